@@ -62,6 +62,10 @@ export const own_next_steps: Partial<Record<WaystationError['code'], string>> = 
   UNAUTHORIZED: 'waystation login keeps a valid key; waystation profiles shows which is used.',
   FORBIDDEN: 'Use the kind of key that may do this: --profile <name>.',
   TENANT_PENDING_DELETION: 'waystation tenant restore, with the admin key, takes it back.',
+  TENANT_FROZEN: 'waystation tenant resume, with the admin key, lets agents go on.',
+  AGENT_PAUSED: 'waystation agent resume <agent_id>, with the admin key, lets it go on.',
+  AGENT_READ_ONLY:
+    'waystation agent update <agent_id> --mode full, with the admin key, lets it change things.',
   IDEMPOTENCY_IN_PROGRESS: wait,
   IDEMPOTENCY_KEY_REUSED: 'Use a new --idempotency-key for a new request.',
   RATE_LIMITED: wait,

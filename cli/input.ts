@@ -92,6 +92,15 @@ export function wholeNumber(text: string): number {
   throw new InvalidArgumentError('It is a whole number.')
 }
 
+/** JSON as it was written, of an option. */
+export function jsonText(text: string): RawJson {
+  try {
+    return new RawJson(text.trim())
+  } catch {
+    throw new InvalidArgumentError('It is not JSON: quote it for the shell.')
+  }
+}
+
 /** `a,b` or `a, b`. */
 export function listOf(text: string): string[] {
   return text.split(',').map((part) => part.trim())

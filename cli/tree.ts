@@ -6,6 +6,7 @@ import { usageError } from './failures.ts'
 import {
   fileText,
   idempotencyKey,
+  jsonText,
   listOf,
   positiveNumber,
   seconds,
@@ -52,6 +53,7 @@ function described(command: Command, { about, examples }: Group): Command {
 
 const readers = {
   duration: seconds,
+  json: jsonText,
   whole_number: wholeNumber,
   number: positiveNumber,
   list: listOf,

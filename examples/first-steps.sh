@@ -25,12 +25,15 @@ main() {
   dead_letters
   schedules
   checkpoints
+  effects
+  decisions_that_steer
   inboxes
   rate_limits
   subscriptions
   events
   tick
   seal
+  freeze
   deletion
   echo "All answers were as expected. $tenant_id stays scheduled for deletion."
 }
@@ -296,6 +299,44 @@ schedules() {
   due_schedule=$(field id)
 }
 
+effects() {
+  local effect token checkpoint
+  json '{"type": "refund", "key": "order-7", "payload": {"amount": 30}}'
+  call 'claim a refund' 201 POST /v1/effects "${agent[@]}" "${sent[@]}"
+  effect=$(field id) token=$(field lease_token)
+  call 'claim it again: somebody has it' 409 POST /v1/effects "${agent[@]}" "${sent[@]}"
+  has EFFECT_IN_FLIGHT
+  json "{\"lease_token\": \"$token\", \"lease_seconds\": 120}"
+  call 'extend the lease' 200 POST "/v1/effects/$effect/extend" "${agent[@]}" "${sent[@]}"
+  json "{\"lease_token\": \"$token\", \"result\": {\"refund\": \"re_9\"}}"
+  call 'report that it happened' 200 POST "/v1/effects/$effect/succeed" "${agent[@]}" "${sent[@]}"
+  json '{"type": "refund", "key": "order-7", "payload": {"amount": 30}}'
+  call 'claim it again: it has happened' 200 POST /v1/effects "${agent[@]}" "${sent[@]}"
+  has re_9
+  json '{"type": "refund", "key": "order-7", "payload": {"amount": 31}}'
+  call 'other bytes are refused' 422 POST /v1/effects "${agent[@]}" "${sent[@]}"
+  has EFFECT_KEY_REUSED
+  json '{"approval": "required"}'
+  call 'ask for an approval of every refund' 200 PUT /v1/effect-policies/refund "${admin[@]}" "${sent[@]}"
+  call 'read the policy' 200 GET /v1/effect-policies/refund "${agent[@]}"
+  call 'list the policies' 200 GET /v1/effect-policies "${admin[@]}"
+  json '{"type": "refund", "key": "order-8", "payload": {"amount": 900}}'
+  call 'claim another: it waits for its approval' 202 POST /v1/effects "${agent[@]}" "${sent[@]}"
+  effect=eff_$(sed 's/.*"id":"eff_\([^"]*\)".*/\1/' <<<"$body") checkpoint=$(field checkpoint_id)
+  call 'approve exactly these bytes' 200 POST "/v1/checkpoints/$checkpoint/approve" "${admin[@]}"
+  call 'wait for the decision: it is there' 200 GET "/v1/effects/$effect?wait=55" "${agent[@]}"
+  has '"status":"approved"'
+  call 'start it' 200 POST "/v1/effects/$effect/start" "${agent[@]}"
+  token=$(field lease_token)
+  json "{\"lease_token\": \"$token\", \"error\": \"the bank is closed\", \"retry\": true}"
+  call 'it did not happen, and may later' 200 POST "/v1/effects/$effect/fail" "${agent[@]}" "${sent[@]}"
+  json '{"outcome": "failed", "error": "no longer wanted"}'
+  call 'an admin closes it' 200 POST "/v1/effects/$effect/resolve" "${admin[@]}" "${sent[@]}"
+  call 'list those that failed' 200 GET '/v1/effects?status=failed' "${admin[@]}"
+  has "$effect"
+  call 'delete the policy' 204 DELETE /v1/effect-policies/refund "${admin[@]}"
+}
+
 checkpoints() {
   echo 'Checkpoints'
   local first second third approval
@@ -336,6 +377,34 @@ checkpoints() {
   call 'cancel the third' 204 DELETE "/v1/checkpoints/$third" "${agent[@]}"
   call 'there is no such checkpoint' 404 GET /v1/checkpoints/chk_none "${agent[@]}"
   has CHECKPOINT_NOT_FOUND
+}
+
+decisions_that_steer() {
+  echo 'A decision that says more than yes'
+  local both kim
+  json '{"label": "Kim"}'
+  call 'an approval key for Kim' 201 POST /v1/approval-keys "${admin[@]}" "${sent[@]}"
+  kim=(-H "x-approval-key: $(field approval_key)")
+  json '{"title": "Refund order 9?", "callback_url": null, "required_approvals": 2, "answer_schema":
+    {"type": "object", "properties": {"amount": {"type": "integer", "maximum": 500}}, "required": ["amount"]}}'
+  call 'ask two people for an amount' 201 POST /v1/checkpoints "${agent[@]}" "${sent[@]}"
+  both=$(field id)
+  json '{"text": "The invoice says 40 EUR."}'
+  call 'comment on it' 201 POST "/v1/checkpoints/$both/comments" "${agent[@]}" "${sent[@]}"
+  call 'read the comments' 200 GET "/v1/checkpoints/$both/comments" "${kim[@]}"
+  has 'The invoice says 40 EUR.'
+  json '{"answer": {"amount": 501}}'
+  call 'an answer past the maximum changes nothing' 422 POST "/v1/checkpoints/$both/approve" "${kim[@]}" "${sent[@]}"
+  has ANSWER_INVALID
+  json '{"answer": {"amount": 40}}'
+  call 'Kim approves 40' 200 POST "/v1/checkpoints/$both/approve" "${kim[@]}" "${sent[@]}"
+  has '"status":"pending"'
+  call 'one key has one vote' 409 POST "/v1/checkpoints/$both/approve" "${kim[@]}" "${sent[@]}"
+  has ALREADY_VOTED
+  call 'list the votes' 200 GET "/v1/checkpoints/$both/votes" "${agent[@]}"
+  has '"voter_label":"Kim"'
+  call 'the admin approves the same: it is settled' 200 POST "/v1/checkpoints/$both/approve" "${admin[@]}" "${sent[@]}"
+  has '"answer":{"amount":40}'
 }
 
 inboxes() {
@@ -462,6 +531,32 @@ seal() {
   has '"items":['
   call 'everything to check it offline' 200 GET /v1/seal/bundle "${admin[@]}"
   has '"format":"waystation-seal-bundle/1"'
+}
+
+freeze() {
+  echo 'A pause of one agent, and a freeze of all'
+  json '{"mode": "read"}'
+  call 'let an agent only read' 200 PATCH /v1/agents/worker-1 "${admin[@]}" "${sent[@]}"
+  json '{"value": "changed"}'
+  call 'it changes nothing' 403 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  has AGENT_READ_ONLY
+  json '{"mode": "full"}'
+  call 'let it do everything again' 200 PATCH /v1/agents/worker-1 "${admin[@]}" "${sent[@]}"
+  json '{"reason": "asks twice"}'
+  call 'pause it' 200 POST /v1/agents/worker-1/pause "${admin[@]}" "${sent[@]}"
+  json '{"value": "changed"}'
+  call 'it hears why' 403 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  has '"reason":"asks twice"'
+  call 'let it go on' 200 POST /v1/agents/worker-1/resume "${admin[@]}"
+  json '{"reason": "the importer runs wild"}'
+  call 'freeze the tenant' 200 POST "/v1/tenants/$tenant_id/freeze" "${admin[@]}" "${sent[@]}"
+  has '"frozen_reason":"the importer runs wild"'
+  json '{"value": "changed"}'
+  call 'no agent changes anything' 403 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  has TENANT_FROZEN
+  call 'reads go on' 200 GET /v1/kv/state/last-run "${agent[@]}"
+  call 'resume it' 200 POST "/v1/tenants/$tenant_id/resume" "${admin[@]}"
+  has '"frozen_at":null'
 }
 
 deletion() {

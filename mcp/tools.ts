@@ -265,6 +265,7 @@ export const tools: readonly Tool[] = [
     description:
       'Ask a human to approve or reject something before you do it: payments, deletions, messages to customers. Say in title what is asked and in prompt all that is needed to decide. Then keep the id with kv_put and call checkpoint_wait; go on only when status is "approved". With a callback_url the decision is sent there as well; you need none to wait. timeout_seconds is how long the question stays open (default a day).',
     operation: 'createCheckpoint',
+    leave_out: [...['answer_schema', 'required_approvals', 'required_rejections', 'approvers', 'escalate']],
     shows: ['id', 'status', 'expires_at'],
     // An agent that uses this tool waits.
     defaults: { callback_url: null },

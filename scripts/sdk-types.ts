@@ -136,9 +136,8 @@ function memberOf({ operation, answers }: Found, shapes: Shapes): string {
     }
   }
   const body = requestBody?.content['application/json']?.schema
-  const answer = answers
-    .map(([, schema]) => (schema ? shapes.output(schema, '    ') : 'undefined'))
-    .join(' | ')
+  const shown = answers.map(([, schema]) => (schema ? shapes.output(schema, '    ') : 'undefined'))
+  const answer = [...new Set(shown)].join(' | ')
   return [
     `  ${operationId}: {\n`,
     `    params: ${shapes.input(of_place('path'), '    ')}\n`,

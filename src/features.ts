@@ -4,6 +4,7 @@ import { agents } from './agents/feature.ts'
 import { approvalKeys } from './approval-keys/feature.ts'
 import { audit } from './audit/feature.ts'
 import { checkpoints } from './checkpoints/feature.ts'
+import type { Decides } from './contract/decides.ts'
 import type { Plan } from './contract/dependencies.ts'
 import type { NamedRoute } from './contract/feature.ts'
 import { countersOf, eventTypesOf, type Feature, inOrder } from './contract/feature.ts'
@@ -11,6 +12,7 @@ import { redrivesOf } from './contract/redrive.ts'
 import { credentials } from './credentials/feature.ts'
 import { recounted } from './db/recount.ts'
 import { dlq } from './dlq/feature.ts'
+import { effects } from './effects/feature.ts'
 import { eventsFeature } from './events/feature.ts'
 import { health } from './health/feature.ts'
 import { idempotency } from './idempotency/feature.ts'
@@ -35,7 +37,7 @@ import { workflows } from './workflows/feature.ts'
 /** In the order in which the document, plans, quotas and usage show them. */
 const nouns: readonly Feature[] = [
   ...[agents, approvalKeys, kv, audit, dlq, schedules, checkpoints, inbox, ratelimit],
-  ...[workflows, subscriptions, seal],
+  ...[effects, workflows, subscriptions, seal],
 ]
 /** Counted in the database, and limited by plans. */
 export const counted_quotas = nouns.flatMap((feature) => feature.quotas ?? [])
@@ -65,8 +67,14 @@ export const routes: readonly NamedRoute[] = features.flatMap(({ routes = [], us
 export const event_types = eventTypesOf(features)
 export const follows = features.flatMap((feature) => feature.follows ?? [])
 export const job_kinds: readonly JobKind[] = features.flatMap((feature) => feature.jobs ?? [])
+/** Called at the end of a checkpoint. */
+export const decides: readonly Decides[] = features.flatMap((feature) => feature.decides ?? [])
 /** How the sources of dead letters are sent again. */
 export const redrives = redrivesOf(features.flatMap((feature) => feature.redrives ?? []))
+/** Moved when a tenant is resumed. */
+export const deadlines = features
+  .flatMap((feature) => feature.deadlines ?? [])
+  .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 export const migrations = features.flatMap((feature) => feature.migrations ?? [])
 export const stored_tables = features.flatMap((feature) => feature.stored ?? [])
 export const recounted_tables = recounted(stored_tables)

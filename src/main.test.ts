@@ -175,7 +175,7 @@ describe('A first start', () => {
       `  secrets     ${join(cwd, 'data/cron_secret')}, ${join(cwd, 'data/secret_key')}  (back them up)`,
       `  console     ${url}/console  (open it to create a tenant)`,
       `  docs        ${url}/docs`,
-      '  plan        a new tenant is on free: 500 api calls per month, 1 GiB storage, 25 agents, 5,000 kv keys, 500 dlq items, 100 active schedules, 3 inboxes, 3 subscriptions',
+      '  plan        a new tenant is on free: 500 api calls per month, 1 GiB storage, 25 agents, 5,000 kv keys, 500 dlq items, 100 active schedules, 3 inboxes, 500 effects, 10 effect policies, 3 subscriptions',
       '              to run it for yourself, sign up with "plan": "unlimited" or set DEFAULT_PLAN=unlimited',
       `  first call  curl -s ${url}/v1/tenants --json '{"name": "acme", "owner_email": "you@example.com"}'`,
     ])
@@ -191,7 +191,7 @@ describe('A first start', () => {
     expect(own.banner.slice(6, -1)).toEqual(['  plan        a new tenant is on unlimited: no quotas'])
     const shared = await start({ PLANS_OPEN: 'pro', DEFAULT_PLAN: 'pro' })
     expect(shared.banner.slice(6, -1)).toEqual([
-      '  plan        a new tenant is on pro: 100 GiB storage, 500 agents, 1,000,000 kv keys, 50,000 dlq items, 50,000 active schedules, 50 inboxes, 50 subscriptions',
+      '  plan        a new tenant is on pro: 100 GiB storage, 500 agents, 1,000,000 kv keys, 50,000 dlq items, 50,000 active schedules, 50 inboxes, 50,000 effects, 100 effect policies, 50 subscriptions',
     ])
     expect(await Promise.all([own.end('SIGTERM'), shared.end('SIGTERM')])).toEqual([0, 0])
   })

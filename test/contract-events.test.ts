@@ -33,6 +33,15 @@ const before_example: Readonly<Record<string, string[]>> = {
 
 /** Types that a call leaves only sometimes: by type, or by route and type. A test of the folder names each. */
 const only_sometimes: Readonly<Record<string, string>> = {
+  'claimEffect effect.proposed': 'when it needs an approval',
+  'claimEffect checkpoint.created': 'when it needs an approval',
+  'claimEffect effect.started': 'when it is free again',
+  'claimEffect effect.rejected': 'when its permit has expired',
+  'startEffect effect.rejected': 'when its permit has expired',
+  'succeedEffect checkpoint.cancelled': 'when a person was asked what became of it',
+  'failEffect checkpoint.cancelled': 'when a person was asked what became of it',
+  'failEffect effect.retried': 'when it may be started again',
+  'resolveEffect checkpoint.cancelled': 'when a person was asked what became of it',
   'dlq.lock_expired': 'when the call ends a lock that has expired',
   'redriveItem dlq.resolved': 'when it is the dead letter of a schedule or a checkpoint',
   'redriveItem schedule.retried': 'when it is the dead letter of a schedule',
@@ -46,6 +55,7 @@ const only_sometimes: Readonly<Record<string, string>> = {
   'updateSchedule schedule.workflow_left': 'when it is moved to another workflow',
   'updateSchedule schedule.workflow_joined': 'when it is moved to another workflow',
   'approval_key.used': 'when the decision is made with an approval key',
+  'checkpoint.voted': 'when the checkpoint counts votes',
   'rejectCheckpoint dlq.created': 'when its timeout_action is dlq',
   'createInbox inbox.deleted': 'when others that have expired make room for it',
   'updateSubscription subscription.updated': 'when something but the pause changes',

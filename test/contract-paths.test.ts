@@ -107,6 +107,8 @@ forEachService('a cursor', (service) => {
   const filled_by_us = [
     '/v1/schedules/:id/attempts',
     '/v1/checkpoints/:id/attempts',
+    '/v1/checkpoints/:id/votes',
+    '/v1/checkpoints/:id/comments',
     '/v1/subscriptions/:id/attempts',
     '/v1/audit/suggestions/:field',
     '/v1/dlq/operations/:id/items',
@@ -223,7 +225,7 @@ async function addItem(service: TestService, list: Route, keyring: Keyring, para
     return
   }
   const maker =
-    routes.find(({ route }) => route.path === list.path && route.create) ??
+    routes.find(({ route }) => route.path === list.path && (route.create ?? route.replies[201])) ??
     routes.find(({ route }) => route.path.startsWith(`${list.path}/:`) && route.method === 'PUT') ??
     routes.find(({ route }) => route.create && itemShapeOf(list) && shapeOf(route) === itemShapeOf(list)) ??
     routes.find(({ route }) => route.tag === list.tag && route.method === 'PUT')

@@ -35,6 +35,10 @@ import { cron_secret, forEachService, type TestService } from './support/service
 
 const everything = titled(routes)
 const authenticated = titled(routes.filter(isAuthenticated))
+/** A key of some kind may not call it. */
+const takes_some_kinds = titled(
+  routes.filter((named) => isAuthenticated(named) && named.route.auth.length < caller_kinds.length),
+)
 const open_to_all = titled(routes.filter((named) => !isAuthenticated(named) && !named.route.cron))
 const with_params = titled(routes.filter(({ route }) => Object.keys(route.params ?? {}).length > 0))
 const with_ids = titled(routes.filter(({ route }) => idParams(route).length > 0))
@@ -132,7 +136,12 @@ forEachService('the key of a request', (service) => {
     },
   )
 
-  test.each(authenticated)('%s: a valid one of the wrong kind gets 403 FORBIDDEN', async (_, named) => {
+  test('is of any kind for the comments and votes of a checkpoint alone', () => {
+    const any = routes.filter((named) => named.route.auth.length === caller_kinds.length)
+    expect(any.map(({ name }) => name).toSorted()).toEqual(['createComment', 'listComments', 'listVotes'])
+  })
+
+  test.each(takes_some_kinds)('%s: a valid one of the wrong kind gets 403 FORBIDDEN', async (_, named) => {
     const made = await readyToRefuse(service, named, a)
     const wrong = caller_kinds.filter((kind) => !named.route.auth.includes(kind))
     for (const keyring of [made.keyring, b]) {

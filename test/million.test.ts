@@ -49,7 +49,8 @@ const given: Params = {
   ...{ source_id: 'sch_1', any_source: 1, source: '', any_cause: 0, cause: 'none', any_workflow_id: 1 },
   ...{ total_max: rows_max, walked_max: rows_max, from_key: '__rl:', end_key: '__rl;' },
   ...{ any_source_id: 1, ...idsOf('dlq.match_named', 'id_', 'dlq_failed_') },
-  ...{ kind: 'schedule', lease_until: now + 30_000, ...idsOf('jobs.wake_idle', 'source_id_', 'sch_') },
+  ...{ kind: 'schedule', goes_on: 0, lease_until: now + 30_000 },
+  ...idsOf('jobs.wake_idle', 'source_id_', 'sch_'),
 }
 
 /** For the list of ids in this statement; lists of other statements begin with the same names. */
@@ -124,7 +125,9 @@ const walks: Record<string, string> = {
   'lookups.purge': 'INDEX tenant_lookups_tenant (tenant_id=?)',
   'jobs.purge_attempts': 'PRIMARY KEY (tenant_id=?)',
   'jobs.active': 'INDEX jobs_tenants (tenant_id>? AND tenant_id<?)',
+  'jobs.active_waiting': 'INDEX jobs_tenants (tenant_id>? AND tenant_id<?)',
   'jobs.paused': 'INDEX jobs_paused (tenant_id>? AND tenant_id<?)',
+  'jobs.paused_going_on': 'INDEX jobs_paused_going_on (tenant_id>? AND tenant_id<?)',
   'tenants.purgeable': 'INDEX tenants_purging (purge_at<?)',
 }
 
@@ -236,6 +239,8 @@ const of_few_rows = [
 
 /** Those on tables that have no rows here. test/plans.test.ts runs them, and every other statement, on tables that have. */
 const on_other_tables = [
+  ...['checkpoints.purge_comments', 'checkpoints.purge_votes'],
+  ...['effects.purge', 'effects.purge_policies', 'effects.tenants_forgetting', 'effects.tenants_run_out'],
   ...['journal.purge', 'journal.purge_head', 'journal.purge_unnumbered', 'journal.purge_workflows'],
   ...['journal.tenants_due', 'kv.tenants_asking', 'kv.expire'],
   ...[

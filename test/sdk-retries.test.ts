@@ -101,6 +101,21 @@ const creating: Record<
   ],
 }
 
+const an_effect = { type: 'refund', key: 'order-7', payload: { amount: 30 } }
+const lease_token = 'a-token-of-the-test-01'
+
+/** The id of an effect that the token has the lease of. */
+async function heldEffect(c: Clients): Promise<string> {
+  return (await c.agent.effects.claim({ ...an_effect, lease_token })).id
+}
+
+/** The id of one that may be started again. */
+async function freeEffect(c: Clients): Promise<string> {
+  const id = await heldEffect(c)
+  await c.agent.effects.fail(id, { lease_token, error: 'no', retry: true })
+  return id
+}
+
 /** Of every other operation that changes something: `make` what it needs, then the call. */
 const changing: [
   operation: Operation,
@@ -110,6 +125,71 @@ const changing: [
   call: (c: Clients, made: string) => Promise<unknown>,
   answer?: unknown,
 ][] = [
+  ['claimEffect', '', 'is not sent again', async () => '', (c) => c.agent.effects.claim(an_effect)],
+  [
+    'claimEffect',
+    'with a lease_token',
+    'is sent again',
+    async () => '',
+    (c) => c.agent.effects.claim({ ...an_effect, lease_token }),
+    { status: 'running', fence: 1, lease_token },
+  ],
+  ['startEffect', '', 'is not sent again', freeEffect, (c, id) => c.agent.effects.start(id)],
+  [
+    'startEffect',
+    'with a lease_token',
+    'is sent again',
+    freeEffect,
+    (c, id) => c.agent.effects.start(id, { lease_token }),
+    { status: 'running', fence: 2, lease_token },
+  ],
+  [
+    'extendEffect',
+    '',
+    'is sent again',
+    heldEffect,
+    (c, id) => c.agent.effects.extend(id, { lease_token }),
+    { status: 'running' },
+  ],
+  [
+    'succeedEffect',
+    '',
+    'is sent again',
+    heldEffect,
+    (c, id) => c.agent.effects.succeed(id, { lease_token, result: 9 }),
+    { status: 'succeeded', result: 9 },
+  ],
+  [
+    'failEffect',
+    '',
+    'is sent again',
+    heldEffect,
+    (c, id) => c.agent.effects.fail(id, { lease_token, error: 'no', retry: true }),
+    { status: 'ready', error: 'no' },
+  ],
+  [
+    'resolveEffect',
+    '',
+    'is sent again',
+    freeEffect,
+    (c, id) => c.admin.effects.resolve(id, { outcome: 'failed', error: 'late' }),
+    { status: 'failed', error: 'late' },
+  ],
+  [
+    'setEffectPolicy',
+    '',
+    'is sent again',
+    async () => 'refund',
+    (c, type) => c.admin.effectPolicies.set(type, { approval: 'required' }),
+    { type: 'refund', approval: 'required' },
+  ],
+  [
+    'deleteEffectPolicy',
+    '',
+    'is sent again',
+    async (c) => (await c.admin.effectPolicies.set('refund', { approval: 'required' })).type,
+    (c, type) => c.admin.effectPolicies.delete(type),
+  ],
   [
     'deleteTenant',
     '',
@@ -119,6 +199,46 @@ const changing: [
     { status: 'pending_deletion' },
   ],
   ['restoreTenant', '', 'is not sent again', deletedTenant, (c, id) => c.admin.tenants.restore(id)],
+  [
+    'freezeTenant',
+    '',
+    'is sent again',
+    tenantId,
+    (c, id) => c.admin.tenants.freeze(id, { reason: 'runs wild' }),
+    { frozen_reason: 'runs wild' },
+  ],
+  [
+    'resumeTenant',
+    '',
+    'is sent again',
+    frozenTenant,
+    (c, id) => c.admin.tenants.resume(id),
+    { frozen_at: null },
+  ],
+  [
+    'updateAgent',
+    '',
+    'is sent again',
+    async () => 'agent-one',
+    (c, id) => c.admin.agents.update(id, { mode: 'read' }),
+    { mode: 'read' },
+  ],
+  [
+    'pauseAgent',
+    '',
+    'is sent again',
+    async () => 'agent-one',
+    (c, id) => c.admin.agents.pause(id, { reason: 'asks twice' }),
+    { paused_reason: 'asks twice' },
+  ],
+  [
+    'resumeAgent',
+    '',
+    'is sent again',
+    async (c) => (await c.admin.agents.pause('agent-one')).agent_id,
+    (c, id) => c.admin.agents.resume(id),
+    { paused_at: null },
+  ],
   ['rotateTenantKey', '', 'is not sent again', tenantId, (c, id) => c.admin.tenants.rotateKey(id)],
   [
     'rotateSigningSecret',
@@ -326,6 +446,11 @@ const changing: [
 async function tenantId(_: Clients, { tenant_id }: TestTenant) {
   return tenant_id
 }
+async function frozenTenant(c: Clients, { tenant_id }: TestTenant): Promise<string> {
+  await c.admin.tenants.freeze(tenant_id)
+  return tenant_id
+}
+
 async function deletedTenant(c: Clients, { tenant_id }: TestTenant) {
   await c.admin.tenants.delete(tenant_id, { confirm: 'DELETE ALL DATA' })
   return tenant_id

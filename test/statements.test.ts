@@ -44,6 +44,15 @@ const budgets: Record<string, string[]> = {
   getUsage: ['usage.list'],
   deleteTenant: ['tenants.mark_deleted', 'jobs.active', 'journal.insert'],
   restoreTenant: [...['quotas.calls', 'tenants.restore', 'jobs.paused', 'journal.insert'], ...tenant_view],
+  freezeTenant: [
+    ...['quotas.calls', 'tenants.freeze', 'jobs.active_waiting', 'jobs.paused_going_on', 'journal.insert'],
+    ...tenant_view,
+  ],
+  resumeTenant: [
+    ...['quotas.calls', 'tenants.lock_freeze', 'tenants.resume', 'journal.insert'],
+    ...['checkpoints.move', 'dlq.move', 'effects.move', 'tenants.end_resume', 'jobs.paused'],
+    ...tenant_view,
+  ],
   rotateTenantKey: [
     'quotas.calls',
     'tenants.mark_rotated',
@@ -60,6 +69,9 @@ const budgets: Record<string, string[]> = {
     ...['agents.mark_rotated', 'agents.find', 'credentials.revoke', 'credentials.insert', 'lookups.claim'],
     ...['journal.insert', 'lookups.remove'],
   ],
+  updateAgent: ['agents.set_mode', 'journal.insert', 'agents.find'],
+  pauseAgent: ['agents.pause', 'journal.insert', 'agents.find'],
+  resumeAgent: ['agents.resume', 'journal.insert', 'agents.find'],
   createApprovalKey: ['approval_keys.insert', 'credentials.insert', 'lookups.claim', 'journal.insert'],
   listApprovalKeys: ['approval_keys.newest'],
   deleteApprovalKey: ['approval_keys.delete', 'credentials.revoke', 'journal.insert', 'lookups.remove'],

@@ -148,6 +148,8 @@ describe('SQL', () => {
       'dlq.ended_operations': 'finds the operations of a sweep',
       'dlq.tenants_ended': 'finds the tenants of a sweep',
       'dlq.tenants_expired': 'finds the tenants of a sweep',
+      'effects.tenants_forgetting': 'finds the tenants of a sweep',
+      'effects.tenants_run_out': 'finds the tenants of a sweep',
       'idempotency.any_expired': 'a sweep over all tenants',
       'idempotency.sweep': 'a sweep',
       'inbox.clearable': 'finds the inboxes of a sweep',

@@ -36,6 +36,8 @@ export interface Ask {
   query?: Query
   /** Sent as JSON. */
   body?: unknown
+  /** JSON that is sent as it is written, instead of `body`. */
+  body_text?: string
   signal?: AbortSignal
   headers?: Record<string, string>
 }
@@ -57,6 +59,7 @@ export async function call<T>(
   ask.signal?.addEventListener('abort', abort)
   if (ask.signal?.aborted) abort()
   const timer = setTimeout(abort, timeout_ms + Number(ask.query?.wait ?? 0) * 1_000)
+  const body = ask.body_text ?? (ask.body === undefined ? null : JSON.stringify(ask.body))
   try {
     const response = await fetch(base + withQuery(path, ask.query), {
       method,
@@ -64,10 +67,10 @@ export async function call<T>(
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
         // The plan of the tenant does not count reads of the console: src/http/console-read.ts.
         'x-waystation-client': 'console',
-        ...(ask.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(body === null ? {} : { 'content-type': 'application/json' }),
         ...ask.headers,
       },
-      body: ask.body === undefined ? null : JSON.stringify(ask.body),
+      body,
       signal: controller.signal,
       // The key is the only credential.
       credentials: 'omit',

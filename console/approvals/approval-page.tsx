@@ -12,10 +12,15 @@ import { now } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { Code, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { ErrorBox, Skeleton } from '../ui/page.tsx'
-import { Content, Decide, Outcome, type Verb } from './request.tsx'
+import { Decide } from './decide.tsx'
+import { type Asking, Comments, Votes } from './discussion.tsx'
+import { Content, EffectPayload, Outcome } from './request.tsx'
+import { type Decision, decisionText, type Steered, steeredOf, type Verb } from './steered.ts'
 
 /** One request of the page waits this long for a decision made elsewhere. */
 const wait_seconds = 25
+/** The same where others vote as well: their votes end no wait. */
+const wait_seconds_votes = 4
 /** Between two requests, whatever the answer. Each failure doubles it. */
 const pause_ms = 1_500
 const pause_ms_max = 15_000
@@ -24,6 +29,7 @@ interface Followed {
   approval: Approval
   /** As stored. */
   payload: string | null
+  of: Steered
 }
 
 interface ApprovalPageProps {
@@ -59,17 +65,23 @@ function useApproval(id: string, approval_key: string) {
   const note = (result: Result<Approval>) => {
     if (result.ok) {
       problem.value = null
-      followed.value = { approval: result.value, payload: exactMember(result.text, 'payload') }
+      const { value, text } = result
+      const { may_decide, voted } = value
+      const of = steeredOf(value, { text, name: 'effect_payload', may_decide, voted })
+      followed.value = { approval: value, payload: exactMember(text, 'payload'), of }
       document.title = `${titleOf(result.value)} · Waystation`
     } else if (!isSame(problem.peek(), result.problem)) problem.value = result.problem
     if (!result.ok && isFinal(result.problem)) document.title = 'Approval · Waystation'
   }
-  const follow = async () => {
+  const follow = async (at_once = false) => {
+    let is_first = at_once
     running.current.abort()
     running.current = new AbortController()
     const { signal } = running.current
     for (let failures = 0; !signal.aborted; ) {
-      const wait = failures === 0 && followed.peek() ? wait_seconds : undefined
+      const seen = failures === 0 && !is_first ? followed.peek() : null
+      is_first = false
+      const wait = seen ? waitOf(seen.of) : undefined
       const result = await call<Approval>(approval_key, 'GET', path, { query: { wait }, signal })
       if (signal.aborted) return
       note(result)
@@ -82,27 +94,41 @@ function useApproval(id: string, approval_key: string) {
       ])
     }
   }
+  /** Reads the request as it is now, at once. */
+  const again = () => follow(true)
   useEffect(() => {
     void follow()
     return () => running.current.abort()
   }, [id, approval_key])
-  const decide = (verb: Verb, reason: string) =>
-    call<Checkpoint>(approval_key, 'POST', `${pathOf('/v1/checkpoints', id)}/${verb}`, {
-      body: reason === '' ? {} : { reason },
+  const checkpoint_path = pathOf('/v1/checkpoints', id)
+  const ask: Asking = (method, at, given) => call(approval_key, method, at, given)
+  const decide = (verb: Verb, decision: Decision) =>
+    call<Checkpoint>(approval_key, 'POST', `${checkpoint_path}/${verb}`, {
+      body_text: decisionText(decision),
     })
   const onEnd = (result: Result<Checkpoint>) => {
     const current = followed.peek()
-    if (!result.ok || !current) return void follow()
-    const { status, reason, resolved_by, resolved_at } = result.value
+    if (!result.ok || !current) return void again()
+    const { status, reason, resolved_by, resolved_at, answer, approvals, rejections } = result.value
+    if (status === 'pending') return void again()
     // An answer that is still under way is older than this one.
     running.current.abort()
     own.value = true
     problem.value = null
-    const approval = { ...current.approval, status, reason, resolved_by, resolved_at }
-    followed.value = { ...current, approval }
+    const approval = { ...current.approval, status, reason, resolved_by, resolved_at, answer }
+    const effective = exactMember(result.text, 'effective_payload')
+    const of = { ...current.of, approvals, rejections, effective, edited: null }
+    followed.value = { ...current, approval, of }
     document.title = `${titleOf(approval)} · Waystation`
   }
-  return { followed: followed.value, problem: problem.value, own: own.value, decide, onEnd }
+  return {
+    ...{ followed: followed.value, problem: problem.value, own: own.value, decide, onEnd },
+    ...{ ask, path: checkpoint_path },
+  }
+}
+
+function waitOf({ required_approvals, required_rejections }: Steered): number {
+  return required_approvals > 1 || required_rejections > 1 ? wait_seconds_votes : wait_seconds
 }
 
 function titleOf({ status, title }: Approval): string {
@@ -117,11 +143,13 @@ function isFinal({ code, status }: Problem): boolean {
 interface RequestProps extends Followed {
   own: boolean
   entered: boolean
-  decide: (verb: Verb, reason: string) => Promise<Result<Checkpoint>>
+  path: string
+  ask: Asking
+  decide: (verb: Verb, decision: Decision) => Promise<Result<Checkpoint>>
   onEnd: (result: Result<Checkpoint>) => void
 }
 
-function Request({ approval, payload, own, entered, decide, onEnd }: RequestProps) {
+function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd }: RequestProps) {
   const { title, prompt, agent, status, created_at, expires_at } = approval
   const pending = status === 'pending'
   const heading = useRef<HTMLHeadingElement>(null)
@@ -144,12 +172,15 @@ function Request({ approval, payload, own, entered, decide, onEnd }: RequestProp
         <p>{afterwards(status, own)}</p>
       </Outcome>
       <Content heading="h2" prompt={prompt} payload={payload} />
+      <EffectPayload {...{ of }} />
+      <Votes {...{ of, path, ask }} />
       {pending && (
         <div class="approve-foot">
           <TimeUp expires_at={expires_at} />
-          <Decide title={title} agent={agent.agent_id} {...{ decide, onEnd }} />
+          <Decide title={title} agent={agent.agent_id} {...{ of, decide, onEnd }} />
         </div>
       )}
+      <Comments {...{ of, path, ask }} />
     </article>
   )
 }
@@ -187,7 +218,7 @@ function NoRequest({ title, children }: { title: string; children: string }) {
 const refusals: Partial<Record<Problem['code'], [title: string, text: string]>> = {
   UNAUTHORIZED: [
     'This link does not work',
-    'Its key is not valid: it was copied incompletely, or it was revoked. Ask for a new link.',
+    'Its key is not valid: it was copied incompletely, it was revoked, or it has expired. Ask for a new link.',
   ],
   FORBIDDEN: ['This link is for another request', 'Its key may not decide this one. Ask for the right link.'],
   CHECKPOINT_NOT_FOUND: [

@@ -2,10 +2,10 @@
 
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
-import type { Checkpoint } from '../../sdk/src/types.ts'
+import type { Checkpoint, Vote } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
-import type { Result } from '../api/client.ts'
-import { useGet, useMember } from '../api/load.ts'
+import type { PageOf, Result } from '../api/client.ts'
+import { useGet, useLoad, useMember } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
@@ -24,14 +24,23 @@ import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
 import { Part } from '../ui/page.tsx'
 import { announce } from '../ui/toast.tsx'
 import { workflowOf } from '../ui/workflow-link.tsx'
-import { Content, Decide, Outcome, type Verb } from './request.tsx'
+import { Decide } from './decide.tsx'
+import { Comments, Votes } from './discussion.tsx'
+import { Content, EffectPayload, Outcome } from './request.tsx'
+import { type Decision, decisionText, steeredOf, type Verb } from './steered.ts'
 
 /** For what no event says. */
 const every_ms = 60_000
 
 export function ApprovalDetail({ id, onChange }: OpenProps) {
-  const { loaded, own, decide, onEnd } = useCheckpoint(id, onChange)
+  const { loaded, own, path, decide, onEnd } = useCheckpoint(id, onChange)
+  const votes = useOwnVote(path, loaded.value)
   const payload = useMember(loaded, 'callback_payload')
+  const of = (checkpoint: Checkpoint) =>
+    steeredOf(checkpoint, {
+      ...{ text: loaded.text, name: 'payload', voted: votes },
+      may_decide: checkpoint.approvers?.includes('admin') ?? true,
+    })
   return (
     <Detail
       {...{ loaded }}
@@ -46,10 +55,17 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
           <CheckpointFacts {...{ checkpoint }} />
           <Outcome of={checkpoint} own={own} />
           <Content heading="h4" prompt={checkpoint.prompt} {...{ payload }} />
+          <EffectPayload of={of(checkpoint)} />
+          <Votes of={of(checkpoint)} {...{ path, ask }} />
           {checkpoint.status === 'pending' && (
             <>
               <HandOn {...checkpoint} />
-              <Decide title={checkpoint.title} agent={checkpoint.agent_id} {...{ decide, onEnd }} />
+              <Decide
+                title={checkpoint.title}
+                agent={checkpoint.agent_id}
+                of={of(checkpoint)}
+                {...{ decide, onEnd }}
+              />
               <Commands
                 title="Withdraw the request"
                 lead="Only the agent that asked can withdraw it, with its own key:"
@@ -59,6 +75,7 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
               />
             </>
           )}
+          <Comments of={of(checkpoint)} {...{ path, ask }} />
         </>
       )}
     </Detail>
@@ -95,17 +112,31 @@ function useCheckpoint(id: string, onChange: () => void) {
     // A decided request still changes while its callback is under way.
     if (value) final.value = value.status !== 'pending' && value.callback.status !== 'pending'
   }, [value])
-  const decide = (verb: Verb, reason: string) =>
-    ask<Checkpoint>('POST', `${path}/${verb}`, { body: reason === '' ? {} : { reason } })
+  const decide = (verb: Verb, decision: Decision) =>
+    ask<Checkpoint>('POST', `${path}/${verb}`, { body_text: decisionText(decision) })
   const onEnd = (result: Result<Checkpoint>) => {
     if (result.ok) {
       own.value = true
-      announce(result.value.status === 'approved' ? 'Approved.' : 'Rejected.')
+      const { status } = result.value
+      announce({ approved: 'Approved.', rejected: 'Rejected.' }[status as string] ?? 'Your vote is counted.')
     } else if (result.problem.code === 'CHECKPOINT_ALREADY_RESOLVED') announce('Somebody else was faster.')
     loaded.reload()
     onChange()
   }
-  return { loaded, own: own.value, decide, onEnd }
+  return { loaded, own: own.value, path, decide, onEnd }
+}
+
+/** The vote of the admin key, where votes are counted. */
+function useOwnVote(path: string, checkpoint: Checkpoint | null): 'approved' | 'rejected' | null {
+  const counts = checkpoint && checkpoint.approvals + checkpoint.rejections > 0
+  const version = `${path} own ${checkpoint?.approvals} ${checkpoint?.rejections}`
+  const votes = useLoad<PageOf<Vote>>(version, (signal) =>
+    counts && checkpoint.status === 'pending'
+      ? ask('GET', `${path}/votes`, { signal, query: { limit: 200 } })
+      : Promise.resolve({ ok: true, value: { items: [], next_cursor: null }, text: '' }),
+  )
+  const own = votes.value?.items.find(({ voter, counts }) => voter === 'admin' && counts)
+  return own?.decision ?? null
 }
 
 function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {

@@ -7,7 +7,7 @@ import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { call, type Problem } from '../api/client.ts'
 import { Button, setFrom } from '../ui/basics.tsx'
-import { Field, Form } from '../ui/form.tsx'
+import { Check, Field, Form } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
 
 /** Other keys are recognised without a call of the service. */
@@ -25,7 +25,7 @@ function wrongAtOnce(given: string): string | undefined {
 
 /** Refusals that another key may mend. */
 const refusals: Partial<Record<Problem['code'], string>> = {
-  UNAUTHORIZED: 'This key is not valid: it was copied incompletely, or it was revoked.',
+  UNAUTHORIZED: 'This key is not valid: it was copied incompletely, it was revoked, or it has expired.',
   FORBIDDEN: 'This key is valid, but it may not decide this request. Use another one.',
   CHECKPOINT_NOT_FOUND:
     'This key finds no such request: it belongs to another account, or the request was removed.',
@@ -92,35 +92,14 @@ export function KeyForm({ id, refused, onRefused, onKey }: KeyFormProps) {
             error.value = undefined
           }}
         />
-        <Remember is_kept={is_kept.value} onChange={setFrom(is_kept)} />
+        <Check
+          label="Remember the key on this device"
+          hint="This browser then opens every request without asking. Everyone who uses this browser profile can decide with the key: leave this off on a shared device. You can forget the key on this page at any time."
+          checked={is_kept.value}
+          onInput={setFrom(is_kept)}
+        />
         <Button text="Show the request" kind="primary" type="submit" busy={busy} />
       </Form>
-    </div>
-  )
-}
-
-interface RememberProps {
-  is_kept: boolean
-  onChange: (is_kept: boolean) => void
-}
-
-function Remember({ is_kept, onChange }: RememberProps) {
-  return (
-    <div>
-      <label class="remember">
-        <input
-          type="checkbox"
-          aria-describedby="remember-meaning"
-          checked={is_kept}
-          onChange={(event) => onChange(event.currentTarget.checked)}
-        />
-        Remember the key on this device
-      </label>
-      <p id="remember-meaning" class="muted small">
-        This browser then opens every request without asking. Everyone who uses this browser profile can
-        decide with the key: leave this off on a shared device. You can forget the key on this page at any
-        time.
-      </p>
     </div>
   )
 }

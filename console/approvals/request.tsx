@@ -1,22 +1,36 @@
 // A request for approval, as the approval page and the console show it.
 
-import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
-import { useAction } from '../api/action.ts'
-import type { Result } from '../api/client.ts'
-import { resolver, shown } from '../text/words.ts'
-import { Button, Code, setFrom, setTo, Text, Time } from '../ui/basics.tsx'
-import { Emphasis, Question } from '../ui/dialog.tsx'
-import { Field } from '../ui/form.tsx'
+import { resolver } from '../text/words.ts'
+import { Text, Time } from '../ui/basics.tsx'
 import { Markdown } from '../ui/markdown.tsx'
-import { ErrorBox } from '../ui/page.tsx'
 import { Tree } from '../ui/tree.tsx'
+import { Answer } from './discussion.tsx'
+import { Difference } from './edit.tsx'
+import type { Steered } from './steered.ts'
 
-export type Verb = 'approve' | 'reject'
-
-const reason_characters_max = 4_096
+/** The payload of an effect, and how it was changed. */
+export function EffectPayload({ of }: { of: Steered }) {
+  const { proposed, edited, effective } = of
+  if (proposed === null) return null
+  const after = effective ?? edited
+  return (
+    <section aria-label="Exactly this is approved">
+      <h2 class="label">{after === null ? 'Exactly this is approved' : 'As it was proposed'}</h2>
+      <Tree text={proposed} what="the payload of the effect" />
+      {after !== null && (
+        <>
+          <h2 class="label">
+            {effective === null ? 'An approver changed it: the votes are for this' : 'As it was approved'}
+          </h2>
+          <Difference before={proposed} after={after} what="between proposal and change" />
+        </>
+      )}
+    </section>
+  )
+}
 
 interface ContentProps {
   prompt: string | null
@@ -41,7 +55,7 @@ export function Content({ prompt, payload, heading }: ContentProps) {
 }
 
 interface OutcomeProps {
-  of: Pick<Checkpoint, 'status' | 'reason' | 'resolved_by' | 'resolved_at'>
+  of: Pick<Checkpoint, 'status' | 'reason' | 'resolved_by' | 'resolved_at' | 'answer'>
   /** The decision was made on this page. */
   own: boolean
   children?: ComponentChildren
@@ -49,7 +63,7 @@ interface OutcomeProps {
 
 /** The decision: its time, its reason and the one who made it. It takes the focus when it appears. */
 export function Outcome({ of, own, children }: OutcomeProps) {
-  const { status, reason, resolved_by, resolved_at } = of
+  const { status, reason, resolved_by, resolved_at, answer } = of
   const place = useRef<HTMLDivElement>(null)
   const was_pending = useRef(false)
   useLayoutEffect(() => {
@@ -83,72 +97,9 @@ export function Outcome({ of, own, children }: OutcomeProps) {
             <Text>{reason}</Text>
           </p>
         )}
+        {answer && <Answer of={answer} />}
         {children}
       </div>
-    </div>
-  )
-}
-
-interface DecideProps {
-  title: string
-  agent: string
-  decide: (verb: Verb, reason: string) => Promise<Result<Checkpoint>>
-  /** Called with the decision, with that of somebody else, or with a failure. */
-  onEnd: (result: Result<Checkpoint>) => void
-}
-
-/** The form of a decision: a reason, two buttons, and a question before either. */
-export function Decide({ title, agent, decide, onEnd }: DecideProps) {
-  const reason = useSignal('')
-  const text = reason.value.trim()
-  const verb = useSignal<Verb | null>(null)
-  const action = useAction()
-  const { busy, problem } = action
-  const send = async (chosen: Verb) => {
-    await action.run(async () => {
-      const result = await decide(chosen, text)
-      verb.value = null
-      onEnd(result)
-      return result
-    })
-  }
-  const resolved = problem?.code === 'CHECKPOINT_ALREADY_RESOLVED'
-  return (
-    <div class="decide stack">
-      <Field
-        label="Reason"
-        hint="Optional. The agent receives it."
-        rows={2}
-        characters_max={reason_characters_max}
-        value={reason.value}
-        onInput={setFrom(reason)}
-      />
-      {problem && !resolved && <ErrorBox problem={problem} />}
-      <div class="decide-buttons parts">
-        <Button text="Approve…" kind="primary" onClick={setTo(verb, 'approve')} />
-        <Button text="Reject…" kind="danger" onClick={setTo(verb, 'reject')} />
-      </div>
-      {verb.value && (
-        <Question
-          title={verb.value === 'approve' ? 'Approve this?' : 'Reject this?'}
-          verb={verb.value === 'approve' ? 'Yes, approve' : 'Yes, reject'}
-          kind={verb.value === 'approve' ? 'primary' : 'danger'}
-          action={{ busy, problem: null }}
-          onConfirm={() => void send(verb.value!)}
-          onClose={() => busy || setTo(verb, null)()}
-        >
-          <Emphasis>{title}</Emphasis>
-          <p>
-            The agent <Code>{agent}</Code> is notified at once. This cannot be undone.
-          </p>
-          {text !== '' && (
-            <p class="prompt">
-              <span class="muted">Your reason: </span>
-              {shown(text)}
-            </p>
-          )}
-        </Question>
-      )}
     </div>
   )
 }

@@ -59,7 +59,9 @@ function Labelled({
 interface FieldProps extends LabelledProps {
   value: string
   onInput: (value: string) => void
-  type?: 'text' | 'email' | 'password' | 'search' | 'number' | 'datetime-local'
+  type?: 'text' | 'email' | 'password' | 'search' | 'number' | 'datetime-local' | 'date' | 'url'
+  /** A keyboard with digits on a phone. */
+  inputmode?: 'decimal'
   /** More than one makes a text area. */
   rows?: number
   characters_max?: number
@@ -111,6 +113,36 @@ export function Field(props: FieldProps) {
       </>
     )
   return <Labelled {...{ label, hint, error, control }} />
+}
+
+interface CheckProps extends LabelledProps {
+  checked: boolean
+  onInput: (checked: boolean) => void
+}
+
+/** A box to tick, with its label beside it. */
+export function Check({ label, hint, error, checked, onInput }: CheckProps) {
+  const id = useId()
+  const said = error ?? hint
+  return (
+    <div>
+      <label class="check">
+        <input
+          type="checkbox"
+          aria-describedby={said && id}
+          aria-invalid={error ? true : undefined}
+          checked={checked}
+          onChange={(event) => onInput(event.currentTarget.checked)}
+        />
+        {label}
+      </label>
+      {said && (
+        <p id={id} class={error ? 'field-error' : 'muted small'}>
+          {said}
+        </p>
+      )}
+    </div>
+  )
 }
 
 interface SelectProps<T extends string> extends LabelledProps {

@@ -160,7 +160,9 @@ function optionsOf(operation: Operation): CommandOption[] {
   return fields
     .filter(
       ({ name, schema }) =>
-        !in_usage.includes(name) && cli!.options?.[name] !== false && !schema['x-any-json'],
+        !in_usage.includes(name) &&
+        cli!.options?.[name] !== false &&
+        (!schema['x-any-json'] || cli!.options?.[name]),
     )
     .map((field) => optionOf(operation, field))
 }

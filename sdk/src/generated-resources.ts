@@ -12,6 +12,8 @@ import type {
   AuditSuggestion,
   Checkpoint,
   ClaimedDeadLetter,
+  ClaimedEffect,
+  Comment,
   CreatedApprovalKey,
   CreatedInbox,
   CreatedTenant,
@@ -19,10 +21,13 @@ import type {
   DeadLetterOperation,
   DeadLetterOperationItem,
   DeletedTenant,
+  Effect,
+  EffectPolicy,
   Entry,
   ExtendedDeadLetter,
   InboxDetail,
   ListedDeadLetter,
+  ListedEffect,
   ListedInbox,
   ListedKey,
   Liveness,
@@ -50,6 +55,7 @@ import type {
   Tenant,
   TenantWithSecret,
   TickSummary,
+  Vote,
   Workflow,
   WorkflowTimeline,
 } from './types.ts'
@@ -86,9 +92,27 @@ export class Tenants extends Resource {
     return this.transport.call('deleteTenant', { params: { tenant_id }, body }, options)
   }
 
+  /**
+   * Stop everything: agents may change nothing, and nothing due is sent. On all nodes within a second. A
+   * tenant that is frozen stays as it is.
+   */
+  freeze(tenant_id: string, given: Body<'freezeTenant'> & CallOptions = {}): Promise<Tenant> {
+    const [body, options] = split(given)
+    return this.transport.call('freezeTenant', { params: { tenant_id }, body }, options)
+  }
+
   /** Take back the deletion. Throws INVALID_STATE. */
   restore(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
     return this.transport.call('restoreTenant', { params: { tenant_id } }, options)
+  }
+
+  /**
+   * Take back the freeze. Locks, leases and timeouts are moved by the time that the tenant was frozen;
+   * what fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it
+   * takes some seconds more.
+   */
+  resume(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
+    return this.transport.call('resumeTenant', { params: { tenant_id } }, options)
   }
 
   /**
@@ -134,9 +158,28 @@ export class Agents extends Resource {
     return this.transport.call('getAgent', { params: { agent_id } }, options)
   }
 
+  /** Change what an agent may do. On all nodes within a second. Throws AGENT_NOT_FOUND. */
+  update(agent_id: string, body: Body<'updateAgent'>, options: CallOptions = {}): Promise<Agent> {
+    return this.transport.call('updateAgent', { params: { agent_id }, body }, options)
+  }
+
   /** Remove an agent; its keys end, its records stay. Throws AGENT_NOT_FOUND. */
   delete(agent_id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteAgent', { params: { agent_id } }, options)
+  }
+
+  /**
+   * Stop one agent: it may change nothing. On all nodes within a second. An agent that is paused stays
+   * as it is. Throws AGENT_NOT_FOUND.
+   */
+  pause(agent_id: string, given: Body<'pauseAgent'> & CallOptions = {}): Promise<Agent> {
+    const [body, options] = split(given)
+    return this.transport.call('pauseAgent', { params: { agent_id }, body }, options)
+  }
+
+  /** Let a paused agent go on. Throws AGENT_NOT_FOUND. */
+  resume(agent_id: string, options: CallOptions = {}): Promise<Agent> {
+    return this.transport.call('resumeAgent', { params: { agent_id } }, options)
   }
 
   /**
@@ -370,14 +413,17 @@ export class Dlq extends Resource {
 
   /**
    * Extend the lock, to lock_seconds from now. The lock then ends `lock_seconds` from now. Throws
-   * DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD.
+   * DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
    */
   extend(id: string, given: Body<'extendItem'> & CallOptions = {}): Promise<ExtendedDeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('extendItem', { params: { id }, body }, options)
   }
 
-  /** Give up on the item; it is archived. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+  /**
+   * Give up on the item; it is archived. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD,
+   * TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
+   */
   fail(id: string, given: Body<'failItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('failItem', { params: { id }, body }, options)
@@ -407,7 +453,10 @@ export class Dlq extends Resource {
     return listOf(this.transport, 'listOperations', {}, query)
   }
 
-  /** Release the lock; the item is failed again. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+  /**
+   * Release the lock; the item is failed again. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD,
+   * TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
+   */
   release(id: string, given: Body<'releaseItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('releaseItem', { params: { id }, body }, options)
@@ -415,7 +464,7 @@ export class Dlq extends Resource {
 
   /**
    * Mark the item as resolved. From any status; a repeat changes nothing. Throws DLQ_NOT_FOUND,
-   * INVALID_STATE, LOCK_NOT_HELD.
+   * INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
    */
   resolve(id: string, given: Body<'resolveItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
@@ -479,8 +528,24 @@ export class Checkpoints extends Resource {
   }
 
   /**
-   * Approve; the agent is called back. With the admin key or an approval key. Throws
-   * CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+   * Comment on a checkpoint. By the agent that asked, its approvers, and the admin; also once it is
+   * settled. It decides nothing. Throws CHECKPOINT_NOT_FOUND, NOT_AN_APPROVER, TOO_MANY_COMMENTS,
+   * QUOTA_EXCEEDED.
+   */
+  comment(id: string, body: Body<'createComment'>, options: CreateOptions = {}): Promise<Comment> {
+    return this.transport.call('createComment', { params: { id }, body }, options)
+  }
+
+  /** List the comments on a checkpoint, oldest first. Throws CHECKPOINT_NOT_FOUND. */
+  comments(id: string, query: Query<'listComments'> = {}): Pages<Comment> {
+    return listOf(this.transport, 'listComments', { id }, query)
+  }
+
+  /**
+   * Approve; the agent is called back. With the admin key or an approval key. Where more approvals are
+   * required the checkpoint is still `pending` after it. Throws CHECKPOINT_NOT_FOUND,
+   * CHECKPOINT_ALREADY_RESOLVED, ALREADY_VOTED, NOT_AN_APPROVER, VOTE_DIFFERS, ANSWER_INVALID,
+   * NOT_EDITABLE.
    */
   approve(id: string, given: Body<'approveCheckpoint'> & CallOptions = {}): Promise<Checkpoint> {
     const [body, options] = split(given)
@@ -511,8 +576,18 @@ export class Checkpoints extends Resource {
   }
 
   /**
-   * Reject; the agent is called back. With the admin key or an approval key. Throws
-   * CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+   * List the votes on a checkpoint, by voter. Of a checkpoint that has an answer_schema, approvers, an
+   * effect, or takes several votes; others have none. An approval key sees those of what it may decide.
+   * Throws CHECKPOINT_NOT_FOUND.
+   */
+  votes(id: string, query: Query<'listVotes'> = {}): Pages<Vote> {
+    return listOf(this.transport, 'listVotes', { id }, query)
+  }
+
+  /**
+   * Reject; the agent is called back. With the admin key or an approval key. Where more rejections are
+   * required the checkpoint is still `pending` after it. Throws CHECKPOINT_NOT_FOUND,
+   * CHECKPOINT_ALREADY_RESOLVED, ALREADY_VOTED, NOT_AN_APPROVER.
    */
   reject(id: string, given: Body<'rejectCheckpoint'> & CallOptions = {}): Promise<Checkpoint> {
     const [body, options] = split(given)
@@ -602,6 +677,104 @@ export class RateLimit extends Resource {
   /** List the counters whose window is running; the earliest end first. */
   list(query: Query<'listRateLimits'> = {}): Pages<RateLimitCounter> {
     return offsetListOf(this.transport, 'listRateLimits', {}, query)
+  }
+}
+
+export class Effects extends Resource {
+  /**
+   * Claim the right to do something once. The pair of type and key is unique; the payload is bound to it
+   * byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or
+   * over, with its result. A repeat answers how it stands. Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN,
+   * EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED, INVALID_STATE, CHECKPOINT_NOT_FOUND.
+   */
+  claim(body: Body<'claimEffect'>, options: CallOptions = {}): Promise<ClaimedEffect> {
+    return this.transport.call('claimEffect', { body }, options)
+  }
+
+  /**
+   * List effects, newest first. Without payloads and results. With `type` and `key` the one effect of
+   * this pair.
+   */
+  list(query: Query<'listEffects'> = {}): Pages<ListedEffect> {
+    return listOf(this.transport, 'listEffects', {}, query)
+  }
+
+  /** Extend the lease, to lease_seconds from now. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD. */
+  extend(id: string, body: Body<'extendEffect'>, options: CallOptions = {}): Promise<Effect> {
+    return this.transport.call('extendEffect', { params: { id }, body }, options)
+  }
+
+  /**
+   * Report that it did not happen. Without `retry` that is final. With it the effect may be started
+   * again. A repeat answers the same. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
+   */
+  fail(id: string, body: Body<'failEffect'>, options: CallOptions = {}): Promise<Effect> {
+    return this.transport.call('failEffect', { params: { id }, body }, options)
+  }
+
+  /**
+   * Read an effect, or wait until it is decided or over. With `wait`, the answer comes when the effect
+   * neither waits for its approval nor runs, or after that many seconds. Throws EFFECT_NOT_FOUND.
+   */
+  get(id: string, given: Query<'getEffect'> = {}): Promise<Effect> {
+    const [query, options] = split(given)
+    return this.transport.call(
+      'getEffect',
+      { params: { id }, query, held_ms: (query.wait ?? 0) * 1_000 },
+      options,
+    )
+  }
+
+  /**
+   * Decide what became of an effect of which nobody knows. Look at its target first. One that is free
+   * again, or approved, may be closed as well. A repeat answers the same. Throws EFFECT_NOT_FOUND,
+   * INVALID_STATE.
+   */
+  resolve(id: string, body: Body<'resolveEffect'>, options: CallOptions = {}): Promise<Effect> {
+    return this.transport.call('resolveEffect', { params: { id }, body }, options)
+  }
+
+  /**
+   * Start an effect that is approved, or free again. Of any number of callers exactly one gets the
+   * lease. Throws EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED,
+   * EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, INVALID_STATE.
+   */
+  start(id: string, given: Body<'startEffect'> & CallOptions = {}): Promise<ClaimedEffect> {
+    const [body, options] = split(given)
+    return this.transport.call('startEffect', { params: { id }, body }, options)
+  }
+
+  /**
+   * Report that it happened. Also after the lease has run out, until somebody has started it again or
+   * has resolved it. A repeat answers the same. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
+   */
+  succeed(id: string, body: Body<'succeedEffect'>, options: CallOptions = {}): Promise<Effect> {
+    return this.transport.call('succeedEffect', { params: { id }, body }, options)
+  }
+}
+
+export class EffectPolicies extends Resource {
+  /** Read the policy for a type of effects. Throws EFFECT_POLICY_NOT_FOUND. */
+  get(type: string, options: CallOptions = {}): Promise<EffectPolicy> {
+    return this.transport.call('getEffectPolicy', { params: { type } }, options)
+  }
+
+  /**
+   * Say what effects of a type need at the least. Counts from now on: effects that are under way keep
+   * what they began with. What is left out has its default. Throws QUOTA_EXCEEDED.
+   */
+  set(type: string, body: Body<'setEffectPolicy'>, options: CallOptions = {}): Promise<EffectPolicy> {
+    return this.transport.call('setEffectPolicy', { params: { type }, body }, options)
+  }
+
+  /** Delete the policy for a type of effects. Throws EFFECT_POLICY_NOT_FOUND. */
+  delete(type: string, options: CallOptions = {}): Promise<undefined> {
+    return this.transport.call('deleteEffectPolicy', { params: { type } }, options)
+  }
+
+  /** List the policies for effects, by type. */
+  list(query: Query<'listEffectPolicies'> = {}): Pages<EffectPolicy> {
+    return listOf(this.transport, 'listEffectPolicies', {}, query)
   }
 }
 
@@ -751,6 +924,8 @@ export class Resources {
   readonly approvals: Approvals
   readonly inboxes: Inboxes
   readonly rateLimit: RateLimit
+  readonly effects: Effects
+  readonly effectPolicies: EffectPolicies
   readonly workflows: Workflows
   readonly subscriptions: Subscriptions
   readonly seal: Seal
@@ -773,6 +948,8 @@ export class Resources {
     this.approvals = new Approvals(transport)
     this.inboxes = new Inboxes(transport)
     this.rateLimit = new RateLimit(transport)
+    this.effects = new Effects(transport)
+    this.effectPolicies = new EffectPolicies(transport)
     this.workflows = new Workflows(transport)
     this.subscriptions = new Subscriptions(transport)
     this.seal = new Seal(transport)

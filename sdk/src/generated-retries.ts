@@ -5,10 +5,15 @@ import type { Operations } from './types.ts'
 
 export const retries: { readonly [K in keyof Operations]?: Retry } = {
   deleteTenant: { safe: true, why: 'deleting it again answers the same' },
+  freezeTenant: { safe: true, why: 'a tenant that is frozen stays as it is' },
   restoreTenant: { safe: false, why: 'a tenant that is active already is refused' },
+  resumeTenant: { safe: true, why: 'a tenant that runs stays as it is' },
   rotateSigningSecret: { safe: false, why: 'a repeat would rotate twice' },
   rotateTenantKey: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
+  updateAgent: { safe: true, why: 'the same mode again changes nothing' },
   deleteAgent: { safe: false, why: 'its name may be in use again by then' },
+  pauseAgent: { safe: true, why: 'an agent that is paused stays as it is' },
+  resumeAgent: { safe: true, why: 'an agent that is not paused stays as it is' },
   rotateAgentKey: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
   deleteApprovalKey: {
     safe: true,
@@ -59,7 +64,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   approveCheckpoint: {
     safe: true,
-    why: 'a checkpoint that is approved stays so',
+    why: 'a checkpoint that is approved stays so, and a key has one vote',
     done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
   },
   cancelCheckpoint: {
@@ -69,7 +74,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   rejectCheckpoint: {
     safe: true,
-    why: 'a checkpoint that is rejected stays so',
+    why: 'a checkpoint that is rejected stays so, and a key has one vote',
     done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
   },
   deleteInbox: {
@@ -83,6 +88,24 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   resetRateLimit: {
     safe: true,
     why: 'a window that has ended stays ended; `reset` then describes the repeat',
+  },
+  claimEffect: {
+    safe: { with: 'lease_token' },
+    why: 'with a token of your own a repeat gets the same lease',
+  },
+  extendEffect: { safe: true, why: 'the token names one lease' },
+  failEffect: { safe: true, why: 'the token names one lease; a repeat answers the same' },
+  resolveEffect: { safe: true, why: 'a repeat answers the same' },
+  startEffect: {
+    safe: { with: 'lease_token' },
+    why: 'with a token of your own a repeat gets the same lease',
+  },
+  succeedEffect: { safe: true, why: 'the token names one lease; a repeat answers the same' },
+  setEffectPolicy: { safe: true, why: 'the same policy is set again' },
+  deleteEffectPolicy: {
+    safe: true,
+    why: 'a policy that was deleted stays so until it is set again',
+    done: { code: 'EFFECT_POLICY_NOT_FOUND' },
   },
   updateSubscription: { safe: true, why: 'the same fields are set again' },
   deleteSubscription: {

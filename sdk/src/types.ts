@@ -7,14 +7,22 @@ export type ErrorCode =
   | 'VALIDATION_FAILED'
   | 'UNAUTHORIZED'
   | 'QUOTA_EXCEEDED'
+  | 'AGENT_PAUSED'
+  | 'AGENT_READ_ONLY'
+  | 'EFFECT_APPROVAL_REQUIRED'
+  | 'EFFECT_REJECTED'
   | 'FORBIDDEN'
   | 'NAMESPACE_FORBIDDEN'
+  | 'NOT_AN_APPROVER'
+  | 'TENANT_FROZEN'
   | 'TENANT_PENDING_DELETION'
   | 'AGENT_NOT_FOUND'
   | 'APPROVAL_KEY_NOT_FOUND'
   | 'AUDIT_ENTRY_NOT_FOUND'
   | 'CHECKPOINT_NOT_FOUND'
   | 'DLQ_NOT_FOUND'
+  | 'EFFECT_NOT_FOUND'
+  | 'EFFECT_POLICY_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
   | 'KEY_NOT_FOUND'
   | 'LINK_NOT_FOUND'
@@ -30,18 +38,27 @@ export type ErrorCode =
   | 'REQUEST_TIMEOUT'
   | 'AGENT_ID_TAKEN'
   | 'ALREADY_CLAIMED'
+  | 'ALREADY_VOTED'
   | 'CHECKPOINT_ALREADY_RESOLVED'
+  | 'EFFECT_IN_FLIGHT'
+  | 'EFFECT_NOT_HELD'
+  | 'EFFECT_UNKNOWN'
   | 'IDEMPOTENCY_IN_PROGRESS'
   | 'INVALID_STATE'
   | 'LOCK_NOT_HELD'
   | 'TENANT_NAME_TAKEN'
+  | 'TOO_MANY_COMMENTS'
   | 'TOO_MANY_NAMESPACES'
   | 'TOO_MANY_OPERATIONS'
   | 'VERSION_MISMATCH'
+  | 'VOTE_DIFFERS'
   | 'INBOX_EXPIRED'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'ANSWER_INVALID'
+  | 'EFFECT_KEY_REUSED'
   | 'IDEMPOTENCY_KEY_REUSED'
+  | 'NOT_EDITABLE'
   | 'RATE_LIMITED'
   | 'INTERNAL'
   | 'SEAL_BROKEN'
@@ -59,6 +76,9 @@ export interface CreatedTenant {
   purge_at: string | null
   /** When it was created. */
   created_at: string
+  frozen_at: string | null
+  frozen_reason: string | null
+  resumed_at: string | null
   /** Shown in this answer only. */
   admin_key: string
   /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
@@ -71,6 +91,8 @@ export interface Quota {
   dlq_items: Usage
   active_schedules: Usage
   inboxes: Usage
+  effects: Usage
+  effect_policies: Usage
   subscriptions: Usage
   api_calls_per_month: Usage
   storage_bytes: Usage
@@ -97,6 +119,9 @@ export interface Tenant {
   purge_at: string | null
   /** When it was created. */
   created_at: string
+  frozen_at: string | null
+  frozen_reason: string | null
+  resumed_at: string | null
 }
 
 export interface TenantWithSecret {
@@ -109,6 +134,9 @@ export interface TenantWithSecret {
   purge_at: string | null
   /** When it was created. */
   created_at: string
+  frozen_at: string | null
+  frozen_reason: string | null
+  resumed_at: string | null
   /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
   signing_secret: string
 }
@@ -123,6 +151,9 @@ export interface RotatedTenant {
   purge_at: string | null
   /** When it was created. */
   created_at: string
+  frozen_at: string | null
+  frozen_reason: string | null
+  resumed_at: string | null
   /** Shown in this answer only. */
   admin_key: string
   previous_key_expires_at: string | null
@@ -147,6 +178,7 @@ export interface UsageStep {
       | 'checkpoints'
       | 'inboxes'
       | 'rate_limits'
+      | 'effects'
       | 'workflows'
       | 'subscriptions'
       | 'seal'
@@ -168,6 +200,10 @@ export interface Agent {
   api_key: string
   /** When it was created. */
   created_at: string
+  /** full, read (it changes nothing) or propose (each of its effects waits for an approval). */
+  mode: 'full' | 'read' | 'propose'
+  paused_at: string | null
+  paused_reason: string | null
 }
 
 export interface RotatedAgent {
@@ -180,6 +216,10 @@ export interface RotatedAgent {
   api_key: string
   /** When it was created. */
   created_at: string
+  /** full, read (it changes nothing) or propose (each of its effects waits for an approval). */
+  mode: 'full' | 'read' | 'propose'
+  paused_at: string | null
+  paused_reason: string | null
   previous_key_expires_at: string | null
 }
 
@@ -191,6 +231,8 @@ export interface CreatedApprovalKey {
   approval_key: string
   /** When it was created. */
   created_at: string
+  expires_at: string | null
+  last_used_at: string | null
   approval_url: string | null
 }
 
@@ -202,6 +244,8 @@ export interface ApprovalKey {
   approval_key: string
   /** When it was created. */
   created_at: string
+  expires_at: string | null
+  last_used_at: string | null
 }
 
 export interface Entry {
@@ -485,6 +529,36 @@ export interface Checkpoint {
   created_at: string
   /** When it last changed. */
   updated_at: string
+  answer_schema: Record<string, unknown> | null
+  answer: Record<string, unknown> | null
+  /** Approvals that it takes. */
+  required_approvals: number
+  /** Rejections that it takes. */
+  required_rejections: number
+  /** Approvals so far. */
+  approvals: number
+  /** Rejections so far. */
+  rejections: number
+  approvers: string[] | null
+  escalate: Escalation[] | null
+  /** Steps of `escalate` that were made. */
+  escalated: number
+  /** How many comments there are. */
+  comments: number
+  /** An approver may change the payload of the effect. */
+  editable: boolean
+  /** The payload that the votes so far are for, when an approver changed it; else null. */
+  edited_payload: unknown
+  /** The payload as it was approved, when an approver changed it; else null. */
+  effective_payload: unknown
+  permit_expires_at: string | null
+  /** Effects that may start under the approval. */
+  uses: number
+  /** Those of them that are left, the effect that it was asked for included. */
+  uses_left: number
+  effect_id: string | null
+  /** The payload of the effect, the exact text; null without one. */
+  payload: unknown
 }
 
 export interface CheckpointCallback {
@@ -493,6 +567,22 @@ export interface CheckpointCallback {
   last_error: string | null
   redrive_of: string | null
   dead_letter_id: string | null
+}
+
+export interface Escalation {
+  after_seconds: number
+  approvers: string[] | null
+}
+
+export interface Comment {
+  /** cmt_… */
+  id: string
+  /** The id of an agent or of an approval key, or admin. */
+  author: string
+  author_label: string | null
+  text: string
+  /** When it was made. */
+  at: string
 }
 
 export interface Approval {
@@ -514,6 +604,58 @@ export interface Approval {
   reason: string | null
   resolved_by: string | null
   resolved_at: string | null
+  answer_schema: Record<string, unknown> | null
+  answer: Record<string, unknown> | null
+  /** Approvals that it takes. */
+  required_approvals: number
+  /** Rejections that it takes. */
+  required_rejections: number
+  /** Approvals so far. */
+  approvals: number
+  /** Rejections so far. */
+  rejections: number
+  approvers: string[] | null
+  escalate: Escalation[] | null
+  /** Steps of `escalate` that were made. */
+  escalated: number
+  /** How many comments there are. */
+  comments: number
+  /** An approver may change the payload of the effect. */
+  editable: boolean
+  /** The payload that the votes so far are for, when an approver changed it; else null. */
+  edited_payload: unknown
+  /** The payload as it was approved, when an approver changed it; else null. */
+  effective_payload: unknown
+  permit_expires_at: string | null
+  /** Effects that may start under the approval. */
+  uses: number
+  /** Those of them that are left, the effect that it was asked for included. */
+  uses_left: number
+  effect_id: string | null
+  /** The payload of the effect, the exact text; null without one. */
+  effect_payload: unknown
+  /** This key is an approver. */
+  may_decide: boolean
+  voted: 'approved' | 'rejected' | null
+}
+
+export interface Vote {
+  /** The id of an approval key, or admin. */
+  voter: string
+  voter_label: string | null
+  decision: 'approved' | 'rejected'
+  /** False once the payload was changed after it; its voter may vote again. */
+  counts: boolean
+  /** It changed the payload. */
+  edited: boolean
+  payload_hash: string | null
+  reason: string | null
+  answer: Record<string, unknown> | null
+  permit_expires_at: string | null
+  /** The uses that it allows; of several the least counts. */
+  uses: number
+  /** When it was cast. */
+  at: string
 }
 
 export interface CreatedInbox {
@@ -655,6 +797,165 @@ export interface RateLimitCounter {
   resetAt: string
   /** Length of the window. */
   windowSeconds: number
+}
+
+export interface ClaimedEffect {
+  id: string
+  status:
+    | 'awaiting_approval'
+    | 'approved'
+    | 'ready'
+    | 'running'
+    | 'unknown'
+    | 'succeeded'
+    | 'failed'
+    | 'rejected'
+  type: string
+  key: string
+  note: string | null
+  on_unknown: 'hold' | 'ask' | 'retry'
+  /** The SHA-256 of the payload that was proposed, in hex. */
+  payload_hash: string
+  effective_hash: string | null
+  checkpoint_id: string | null
+  permit_expires_at: string | null
+  refused_as: 'rejected' | 'expired' | 'cancelled' | null
+  question_id: string | null
+  /** The agent that claimed it. */
+  agent_id: string
+  held_by: string | null
+  /** The number of leases so far: the target may refuse a lower one. */
+  fence: number
+  /** How long a lease holds that says nothing else. */
+  lease_seconds: number
+  lease_until: string | null
+  error: string | null
+  resolved_by: string | null
+  workflow_id: string | null
+  finished_at: string | null
+  /** When it was claimed. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  /** The exact text that was sent; null once it was removed. */
+  payload: unknown
+  /** The exact text that an approver put in its place, or null. */
+  effective_payload: unknown
+  /** The exact text that the holder of the lease reported, or null. */
+  result: unknown
+  lease_token: string | null
+  checkpoint: EffectApproval | null
+}
+
+export interface EffectApproval {
+  /** The checkpoint. */
+  id: string
+  status: string
+  title: string
+  /** A page for a person to decide it, who needs an approval key. */
+  approval_url: string
+  /** When its timeout is due. */
+  expires_at: string
+}
+
+export interface ListedEffect {
+  id: string
+  status:
+    | 'awaiting_approval'
+    | 'approved'
+    | 'ready'
+    | 'running'
+    | 'unknown'
+    | 'succeeded'
+    | 'failed'
+    | 'rejected'
+  type: string
+  key: string
+  note: string | null
+  on_unknown: 'hold' | 'ask' | 'retry'
+  /** The SHA-256 of the payload that was proposed, in hex. */
+  payload_hash: string
+  effective_hash: string | null
+  checkpoint_id: string | null
+  permit_expires_at: string | null
+  refused_as: 'rejected' | 'expired' | 'cancelled' | null
+  question_id: string | null
+  /** The agent that claimed it. */
+  agent_id: string
+  held_by: string | null
+  /** The number of leases so far: the target may refuse a lower one. */
+  fence: number
+  /** How long a lease holds that says nothing else. */
+  lease_seconds: number
+  lease_until: string | null
+  error: string | null
+  resolved_by: string | null
+  workflow_id: string | null
+  finished_at: string | null
+  /** When it was claimed. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+}
+
+export interface Effect {
+  id: string
+  status:
+    | 'awaiting_approval'
+    | 'approved'
+    | 'ready'
+    | 'running'
+    | 'unknown'
+    | 'succeeded'
+    | 'failed'
+    | 'rejected'
+  type: string
+  key: string
+  note: string | null
+  on_unknown: 'hold' | 'ask' | 'retry'
+  /** The SHA-256 of the payload that was proposed, in hex. */
+  payload_hash: string
+  effective_hash: string | null
+  checkpoint_id: string | null
+  permit_expires_at: string | null
+  refused_as: 'rejected' | 'expired' | 'cancelled' | null
+  question_id: string | null
+  /** The agent that claimed it. */
+  agent_id: string
+  held_by: string | null
+  /** The number of leases so far: the target may refuse a lower one. */
+  fence: number
+  /** How long a lease holds that says nothing else. */
+  lease_seconds: number
+  lease_until: string | null
+  error: string | null
+  resolved_by: string | null
+  workflow_id: string | null
+  finished_at: string | null
+  /** When it was claimed. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  /** The exact text that was sent; null once it was removed. */
+  payload: unknown
+  /** The exact text that an approver put in its place, or null. */
+  effective_payload: unknown
+  /** The exact text that the holder of the lease reported, or null. */
+  result: unknown
+}
+
+export interface EffectPolicy {
+  type: string
+  /** required: an effect that asks for no approval gets one all the same. */
+  approval: 'optional' | 'required'
+  /** The least number of approvals. */
+  required_approvals: number
+  approvers: string[] | null
+  lease_seconds_max: number | null
+  /** When it was first set. */
+  created_at: string
+  /** When it was last set. */
+  updated_at: string
 }
 
 export interface WorkflowTimeline {
@@ -876,6 +1177,7 @@ export interface TickSummary {
   schedules: { due: number; fired: number; retrying: number; failed: number }
   checkpoints: { rejected: number; expired: number; callbacks: number }
   dlq: { locks_released: number }
+  effects: { ran_out: number }
   expired: { kv_keys: number; inboxes: number; idempotency_keys: number }
   tenants_purged: number
   duration_ms: number
@@ -927,7 +1229,28 @@ export interface Operations {
     body: undefined
     answer: Tenant
   }
+  freezeTenant: {
+    params: {
+      /** The tenant that the admin key belongs to; any other answers 403. */
+      tenant_id: string
+    }
+    query: object
+    body: {
+      /** Shown to the agents that are refused. */
+      reason?: string | undefined
+    }
+    answer: Tenant
+  }
   restoreTenant: {
+    params: {
+      /** The tenant that the admin key belongs to; any other answers 403. */
+      tenant_id: string
+    }
+    query: object
+    body: object
+    answer: Tenant
+  }
+  resumeTenant: {
     params: {
       /** The tenant that the admin key belongs to; any other answers 403. */
       tenant_id: string
@@ -1021,6 +1344,39 @@ export interface Operations {
     body: undefined
     answer: Agent
   }
+  updateAgent: {
+    params: {
+      /** The agent, which is its name. */
+      agent_id: string
+    }
+    query: object
+    body: {
+      /** full: everything that agents may. read: it changes nothing. propose: each of its effects waits for an approval. */
+      mode: 'full' | 'read' | 'propose'
+    }
+    answer: Agent
+  }
+  pauseAgent: {
+    params: {
+      /** The agent, which is its name. */
+      agent_id: string
+    }
+    query: object
+    body: {
+      /** Shown to the agent when it is refused. */
+      reason?: string | undefined
+    }
+    answer: Agent
+  }
+  resumeAgent: {
+    params: {
+      /** The agent, which is its name. */
+      agent_id: string
+    }
+    query: object
+    body: object
+    answer: Agent
+  }
   rotateAgentKey: {
     params: {
       /** The agent, which is its name. */
@@ -1039,8 +1395,10 @@ export interface Operations {
     body: {
       /** Binds the key to this checkpoint. */
       checkpoint_id?: string | undefined
-      /** For people. */
+      /** For people: who has it. Votes and comments show it. */
       label?: string | undefined
+      /** When it ends by itself, in the future. Default: never. */
+      expires_at?: string | undefined
     }
     answer: CreatedApprovalKey
   }
@@ -1597,6 +1955,14 @@ export interface Operations {
     body: {
       /** Sent to the agent. */
       reason?: string | undefined
+      /** Fits the `answer_schema` of the checkpoint. */
+      answer?: object | null | undefined
+      /** The payload of the effect as it is approved, where it is `editable`. Default, and null: as proposed. */
+      effective_payload?: unknown
+      /** Until when the effect may start under the approval. Default: no end. */
+      expires_at?: string | undefined
+      /** Effects with the same bytes that may start under the approval; default 1. */
+      uses?: number | undefined
     }
     answer: Checkpoint
   }
@@ -1639,6 +2005,16 @@ export interface Operations {
       expires_at?: string | undefined
       /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
       workflow_id?: string | undefined
+      /** A flat JSON Schema of the answer that an approval must carry: at most 20 fields of type string, number, integer or boolean. */
+      answer_schema?: object | null | undefined
+      /** Approvals by different voters that it takes; default 1. */
+      required_approvals?: number | undefined
+      /** Rejections by different voters that it takes; default 1. */
+      required_rejections?: number | undefined
+      /** Ids of the approval keys that may decide, or admin. Default: everybody with a key for it. */
+      approvers?: string[] | undefined
+      /** While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody. */
+      escalate?: Array<{ after_seconds: number; approvers?: string[] | undefined }> | undefined
     }
     answer: Checkpoint
   }
@@ -1655,6 +2031,32 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Checkpoint[]; next_cursor: string | null }
+  }
+  createComment: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** Plain text. */
+      text: string
+    }
+    answer: Comment
+  }
+  listComments: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Comment[]; next_cursor: string | null }
   }
   getApproval: {
     params: {
@@ -1681,6 +2083,20 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Attempt[]; next_cursor: string | null }
+  }
+  listVotes: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Vote[]; next_cursor: string | null }
   }
   rejectCheckpoint: {
     params: {
@@ -1865,6 +2281,221 @@ export interface Operations {
       /** The number of counters, counted to 10,000. */
       total: number
     }
+  }
+  claimEffect: {
+    params: object
+    query: object
+    body: {
+      /** The kind of the effect, such as refund: letters, digits and . _ : -, at most 128. */
+      type: string
+      /** Tells it from others of its type: such as the number of the order. */
+      key: string
+      /** Any JSON, at most 256 KiB: exactly what is done. */
+      payload: unknown
+      /** For people; not bound to the effect. */
+      note?: string | undefined
+      /** How long the lease holds; default 60, or that of the claim. */
+      lease_seconds?: number | undefined
+      /** Random text of your own for the lease, so that a repeat after a lost answer gets the same lease; default one that the service makes. */
+      lease_token?: string | undefined
+      /** When the lease runs out: hold, the default, waits for an admin; ask opens a checkpoint; retry lets it be started again, for what is idempotent at its target. */
+      on_unknown?: 'hold' | 'ask' | 'retry' | undefined
+      /** Asks a person first, who sees exactly these bytes. */
+      approval?:
+        | {
+            /** The question. */
+            title?: string | undefined
+            /** Instead of a title: the approval of another effect of the same type and bytes, which has a use left. */
+            checkpoint_id?: string | undefined
+            /** At most 32 KiB of plain text. */
+            prompt?: string | undefined
+            /** Where the decision is sent; default nowhere: the agent waits for it. */
+            callback_url?: string | undefined
+            /** auto_reject, the default, or dlq. */
+            timeout_action?: 'auto_reject' | 'dlq' | undefined
+            timeout_seconds?: number | undefined
+            /** With timeout_seconds, the earlier of both; without either, 24 hours from now. */
+            expires_at?: string | undefined
+            /** An approver may change the payload; default false. */
+            editable?: boolean | undefined
+            /** A flat JSON Schema of the answer that the approval must carry. */
+            answer_schema?: Record<string, unknown> | undefined
+            /** Approvals by different voters that it takes; default 1. */
+            required_approvals?: number | undefined
+            /** Rejections by different voters that it takes; default 1. */
+            required_rejections?: number | undefined
+            /** Ids of the approval keys that may decide, or admin. Default: everybody with a key for it. */
+            approvers?: string[] | undefined
+            /** While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody. */
+            escalate?: Array<{ after_seconds: number; approvers?: string[] | undefined }> | undefined
+          }
+        | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
+    }
+    answer: ClaimedEffect
+  }
+  listEffects: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      status?:
+        | 'awaiting_approval'
+        | 'approved'
+        | 'ready'
+        | 'running'
+        | 'unknown'
+        | 'succeeded'
+        | 'failed'
+        | 'rejected'
+        | undefined
+      /** Only of this type. */
+      type?: string | undefined
+      /** Only of this key: of each type at most one, by type. */
+      key?: string | undefined
+      /** Only of this workflow. */
+      workflow_id?: string | undefined
+    }
+    body: undefined
+    answer: { items: ListedEffect[]; next_cursor: string | null }
+  }
+  extendEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** The token of the lease. */
+      lease_token: string
+      /** How long the lease holds; default 60, or that of the claim. */
+      lease_seconds?: number | undefined
+    }
+    answer: Effect
+  }
+  failEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** The token of the lease. */
+      lease_token: string
+      /** Why it did not happen. */
+      error: string
+      /** True: it did not happen, and may be started again. Default false: never. */
+      retry?: boolean | undefined
+    }
+    answer: Effect
+  }
+  getEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: {
+      /** Seconds to hold the request while the effect waits for its approval, or runs. */
+      wait?: number | undefined
+    }
+    body: undefined
+    answer: Effect
+  }
+  resolveEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** succeeded: it happened. failed: it did not, and will not. retry: it did not, and may be started. */
+      outcome: 'succeeded' | 'failed' | 'retry'
+      /** Any JSON, at most 256 KiB; answered to every repeat. */
+      result?: unknown
+      /** Why it did not happen. */
+      error?: string | undefined
+    }
+    answer: Effect
+  }
+  startEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** The SHA-256 of the bytes that you are about to act on, in hex: any other are refused. */
+      payload_hash?: string | undefined
+      /** How long the lease holds; default 60, or that of the claim. */
+      lease_seconds?: number | undefined
+      /** Random text of your own for the lease, so that a repeat after a lost answer gets the same lease; default one that the service makes. */
+      lease_token?: string | undefined
+    }
+    answer: ClaimedEffect
+  }
+  succeedEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** The token of the lease. */
+      lease_token: string
+      /** Any JSON, at most 256 KiB; answered to every repeat. */
+      result?: unknown
+    }
+    answer: Effect
+  }
+  deleteEffectPolicy: {
+    params: {
+      /** A type of effects, or * for those without a policy. */
+      type: string
+    }
+    query: object
+    body: undefined
+    answer: undefined
+  }
+  getEffectPolicy: {
+    params: {
+      /** A type of effects, or * for those without a policy. */
+      type: string
+    }
+    query: object
+    body: undefined
+    answer: EffectPolicy
+  }
+  setEffectPolicy: {
+    params: {
+      /** A type of effects, or * for those without a policy. */
+      type: string
+    }
+    query: object
+    body: {
+      /** required: an effect that asks for no approval gets one all the same. */
+      approval: 'optional' | 'required'
+      /** The least number of approvals; default 1. */
+      required_approvals?: number | undefined
+      /** Those who may approve; default everybody with a key for it. */
+      approvers?: string[] | undefined
+      /** The longest lease; default any. */
+      lease_seconds_max?: number | undefined
+    }
+    answer: EffectPolicy
+  }
+  listEffectPolicies: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: EffectPolicy[]; next_cursor: string | null }
   }
   getWorkflow: {
     params: {
@@ -2082,9 +2713,14 @@ export interface Operations {
         | 'tenant.plan_changed'
         | 'tenant.storage_changed'
         | 'tenant.deleted'
+        | 'tenant.frozen'
+        | 'tenant.resumed'
         | 'tenant.restored'
         | 'agent.created'
         | 'agent.key_rotated'
+        | 'agent.mode_changed'
+        | 'agent.paused'
+        | 'agent.resumed'
         | 'agent.deleted'
         | 'approval_key.created'
         | 'approval_key.revoked'
@@ -2114,6 +2750,9 @@ export interface Operations {
         | 'schedule.failed'
         | 'schedule.retried'
         | 'checkpoint.created'
+        | 'checkpoint.voted'
+        | 'checkpoint.escalated'
+        | 'checkpoint.commented'
         | 'checkpoint.approved'
         | 'checkpoint.rejected'
         | 'checkpoint.expired'
@@ -2129,6 +2768,19 @@ export interface Operations {
         | 'message.forwarded'
         | 'message.forward_failed'
         | 'message.replayed'
+        | 'effect.claimed'
+        | 'effect.proposed'
+        | 'effect.approved'
+        | 'effect.rejected'
+        | 'effect.started'
+        | 'effect.extended'
+        | 'effect.succeeded'
+        | 'effect.failed'
+        | 'effect.retried'
+        | 'effect.unknown'
+        | 'effect.resolved'
+        | 'effect_policy.updated'
+        | 'effect_policy.deleted'
         | 'subscription.created'
         | 'subscription.confirmed'
         | 'subscription.updated'
@@ -2149,6 +2801,8 @@ export interface Operations {
         | 'callback.*'
         | 'inbox.*'
         | 'message.*'
+        | 'effect.*'
+        | 'effect_policy.*'
         | 'subscription.*'
         | 'seal.*'
         | undefined
@@ -2179,9 +2833,14 @@ export interface Operations {
           | 'tenant.plan_changed'
           | 'tenant.storage_changed'
           | 'tenant.deleted'
+          | 'tenant.frozen'
+          | 'tenant.resumed'
           | 'tenant.restored'
           | 'agent.created'
           | 'agent.key_rotated'
+          | 'agent.mode_changed'
+          | 'agent.paused'
+          | 'agent.resumed'
           | 'agent.deleted'
           | 'approval_key.created'
           | 'approval_key.revoked'
@@ -2211,6 +2870,9 @@ export interface Operations {
           | 'schedule.failed'
           | 'schedule.retried'
           | 'checkpoint.created'
+          | 'checkpoint.voted'
+          | 'checkpoint.escalated'
+          | 'checkpoint.commented'
           | 'checkpoint.approved'
           | 'checkpoint.rejected'
           | 'checkpoint.expired'
@@ -2226,6 +2888,19 @@ export interface Operations {
           | 'message.forwarded'
           | 'message.forward_failed'
           | 'message.replayed'
+          | 'effect.claimed'
+          | 'effect.proposed'
+          | 'effect.approved'
+          | 'effect.rejected'
+          | 'effect.started'
+          | 'effect.extended'
+          | 'effect.succeeded'
+          | 'effect.failed'
+          | 'effect.retried'
+          | 'effect.unknown'
+          | 'effect.resolved'
+          | 'effect_policy.updated'
+          | 'effect_policy.deleted'
           | 'subscription.created'
           | 'subscription.confirmed'
           | 'subscription.updated'
@@ -2246,6 +2921,8 @@ export interface Operations {
           | 'callback.*'
           | 'inbox.*'
           | 'message.*'
+          | 'effect.*'
+          | 'effect_policy.*'
           | 'subscription.*'
           | 'seal.*'
           | null
@@ -2302,7 +2979,9 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   createTenant: { method: 'POST', path: '/v1/tenants', creates: true },
   deleteTenant: { method: 'DELETE', path: '/v1/tenants/{tenant_id}' },
   getTenant: { method: 'GET', path: '/v1/tenants/{tenant_id}' },
+  freezeTenant: { method: 'POST', path: '/v1/tenants/{tenant_id}/freeze' },
   restoreTenant: { method: 'POST', path: '/v1/tenants/{tenant_id}/restore' },
+  resumeTenant: { method: 'POST', path: '/v1/tenants/{tenant_id}/resume' },
   rotateSigningSecret: { method: 'POST', path: '/v1/tenants/{tenant_id}/rotate-signing-secret' },
   rotateTenantKey: { method: 'POST', path: '/v1/tenants/{tenant_id}/rotate-key' },
   getUsage: { method: 'GET', path: '/v1/tenants/{tenant_id}/usage' },
@@ -2310,6 +2989,9 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   listAgents: { method: 'GET', path: '/v1/agents' },
   deleteAgent: { method: 'DELETE', path: '/v1/agents/{agent_id}' },
   getAgent: { method: 'GET', path: '/v1/agents/{agent_id}' },
+  updateAgent: { method: 'PATCH', path: '/v1/agents/{agent_id}' },
+  pauseAgent: { method: 'POST', path: '/v1/agents/{agent_id}/pause' },
+  resumeAgent: { method: 'POST', path: '/v1/agents/{agent_id}/resume' },
   rotateAgentKey: { method: 'POST', path: '/v1/agents/{agent_id}/rotate-key' },
   createApprovalKey: { method: 'POST', path: '/v1/approval-keys', creates: true },
   listApprovalKeys: { method: 'GET', path: '/v1/approval-keys' },
@@ -2357,8 +3039,11 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getCheckpoint: { method: 'GET', path: '/v1/checkpoints/{id}' },
   createCheckpoint: { method: 'POST', path: '/v1/checkpoints', creates: true },
   listCheckpoints: { method: 'GET', path: '/v1/checkpoints' },
+  createComment: { method: 'POST', path: '/v1/checkpoints/{id}/comments', creates: true },
+  listComments: { method: 'GET', path: '/v1/checkpoints/{id}/comments' },
   getApproval: { method: 'GET', path: '/v1/approvals/{checkpoint_id}' },
   listCheckpointAttempts: { method: 'GET', path: '/v1/checkpoints/{id}/attempts' },
+  listVotes: { method: 'GET', path: '/v1/checkpoints/{id}/votes' },
   rejectCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/reject' },
   createInbox: { method: 'POST', path: '/api/webhook', creates: true, wrapped: true },
   listInboxes: { method: 'GET', path: '/api/webhook', wrapped: true },
@@ -2378,6 +3063,18 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
   resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
   listRateLimits: { method: 'GET', path: '/api/rate-limit', wrapped: true },
+  claimEffect: { method: 'POST', path: '/v1/effects' },
+  listEffects: { method: 'GET', path: '/v1/effects' },
+  extendEffect: { method: 'POST', path: '/v1/effects/{id}/extend' },
+  failEffect: { method: 'POST', path: '/v1/effects/{id}/fail' },
+  getEffect: { method: 'GET', path: '/v1/effects/{id}' },
+  resolveEffect: { method: 'POST', path: '/v1/effects/{id}/resolve' },
+  startEffect: { method: 'POST', path: '/v1/effects/{id}/start' },
+  succeedEffect: { method: 'POST', path: '/v1/effects/{id}/succeed' },
+  deleteEffectPolicy: { method: 'DELETE', path: '/v1/effect-policies/{type}' },
+  getEffectPolicy: { method: 'GET', path: '/v1/effect-policies/{type}' },
+  setEffectPolicy: { method: 'PUT', path: '/v1/effect-policies/{type}' },
+  listEffectPolicies: { method: 'GET', path: '/v1/effect-policies' },
   getWorkflow: { method: 'GET', path: '/v1/workflows/{workflow_id}' },
   listWorkflows: { method: 'GET', path: '/v1/workflows' },
   createSubscription: { method: 'POST', path: '/v1/subscriptions', creates: true },
@@ -2427,11 +3124,32 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Remove what is not needed, or ask the operator for a larger plan. A monthly quota starts again with the next month.',
     exit: 'limited',
   },
+  AGENT_PAUSED: {
+    next: 'Stop changing things and wait. The admin resumes the agent; until then the same request fails again.',
+    exit: 'forbidden',
+  },
+  AGENT_READ_ONLY: {
+    next: 'Only read, or ask the admin for another mode. The same request fails again.',
+    exit: 'forbidden',
+  },
+  EFFECT_APPROVAL_REQUIRED: { next: 'POST the effect again: that asks for its approval.', exit: 'forbidden' },
+  EFFECT_REJECTED: {
+    next: 'Do not do it. Propose another effect under another key when it is still wanted.',
+    exit: 'forbidden',
+  },
   FORBIDDEN: {
     next: 'Use a key of the kind that may do this, or ask the operator. The same request fails again.',
     exit: 'forbidden',
   },
   NAMESPACE_FORBIDDEN: { next: 'Choose a namespace or key that does not begin with __.', exit: 'forbidden' },
+  NOT_AN_APPROVER: {
+    next: 'Ask one of its approvers, or wait until it is escalated to you.',
+    exit: 'forbidden',
+  },
+  TENANT_FROZEN: {
+    next: 'Stop changing things and wait. The admin resumes the tenant; until then the same request fails again.',
+    exit: 'forbidden',
+  },
   TENANT_PENDING_DELETION: {
     next: 'Restore the tenant with its admin key, or stop: nothing else will work.',
     exit: 'forbidden',
@@ -2441,6 +3159,8 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   AUDIT_ENTRY_NOT_FOUND: { next: 'List the entries to find the right id.', exit: 'not_found' },
   CHECKPOINT_NOT_FOUND: { next: 'List the checkpoints to find the right id.', exit: 'not_found' },
   DLQ_NOT_FOUND: { next: 'List the dead letters to find the right id.', exit: 'not_found' },
+  EFFECT_NOT_FOUND: { next: 'List the effects to find the right id.', exit: 'not_found' },
+  EFFECT_POLICY_NOT_FOUND: { next: 'List the policies to find the right type.', exit: 'not_found' },
   INBOX_NOT_FOUND: { next: 'List the inboxes to find the right id, or create a new one.', exit: 'not_found' },
   KEY_NOT_FOUND: {
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
@@ -2477,8 +3197,24 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   },
   AGENT_ID_TAKEN: { next: 'Choose another name, or rotate the key of the existing agent.', exit: 'conflict' },
   ALREADY_CLAIMED: { next: 'Claim another one, or wait until locked_until.', exit: 'conflict' },
+  ALREADY_VOTED: {
+    next: 'Wait for the votes of others; read the checkpoint to see how many are missing.',
+    exit: 'conflict',
+  },
   CHECKPOINT_ALREADY_RESOLVED: {
     next: 'Read the checkpoint to see who decided what, and act on that.',
+    exit: 'conflict',
+  },
+  EFFECT_IN_FLIGHT: {
+    next: 'Wait until its lease ends and ask again: the answer then says what became of it.',
+    exit: 'conflict',
+  },
+  EFFECT_NOT_HELD: {
+    next: 'Stop: do not do the effect. Read it to see what became of it.',
+    exit: 'conflict',
+  },
+  EFFECT_UNKNOWN: {
+    next: 'Look at the target of the effect, and have an admin resolve it: succeeded, failed or retry.',
     exit: 'conflict',
   },
   IDEMPOTENCY_IN_PROGRESS: {
@@ -2491,12 +3227,14 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
+  TOO_MANY_COMMENTS: { next: 'Decide it, or continue elsewhere.', exit: 'conflict' },
   TOO_MANY_NAMESPACES: { next: 'Turn the events of another namespace off.', exit: 'conflict' },
   TOO_MANY_OPERATIONS: { next: 'Wait until one has ended, or cancel one.', exit: 'conflict' },
   VERSION_MISMATCH: {
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',
     exit: 'conflict',
   },
+  VOTE_DIFFERS: { next: 'Read the request again; approve what it now says, or reject it.', exit: 'conflict' },
   INBOX_EXPIRED: { next: 'Create a new inbox, and send to its URL.', exit: 'not_found' },
   PAYLOAD_TOO_LARGE: {
     next: 'Send less: store large data elsewhere, and send a reference to it.',
@@ -2506,7 +3244,19 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Send JSON without compression, and check that nothing on the way changes the request.',
     exit: 'unexpected',
   },
+  ANSWER_INVALID: {
+    next: 'Correct the answer as details.issues say, and approve again. Nothing was changed.',
+    exit: 'usage',
+  },
+  EFFECT_KEY_REUSED: {
+    next: 'Send the exact bytes that were sent first, or take another key for another effect.',
+    exit: 'usage',
+  },
   IDEMPOTENCY_KEY_REUSED: { next: 'Use a new Idempotency-Key for a new request.', exit: 'usage' },
+  NOT_EDITABLE: {
+    next: 'Approve it as it is, or reject it and say in the reason what should be asked.',
+    exit: 'usage',
+  },
   RATE_LIMITED: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'limited' },
   INTERNAL: {
     next: 'Repeat it once, a creation with the same Idempotency-Key. If it fails again, report the request id to the operator.',

@@ -39,6 +39,7 @@ forEachService('Agents', (service) => {
       callback_base_url: 'https://agents.example.com/planner/',
       api_key: expect.stringMatching(/^svc_agt_[0-9A-Za-z]{38}$/),
       created_at: iso(service.clock.now()),
+      ...{ mode: 'full', paused_at: null, paused_reason: null },
     })
     expect(keyKind(created.body.api_key)).toBe('agent')
     expect(await works(created.body.api_key)).toBe(200)

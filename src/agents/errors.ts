@@ -10,6 +10,20 @@ export const errors = declareErrors({
     next: 'List the agents to find the right name.',
     exit: 'not_found',
   },
+  AGENT_PAUSED: {
+    status: 403,
+    message: 'This agent is paused: it may change nothing until the admin resumes it.',
+    when: 'The admin has [paused](freeze.md#pause-one-agent) this agent. It may read, and report how work ended that it holds a token for; everything else that it asks gets this answer. Nothing was changed. `details` holds `since` and `reason`.',
+    next: 'Stop changing things and wait. The admin resumes the agent; until then the same request fails again.',
+    exit: 'forbidden',
+  },
+  AGENT_READ_ONLY: {
+    status: 403,
+    message: 'This agent may only read.',
+    when: 'The admin has set the [mode](freeze.md#modes-of-an-agent) of this agent to `read`, and the request would change something. Nothing was changed.',
+    next: 'Only read, or ask the admin for another mode. The same request fails again.',
+    exit: 'forbidden',
+  },
   AGENT_ID_TAKEN: {
     status: 409,
     message: 'An agent of this name exists.',

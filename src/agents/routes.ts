@@ -55,7 +55,7 @@ export const createAgent = route({
       callback_base_url: body.callback_base_url ?? null,
     }
     const key = await agents.create(tx, caller, dependencies.plans, agent)
-    return agentOf({ ...agent, created_at: tx.now }, key)
+    return agentOf({ ...agent, ...agents.unpaused, created_at: tx.now }, key)
   },
 })
 

@@ -1,8 +1,9 @@
 // Parameters and answers that the routes share.
 
 import { Type } from 'typebox'
-import { iso } from '../base/clock.ts'
+import { iso, isoOrNull } from '../base/clock.ts'
 import { maskedKey } from '../base/keys.ts'
+import { agent_modes } from '../contract/caller.ts'
 import { idParam, Nullable, Shape, Time } from '../contract/schemas.ts'
 import type * as store from './store.ts'
 
@@ -19,6 +20,11 @@ export const Agent = Shape('Agent', {
     description: 'In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa.',
   }),
   created_at: Time('When it was created.'),
+  mode: Type.Enum([...agent_modes], {
+    description: 'full, read (it changes nothing) or propose (each of its effects waits for an approval).',
+  }),
+  paused_at: Nullable(Time('Since when it is paused; null while it is not.')),
+  paused_reason: Nullable(Type.String()),
 })
 
 export function masked(agent: store.AgentRow) {
@@ -33,5 +39,8 @@ export function agentOf(agent: Omit<store.AgentRow, 'last_four'>, api_key: strin
     callback_base_url: agent.callback_base_url,
     api_key,
     created_at: iso(agent.created_at),
+    mode: agent.mode,
+    paused_at: isoOrNull(agent.paused_at),
+    paused_reason: agent.paused_reason,
   }
 }

@@ -1,6 +1,7 @@
 // Every statement on agents.
 
 import type { Millis } from '../base/clock.ts'
+import type { AgentMode } from '../contract/caller.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
@@ -10,7 +11,13 @@ export interface AgentRow {
   callback_base_url: string | null
   last_four: string
   created_at: Millis
+  mode: AgentMode
+  paused_at: Millis | null
+  paused_reason: string | null
 }
+
+/** Of a new agent. */
+export const unpaused = { mode: 'full', paused_at: null, paused_reason: null } as const
 
 const INSERT = sql(
   'agents.insert',
@@ -20,7 +27,7 @@ const INSERT = sql(
 )
 
 // The key is asked for each agent: in a join PostgreSQL may read all keys of the tenant first.
-const select = `select a.agent_id, a.description, a.callback_base_url, a.created_at,
+const select = `select a.agent_id, a.description, a.callback_base_url, a.created_at, a.mode, a.paused_at, a.paused_reason,
           (select c.last_four from credentials c
             where c.tenant_id = :tenant_id and c.kind = 'agent' and c.subject = a.agent_id and c.expires_at is null
             limit 1) as last_four
@@ -44,6 +51,23 @@ const OLDER = sql<AgentRow>(
 const MARK_ROTATED = sql(
   'agents.mark_rotated',
   'update agents set key_rotated_at = :now where tenant_id = :tenant_id and agent_id = :agent_id',
+)
+
+const PAUSE = sql(
+  'agents.pause',
+  `update agents set paused_at = :now, paused_reason = :reason
+    where tenant_id = :tenant_id and agent_id = :agent_id and paused_at is null`,
+)
+
+const RESUME = sql(
+  'agents.resume',
+  `update agents set paused_at = null, paused_reason = null
+    where tenant_id = :tenant_id and agent_id = :agent_id and paused_at is not null`,
+)
+
+const SET_MODE = sql(
+  'agents.set_mode',
+  'update agents set mode = :mode where tenant_id = :tenant_id and agent_id = :agent_id and mode <> :mode',
 )
 
 const DELETE = sql<{ bytes: number }>(
@@ -95,6 +119,21 @@ export async function idsFrom(
 /** First step of a rotation. False when there is no such agent. */
 export async function markRotated(tx: Tx, tenant_id: string, agent_id: string): Promise<boolean> {
   return (await tx.run(MARK_ROTATED, { tenant_id, agent_id, now: tx.now })) === 1
+}
+
+/** False when it is paused, or there is no such agent. */
+export async function pause(tx: Tx, tenant_id: string, agent_id: string, reason: string | null) {
+  return (await tx.run(PAUSE, { tenant_id, agent_id, reason, now: tx.now })) === 1
+}
+
+/** False when it is not paused, or there is no such agent. */
+export async function resume(tx: Tx, tenant_id: string, agent_id: string) {
+  return (await tx.run(RESUME, { tenant_id, agent_id })) === 1
+}
+
+/** False when that is its mode, or there is no such agent. */
+export async function setMode(tx: Tx, tenant_id: string, agent_id: string, mode: AgentMode) {
+  return (await tx.run(SET_MODE, { tenant_id, agent_id, mode })) === 1
 }
 
 /** The bytes of its texts; null when there is none. */

@@ -59,7 +59,7 @@ export function workersOf(
   const timer = new JobTimer({
     ...background,
     worker,
-    pauseOrResumeStep: (after_tenant_id) => tenants.pauseOrResumeStep(db, after_tenant_id),
+    pauseOrResumeStep: (after_tenant_id) => tenants.pauseOrResumeStep(db, dependencies, after_tenant_id),
   })
   const maintenance = new Maintenance({
     ...background,

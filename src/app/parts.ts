@@ -18,7 +18,7 @@ import { openapiOf } from '../contract/openapi.ts'
 import { Tails } from '../contract/tails.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
-import { counted_quotas, event_types, redrives, routes } from '../features.ts'
+import { counted_quotas, deadlines, decides, event_types, redrives, routes } from '../features.ts'
 import { Deliveries } from '../http/deliveries.ts'
 import type { Drain } from '../http/drain.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
@@ -123,6 +123,8 @@ export function dependenciesOf(
     jobs,
     journal,
     redrives,
+    decides,
+    deadlines,
     event_types,
     service: {
       signup_open: config.signup_open,

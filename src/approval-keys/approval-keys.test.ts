@@ -29,6 +29,8 @@ forEachService('Approval keys', (service) => {
       label: 'Ops on call',
       approval_key: expect.stringMatching(/^svc_apr_[0-9A-Za-z]{38}$/),
       created_at: iso(service.clock.now()),
+      expires_at: null,
+      last_used_at: null,
       approval_url: null,
     })
     expect(keyKind(created.body.approval_key)).toBe('approval')

@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import expiry from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import * as routes from './routes.ts'
@@ -11,7 +12,10 @@ export const approvalKeys: Feature = {
   events,
   errors,
   usage: 'approval_keys',
-  migrations: [{ name: 'approval-keys/0001', text: schema }],
+  migrations: [
+    { name: 'approval-keys/0001', text: schema },
+    { name: 'approval-keys/0002', text: expiry },
+  ],
   stored: [{ table: 'approval_keys', key: [['approval_key_id', '']], texts: ['label'] }],
   points_to: ['tenants'],
   purge,

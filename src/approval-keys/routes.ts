@@ -1,7 +1,7 @@
 // /v1/approval-keys
 
 import { Type } from 'typebox'
-import { iso } from '../base/clock.ts'
+import { iso, isoOrNull, parseTime } from '../base/clock.ts'
 import { maskedKey } from '../base/keys.ts'
 import { approvalUrl } from '../checkpoints/service.ts'
 import { v1 } from '../contract/group.ts'
@@ -32,6 +32,8 @@ const fields = {
     description: 'In full at creation only, afterwards masked: svc_apr_****x7Qa.',
   }),
   created_at: Time('When it was created.'),
+  expires_at: Nullable(Time('From then on it is refused; null: it does not end by itself.')),
+  last_used_at: Nullable(Time('When it was last used, to the minute; null: never.')),
 }
 const ApprovalKey = Shape('ApprovalKey', fields)
 
@@ -52,13 +54,17 @@ export const createApprovalKey = route({
       'waystation key create --label "on call" --save approver',
       'waystation key create --checkpoint chk_01m7yjrz37hxnv52px0106nehd',
     ],
-    options: { checkpoint_id: ['--checkpoint <id>', 'for this checkpoint only'] },
+    options: {
+      checkpoint_id: ['--checkpoint <id>', 'for this checkpoint only'],
+      expires_at: ['--expires-at <time>', 'when it ends by itself, RFC 3339'],
+    },
     key: 'approval_key',
   },
   auth: ['admin'],
   body: Type.Object({
     checkpoint_id: Type.Optional(Type.String({ description: 'Binds the key to this checkpoint.' })),
-    label: Type.Optional(Text(label_characters_max, 'For people.')),
+    label: Type.Optional(Text(label_characters_max, 'For people: who has it. Votes and comments show it.')),
+    expires_at: Type.Optional(Time('When it ends by itself, in the future. Default: never.')),
   }),
   replies: {
     201: {
@@ -79,10 +85,11 @@ export const createApprovalKey = route({
     const { row, key } = await approvalKeys.create(tx, caller, dependencies.plans, {
       checkpoint_id: body.checkpoint_id ?? null,
       label: body.label ?? null,
+      expires_at: body.expires_at === undefined ? null : parseTime(body.expires_at),
     })
     const approval_url =
       row.checkpoint_id === null ? null : keyedUrl(dependencies.urls.public_url(), row.checkpoint_id, key)
-    return { ...approvalKeyOf({ ...row, created_at: tx.now }, key), approval_url }
+    return { ...approvalKeyOf({ ...row, created_at: tx.now, last_used_at: null }, key), approval_url }
   },
 })
 
@@ -95,7 +102,10 @@ export const listApprovalKeys = route({
   sdk: { name: 'approvalKeys.list' },
   cli: {
     usage: 'key list',
-    columns: ['approval_key_id', 'label', 'checkpoint_id', 'approval_key', 'created_at'],
+    columns: [
+      ...['approval_key_id', 'label', 'checkpoint_id', 'approval_key', 'created_at', 'expires_at'],
+      'last_used_at',
+    ],
   },
   auth: ['admin'],
   query: Type.Object(PageQuery),
@@ -149,5 +159,7 @@ function approvalKeyOf(row: Omit<store.ApprovalKeyRow, 'last_four'>, approval_ke
     label: row.label,
     approval_key,
     created_at: iso(row.created_at),
+    expires_at: isoOrNull(row.expires_at),
+    last_used_at: isoOrNull(row.last_used_at),
   }
 }

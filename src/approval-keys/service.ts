@@ -1,7 +1,7 @@
 // Approval keys: with one, a human or a proxy for one decides checkpoints.
 
 import './errors.ts'
-import { ApiError } from '../base/errors.ts'
+import { ApiError, invalid } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { AdminCaller } from '../contract/caller.ts'
@@ -22,14 +22,16 @@ export interface Created {
   key: string
 }
 
-/** Throws CHECKPOINT_NOT_FOUND for an unknown checkpoint, QUOTA_EXCEEDED. */
+/** Throws CHECKPOINT_NOT_FOUND for an unknown checkpoint, QUOTA_EXCEEDED, VALIDATION_FAILED for an end in the past. */
 export async function create(
   tx: Tx,
   caller: AdminCaller,
   plans: Plans,
-  input: { checkpoint_id: string | null; label: string | null },
+  input: Omit<store.NewApprovalKey, 'approval_key_id'>,
 ): Promise<Created> {
   const { tenant_id } = caller
+  if (input.expires_at !== null && input.expires_at <= tx.now)
+    throw invalid({ path: '/expires_at', message: 'must be in the future' })
   if (input.checkpoint_id !== null) await checkpoints.read(tx, tenant_id, input.checkpoint_id)
   const row = { approval_key_id: newId('apk', tx.now), ...input }
   quotas.reserveBytes(tx, caller, plans, rowBytes(row.label))

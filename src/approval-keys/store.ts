@@ -10,16 +10,20 @@ export interface ApprovalKeyRow {
   label: string | null
   last_four: string
   created_at: Millis
+  /** Null: it does not end by itself. */
+  expires_at: Millis | null
+  /** To the minute; null when it was never used. */
+  last_used_at: Millis | null
 }
 
 const INSERT = sql(
   'approval_keys.insert',
-  `insert into approval_keys (tenant_id, approval_key_id, checkpoint_id, label, created_at)
-   values (:tenant_id, :approval_key_id, :checkpoint_id, :label, :now)`,
+  `insert into approval_keys (tenant_id, approval_key_id, checkpoint_id, label, created_at, expires_at)
+   values (:tenant_id, :approval_key_id, :checkpoint_id, :label, :now, :expires_at)`,
 )
 
 // The credential is asked for each key: in a join PostgreSQL may read all of the tenant first.
-const select = `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at,
+const select = `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at, k.expires_at, k.last_used_at,
           (select c.last_four from credentials c
             where c.tenant_id = :tenant_id and c.kind = 'approval' and c.subject = k.approval_key_id limit 1) as last_four
      from approval_keys k
@@ -45,6 +49,7 @@ export interface NewApprovalKey {
   approval_key_id: string
   checkpoint_id: string | null
   label: string | null
+  expires_at: Millis | null
 }
 
 export function insert(tx: Tx, tenant_id: string, row: NewApprovalKey) {

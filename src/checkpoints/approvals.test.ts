@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { cron_secret, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { plain_steering } from '../../test/support/steering.ts'
 import { iso } from '../base/clock.ts'
 
 const callback_url = 'http://127.0.0.1:9/'
@@ -36,7 +37,8 @@ forEachService('GET /v1/approvals/{id}', (service) => {
       `{"checkpoint_id":"${id}","title":"Refund 40 €?","prompt":"Line one\\nLine two",` +
         `"payload":${callback_payload},"agent":{"agent_id":"agent-one","name":"agent-one"},` +
         `"status":"pending","created_at":"${created_at}","expires_at":"${expires_at}",` +
-        '"reason":null,"resolved_by":null,"resolved_at":null}',
+        '"reason":null,"resolved_by":null,"resolved_at":null,' +
+        `${JSON.stringify({ ...plain_steering, effect_payload: null, may_decide: true, voted: null }).slice(1)}`,
     )
     expect(seen.headers.get('cache-control')).toBe('no-store')
   })

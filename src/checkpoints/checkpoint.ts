@@ -70,6 +70,37 @@ export interface CheckpointRow {
   callback_redrive_of: string | null
   created_at: Millis
   updated_at: Millis
+  /** 1 when votes are counted; 0 for one plain decision, and all fields below are then as they began. */
+  steered: number
+  /** 1 when an approver may change the payload. */
+  editable: number
+  required_approvals: number
+  required_rejections: number
+  /** Votes that count. */
+  approvals: number
+  rejections: number
+  /** Steps of `escalate` that were made. */
+  escalated: number
+  comments: number
+  /** Effects that may start under the approval, and how many of them have not. */
+  uses: number
+  uses_left: number
+  permit_expires_at: Millis | null
+  effect_id: string | null
+  /** JSON: ids of approval keys, or `admin`; null for everybody. */
+  approvers: string | null
+  /** JSON. */
+  escalate: string | null
+  /** JSON. */
+  answer_schema: string | null
+  /** JSON; null until it is approved. */
+  answer: string | null
+  /** The exact text of an effect. */
+  payload: string | null
+  /** The payload that the votes are for, when an approver changed it. */
+  edited_payload: string | null
+  /** The change that was approved. */
+  effective_payload: string | null
 }
 
 /** As the API shows it. */

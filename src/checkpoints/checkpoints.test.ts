@@ -7,6 +7,7 @@ import { freePort } from '../../test/support/ports.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { plain_steering } from '../../test/support/steering.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { version } from '../version.ts'
@@ -151,6 +152,8 @@ forEachService('Checkpoints', (service) => {
         callback: { status: 'none', attempts: 0, last_error: null, ...never_redriven },
         created_at,
         updated_at: created_at,
+        ...plain_steering,
+        payload: null,
       })
       for (const key of [tenant.api_key, tenant.admin_key]) {
         const found = await service.ask('GET', `/v1/checkpoints/${answer.body.id}`, { key })
@@ -354,7 +357,9 @@ forEachService('Checkpoints', (service) => {
       const answer = await decide(service, tenant.admin_key, before.id, verb, body)
       expect(answer.status).toBe(200)
       const now = iso(service.clock.now())
-      const decided = { ...before, status, reason, resolved_by: 'admin', resolved_at: now, updated_at: now }
+      const counts = verb === 'approve' ? { approvals: 1 } : { rejections: 1 }
+      const settled = { status, reason, resolved_by: 'admin', resolved_at: now, updated_at: now, ...counts }
+      const decided = { ...before, ...settled }
       expect(answer.body).toEqual({
         ...decided,
         callback: { status: 'pending', attempts: 0, last_error: null, ...never_redriven },
@@ -925,6 +930,7 @@ forEachService('The timeout of a checkpoint', (service) => {
           ...before,
           ...{ status: verb === 'approve' ? 'approved' : 'rejected', reason: 'seen', resolved_by: 'admin' },
           ...{ resolved_at: now, updated_at: now },
+          ...(verb === 'approve' ? { approvals: 1 } : { rejections: 1 }),
         })
         expect(await settled(tenant, before.id)).toEqual({
           checkpoint: decided.body,

@@ -1,12 +1,15 @@
 // Approvals: a checkpoint is read and decided, with an admin key or an approval key.
 
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
+import type { ErrorCode } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Text } from '../contract/schemas.ts'
+import { AnyJson, AnyJsonObject, Text, Time, value_bytes_max } from '../contract/schemas.ts'
 import * as checkpoints from './service.ts'
 import { Approval, approvalOf, Checkpoint, checkpointOf, id, readWhenSettled, tag, Wait } from './shapes.ts'
+import { answer_bytes_max, uses_max } from './steering-fields.ts'
+import * as votes from './vote-store.ts'
 
 const example = 'chk_01m7yjrz37hxnv52px0106nehd'
 const reason_characters_max = limit(
@@ -16,8 +19,25 @@ const reason_characters_max = limit(
   'The reason of a decision. Past it 400.',
 )
 
-const DecisionBody = Type.Object({
-  reason: Type.Optional(Text(reason_characters_max, 'Sent to the agent.')),
+const reason = Type.Optional(Text(reason_characters_max, 'Sent to the agent.'))
+const RejectBody = Type.Object({ reason })
+const ApproveBody = Type.Object({
+  reason,
+  answer: Type.Optional(AnyJsonObject(answer_bytes_max, 'Fits the `answer_schema` of the checkpoint.')),
+  effective_payload: Type.Optional(
+    AnyJson(
+      value_bytes_max,
+      'The payload of the effect as it is approved, where it is `editable`. Default, and null: as proposed.',
+    ),
+  ),
+  expires_at: Type.Optional(Time('Until when the effect may start under the approval. Default: no end.')),
+  uses: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: uses_max,
+      description: 'Effects with the same bytes that may start under the approval; default 1.',
+    }),
+  ),
 })
 
 export const getApproval = route({
@@ -36,45 +56,88 @@ export const getApproval = route({
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
     const look = () => checkpoints.readFor(context.db, context.caller, params.checkpoint_id)
-    return approvalOf(await readWhenSettled(context, params.checkpoint_id, query.wait, look))
+    const row = await readWhenSettled(context, params.checkpoint_id, query.wait, look)
+    const { tenant_id, approval_key_id } = context.caller
+    const vote = row.steered === 1 ? await votes.find(context.db, tenant_id, row.id, approval_key_id) : null
+    return approvalOf(row, approval_key_id, vote?.counts === 1 ? vote.decision : null)
   },
 })
 
-export const approveCheckpoint = decision('approve', 'Approve', 'approved')
-export const rejectCheckpoint = decision('reject', 'Reject', 'rejected')
+const approve_options = {
+  effective_payload: ['--payload <json>', 'the payload as it is approved, instead of as proposed', 'json'],
+  expires_at: ['--until <time>', 'until when the effect may start, RFC 3339'],
+  uses: ['--uses <n>', 'effects that may start under it; default 1'],
+} as const
 
-function decision(verb: 'approve' | 'reject', title: string, status: 'approved' | 'rejected') {
+export const approveCheckpoint = decision({
+  ...{ verb: 'approve', title: 'Approve', status: 'approved', body: ApproveBody },
+  description:
+    'With the admin key or an approval key. Where more approvals are required the checkpoint is still `pending` after it.',
+  errors: ['VOTE_DIFFERS', 'ANSWER_INVALID', 'NOT_EDITABLE'],
+})
+export const rejectCheckpoint = decision({
+  ...{ verb: 'reject', title: 'Reject', status: 'rejected', body: RejectBody },
+  description:
+    'With the admin key or an approval key. Where more rejections are required the checkpoint is still `pending` after it.',
+  errors: [],
+})
+
+interface Deciding {
+  verb: 'approve' | 'reject'
+  title: string
+  status: 'approved' | 'rejected'
+  description: string
+  body: typeof ApproveBody | typeof RejectBody
+  errors: readonly ErrorCode[]
+}
+
+function decision({ verb, title, status, description, body, errors }: Deciding) {
   return route({
     group: v1,
     method: 'POST',
     path: `/v1/checkpoints/:id/${verb}`,
     tag,
     summary: `${title}; the agent is called back`,
-    description: 'With the admin key or an approval key.',
+    description,
     sdk: {
       name: `checkpoints.${verb}`,
       retry: {
         safe: true,
-        why: `a checkpoint that is ${status} stays so`,
+        why: `a checkpoint that is ${status} stays so, and a key has one vote`,
         done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status, read: 'getCheckpoint' },
       },
     },
     cli: {
-      usage: `${verb} <id>`,
+      usage: verb === 'approve' ? 'approve <id> [answer]' : 'reject <id>',
+      ...(verb === 'approve' && { options: approve_options }),
       about: `${title} a checkpoint, with an admin or approval key`,
       examples: [`waystation ${verb} ${example} --reason "seen by Kim"`],
     },
     auth: ['admin', 'approval'],
     params: { id },
-    body: DecisionBody,
+    body,
     replies: { 200: { body: Checkpoint } },
-    emits: [`checkpoint.${status}`, 'approval_key.used', ...(status === 'rejected' ? ['dlq.created'] : [])],
-    errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-    async handle({ db, caller, dependencies }, { params, body }) {
-      const { id } = params
-      const { reason = null } = body
-      const decided = await checkpoints.decide(db, caller, dependencies, id, status, reason)
-      return checkpointOf(decided, dependencies)
+    emits: [
+      ...[`checkpoint.${status}`, 'checkpoint.voted', 'approval_key.used'],
+      ...(status === 'rejected' ? ['dlq.created'] : []),
+    ],
+    errors: [
+      ...([
+        'CHECKPOINT_NOT_FOUND',
+        'CHECKPOINT_ALREADY_RESOLVED',
+        'ALREADY_VOTED',
+        'NOT_AN_APPROVER',
+      ] as const),
+      ...errors,
+    ],
+    async handle({ db, caller, dependencies }, input) {
+      const { effective_payload, ...body } = input.body as Static<typeof ApproveBody>
+      const edit = effective_payload?.text === 'null' ? {} : { effective_payload }
+      const decided = { reason: null, ...body, ...edit, status }
+      return checkpointOf(
+        await checkpoints.decide(db, caller, dependencies, input.params.id, decided),
+        dependencies,
+      )
     },
   })
 }

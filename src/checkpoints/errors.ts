@@ -17,6 +17,48 @@ export const errors = declareErrors({
     next: 'Read the checkpoint to see who decided what, and act on that.',
     exit: 'conflict',
   },
+  ALREADY_VOTED: {
+    status: 409,
+    message: 'This key has voted on this checkpoint.',
+    when: 'One approval key, or the admin key, has one vote on a [checkpoint](checkpoints.md#votes); `details` has the decision that it made, and the counts.',
+    next: 'Wait for the votes of others; read the checkpoint to see how many are missing.',
+    exit: 'conflict',
+  },
+  VOTE_DIFFERS: {
+    status: 409,
+    message: 'This vote is for something else than the votes before it.',
+    when: 'An approval carries another answer than an approval before it (`details.differs` is `answer`), or does not name the payload as an approver has changed it (`payload`).',
+    next: 'Read the request again; approve what it now says, or reject it.',
+    exit: 'conflict',
+  },
+  NOT_AN_APPROVER: {
+    status: 403,
+    message: 'This key is not an approver of this checkpoint.',
+    when: 'The [checkpoint](checkpoints.md#approvers) names its `approvers`, and this key is not one of them.',
+    next: 'Ask one of its approvers, or wait until it is escalated to you.',
+    exit: 'forbidden',
+  },
+  ANSWER_INVALID: {
+    status: 422,
+    message: 'The answer does not fit the schema of this checkpoint.',
+    when: 'An approval carries an `answer` that breaks the [`answer_schema`](checkpoints.md#answers), lacks one, or carries one where none is asked for; `details.issues` has each fault.',
+    next: 'Correct the answer as details.issues say, and approve again. Nothing was changed.',
+    exit: 'usage',
+  },
+  NOT_EDITABLE: {
+    status: 422,
+    message: 'The payload of this checkpoint cannot be changed.',
+    when: 'An approval carries an `effective_payload`, and the checkpoint is not `editable`.',
+    next: 'Approve it as it is, or reject it and say in the reason what should be asked.',
+    exit: 'usage',
+  },
+  TOO_MANY_COMMENTS: {
+    status: 409,
+    message: 'This checkpoint has as many comments as it may.',
+    when: 'A [checkpoint](checkpoints.md#comments) has 200 comments.',
+    next: 'Decide it, or continue elsewhere.',
+    exit: 'conflict',
+  },
 })
 
 type Rows = typeof errors

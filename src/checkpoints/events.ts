@@ -19,6 +19,32 @@ export const events = declareEvents({
     },
     waiting: 1,
   },
+  'checkpoint.voted': {
+    about: 'Somebody voted on it. The vote that settles it leaves the event of the decision as well.',
+    subject: 'checkpoint',
+    data: {
+      decision: Type.Enum(['approved', 'rejected'], { description: 'The vote.' }),
+      approvals: Type.Integer({ description: 'Approvals that count, with this one.' }),
+      rejections: Type.Integer({ description: 'Rejections that count, with this one.' }),
+      edited: Type.Boolean({ description: 'It changed the payload.' }),
+      voided: Type.Integer({ description: 'Votes that count no longer, because the payload was changed.' }),
+    },
+  },
+  'checkpoint.escalated': {
+    about: 'Nobody decided it in time, and others may decide it too.',
+    subject: 'checkpoint',
+    data: {
+      step: Type.Integer({ description: 'The step of `escalate`, from 1.' }),
+      approvers: Nullable(
+        Type.String({ description: 'The approvers that it names, with spaces between; null: everybody.' }),
+      ),
+    },
+  },
+  'checkpoint.commented': {
+    about: 'Somebody commented on it.',
+    subject: 'checkpoint',
+    data: { comment_id: Type.String({ description: 'The comment.' }) },
+  },
   'checkpoint.approved': settled('It was approved.'),
   'checkpoint.rejected': settled('It was rejected, by a person or by its timeout.'),
   'checkpoint.expired': settled('Nobody decided in time, and its timeout_action is dlq.'),
@@ -48,7 +74,7 @@ export const events = declareEvents({
     data: { redrive_of: Type.String({ description: 'The dead letter that was sent again by it.' }) },
   },
   'approval_key.used': {
-    about: 'A checkpoint was decided with an approval key.',
+    about: 'A checkpoint was decided, or voted on, with an approval key.',
     subject: 'approval_key',
     data: {
       checkpoint_id: Type.String({ description: 'The checkpoint.' }),

@@ -1,30 +1,52 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import steering from './0002.sql' with { type: 'text' }
+import * as comments from './comment-routes.ts'
+import { timeouts } from './deadline-service.ts'
 import * as decisions from './decision-routes.ts'
 import { errors } from './errors.ts'
+import { escalation_job } from './escalation-service.ts'
 import { events } from './events.ts'
 import { callback_job, checkpoint_redrive, timeout_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
+import { texts } from './store.ts'
+import * as votes from './vote-routes.ts'
 
 export const checkpoints: Feature = {
   name: 'checkpoints',
-  routes: routesOf({ ...routes, ...decisions, ...lists }),
+  routes: routesOf({ ...routes, ...decisions, ...votes, ...comments, ...lists }),
   errors,
   events,
   usage: 'checkpoints',
-  migrations: [{ name: 'checkpoints/0001', text: schema }],
+  migrations: [
+    { name: 'checkpoints/0001', text: schema },
+    { name: 'checkpoints/0002', text: steering },
+  ],
   stored: [
+    { table: 'checkpoints', key: [['id', '']], texts },
     {
-      table: 'checkpoints',
-      key: [['id', '']],
-      texts: ['title', 'prompt', 'callback_url', 'callback_payload', 'reason', 'workflow_id'],
+      table: 'checkpoint_votes',
+      key: [
+        ['checkpoint_id', ''],
+        ['voter', ''],
+      ],
+      texts: ['reason', 'answer'],
+    },
+    {
+      table: 'checkpoint_comments',
+      key: [
+        ['checkpoint_id', ''],
+        ['id', ''],
+      ],
+      texts: ['text'],
     },
   ],
   purge,
-  jobs: [timeout_job, callback_job],
+  jobs: [timeout_job, callback_job, escalation_job],
   redrives: [checkpoint_redrive],
+  deadlines: [timeouts],
   counters: { checkpoints: ['rejected', 'expired', 'callbacks'] },
   docs: {
     file: 'checkpoints.md',

@@ -2,7 +2,7 @@
 
 import { iso } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
-import type { Jobs } from '../contract/dependencies.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
 import { encode } from '../contract/encode.ts'
 import { type Cause, service_cause } from '../contract/event.ts'
 import type { Redrive } from '../contract/redrive.ts'
@@ -23,7 +23,9 @@ import type { LocalKind, SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
+import { aboutOf } from './about.ts'
 import { type CheckpointRow, callbackUrlOf, waitKey } from './checkpoint.ts'
+import { escalation_job } from './escalation-service.ts'
 import { events } from './events.ts'
 import * as store from './store.ts'
 
@@ -42,6 +44,7 @@ export const timeout_job: LocalKind = {
       reason: null,
       resolved_by: 'timeout',
       callback_status: to_dlq ? 'none' : 'pending',
+      ...{ approvals: 0, rejections: 0, steered_max: 1 },
       cause: service_cause,
     })
     if (!resolved) {
@@ -97,14 +100,6 @@ function wasAttempted(tx: Tx, job: LeasedJob, result: AttemptResult, checkpoint:
   return journal.emit(tx, events['callback.attempted'], { ...aboutOf(job.tenant_id, checkpoint), data })
 }
 
-export function aboutOf(
-  tenant_id: string,
-  { id: subject_id, workflow_id }: CheckpointRow,
-  cause: Cause = service_cause,
-) {
-  return { tenant_id, cause, subject_id, workflow_id }
-}
-
 async function failCallback(
   tx: Tx,
   job: LeasedJob,
@@ -141,7 +136,7 @@ export const checkpoint_redrive: Redrive = {
 function enqueueCallback(
   tx: Tx,
   tenant_id: string,
-  dependencies: Pick<ResolveDependencies, 'jobs'>,
+  dependencies: Pick<Dependencies, 'jobs'>,
   { id, callback_url, callback_fence }: CheckpointRow,
   event_id = newId('evt', tx.now),
 ): Promise<void> {
@@ -167,40 +162,53 @@ function decisionCallbackOf(checkpoint: CheckpointRow) {
     resolved_by: checkpoint.resolved_by,
     resolved_at,
     callback_payload: rawOrNull(checkpoint.callback_payload),
+    ...(checkpoint.answer !== null && { answer: new RawJson(checkpoint.answer) }),
+    ...(checkpoint.effective_payload !== null && {
+      effective_payload: new RawJson(checkpoint.effective_payload),
+    }),
   }
   const { callback_url: url, workflow_id } = checkpoint
   return { url, event: type, body: encode({ type, timestamp: resolved_at, data }), workflow_id }
 }
 
-export interface ResolveDependencies {
-  jobs: Pick<Jobs, 'wake'>
-  shared: { notifier: { notify(key: string): void } }
-}
-
-/** Decision, callback job and dead letter are one transaction. Null unless it was pending. */
+/** Decision, callback job and dead letter are one transaction. Null unless it was pending, and plain where `steered_max` says so. */
 export async function resolve(
   tx: Tx,
   tenant_id: string,
-  dependencies: ResolveDependencies,
+  dependencies: Dependencies,
   id: string,
   { cause, ...resolution }: store.Resolution & { cause: Cause },
 ): Promise<CheckpointRow | null> {
   const resolved = await store.resolve(tx, tenant_id, id, resolution)
   if (!resolved) return null
   tx.stores(tenant_id, textBytes(resolution.reason))
+  await ended(tx, tenant_id, dependencies, resolved, cause)
+  return resolved
+}
+
+/** Does all that follows from a settlement, in its transaction. */
+export async function ended(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: Dependencies,
+  settled: CheckpointRow,
+  cause: Cause,
+): Promise<void> {
+  const { id, status, resolved_by } = settled
   await jobs.cancel(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
-  if (resolved.callback_status === 'pending') {
-    await enqueueCallback(tx, tenant_id, dependencies, resolved)
-  }
-  await journal.emit(tx, events[`checkpoint.${resolution.status}`], {
-    ...aboutOf(tenant_id, resolved, cause),
-    data: { resolved_by: resolution.resolved_by },
+  if (settled.escalate !== null) await jobs.cancel(tx, jobs.keyOf({ tenant_id }, escalation_job, id))
+  if (settled.callback_status === 'pending') await enqueueCallback(tx, tenant_id, dependencies, settled)
+  await journal.emit(tx, events[`checkpoint.${status as 'approved'}`], {
+    ...aboutOf(tenant_id, settled, cause),
+    data: { resolved_by: resolved_by! },
   })
-  if (resolved.status !== 'approved' && resolved.timeout_action === 'dlq') {
-    await deadLetter(tx, tenant_id, resolved, { error: `checkpoint ${id} was ${resolved.status}`, cause })
+  if ((status === 'rejected' || status === 'expired') && settled.timeout_action === 'dlq') {
+    await deadLetter(tx, tenant_id, settled, { error: `checkpoint ${id} was ${status}`, cause })
+  }
+  for (const decides of dependencies.decides) {
+    await decides(tx, dependencies, { tenant_id, checkpoint: settled, cause })
   }
   tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
-  return resolved
 }
 
 /** Returns its id. */

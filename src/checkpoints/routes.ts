@@ -26,6 +26,8 @@ import {
 } from './checkpoint.ts'
 import * as checkpoints from './service.ts'
 import { Checkpoint, checkpointOf, id, readWhenSettled, tag, Wait } from './shapes.ts'
+import { steeringOf } from './steering.ts'
+import { steering_fields } from './steering-fields.ts'
 
 const prompt_bytes_max = limit(
   'checkpoints.prompt_bytes',
@@ -57,6 +59,11 @@ export const createCheckpoint = route({
       timeout_seconds: ['--expires-in <duration>', 'how long it waits; default 24h'],
       expires_at: ['--expires-at <time>', 'until when it waits, RFC 3339'],
       workflow_id: ['--workflow <id>', 'ties it to what belongs to the same work'],
+      required_approvals: ['--approvals <n>', 'how many must approve; default 1'],
+      required_rejections: ['--rejections <n>', 'how many must reject; default 1'],
+      approvers: ['--approvers <list>', 'who may decide: ids of approval keys, or admin, with commas'],
+      answer_schema: ['--answer-schema <json>', 'the schema of the answer that an approval carries', 'json'],
+      escalate: ['--escalate <json>', 'who may decide too, and after how many seconds', 'json'],
     },
     or: {
       callback_url: ['--no-callback', 'nowhere: the agent waits for it', null],
@@ -87,6 +94,7 @@ export const createCheckpoint = route({
       Time('With timeout_seconds, the earlier of both; without either, 24 hours from now.'),
     ),
     workflow_id: Type.Optional(WorkflowId),
+    ...steering_fields,
   }),
   replies: { 201: { body: Checkpoint } },
   emits: ['checkpoint.created'],
@@ -105,6 +113,7 @@ export const createCheckpoint = route({
       timeout_action: body.timeout_action ?? 'auto_reject',
       expires_at: expiryOf(tx.now, body.timeout_seconds, expires_at),
       workflow_id: workflowOf(body.workflow_id, caller),
+      ...steeringOf(body),
     })
     return checkpointOf(checkpoint, dependencies)
   },

@@ -1,42 +1,104 @@
-// Checkpoints: one function per verb. Their jobs are in jobs.ts.
+// Checkpoints: one function per verb. Votes are in vote-service.ts, the jobs in jobs.ts.
 
 import './errors.ts'
 import { iso } from '../base/clock.ts'
-import { ApiError } from '../base/errors.ts'
+import { ApiError, type Issue, invalid } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
-import type { AdminCaller, AgentCaller, ApprovalCaller } from '../contract/caller.ts'
-import type { Plans } from '../contract/dependencies.ts'
-import { causeOf } from '../contract/event.ts'
+import type { AdminCaller, AgentCaller, ApprovalCaller, Caller } from '../contract/caller.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import { type Cause, causeOf, service_cause } from '../contract/event.ts'
+import * as credentials from '../credentials/service.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { approvalUrl, type CheckpointRow, resolverOf, waitKey } from './checkpoint.ts'
+import { aboutOf } from './about.ts'
+import {
+  approvalUrl,
+  type CheckpointRow,
+  expiryOf,
+  no_callback,
+  resolverOf,
+  timeout_actions,
+  timeout_seconds_max,
+  timeout_seconds_min,
+} from './checkpoint.ts'
+import { purge as purgeComments } from './comment-store.ts'
+import { enqueueEscalation } from './escalation-service.ts'
 import { events, shownTitle } from './events.ts'
-import { aboutOf, type ResolveDependencies, resolve, timeout_job } from './jobs.ts'
+import { ended, resolve, timeout_job } from './jobs.ts'
+import { approvedPayload, namedApprovers, plain, type Steering, steeringOf } from './steering.ts'
+import { steering_fields } from './steering-fields.ts'
 import * as store from './store.ts'
+import { type Decision, isPlain, vote } from './vote-service.ts'
+import { purge as purgeVotes, takeUse } from './vote-store.ts'
 
-export const purge = store.purge
-export { approvalUrl }
-export const find = store.find
-
-interface CreateDependencies extends ResolveDependencies {
-  plans: Plans
+/** Removes rows of a tenant that is being purged; returns how many. */
+export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
+  const votes = await purgeVotes(tx, tenant_id, rows_max)
+  const removed = await purgeComments(tx, tenant_id, rows_max)
+  return votes + removed + (await store.purge(tx, tenant_id, rows_max, bytes_max))
 }
 
-/** Throws QUOTA_EXCEEDED. */
+export {
+  approvalUrl,
+  approvedPayload,
+  expiryOf,
+  no_callback,
+  steering_fields,
+  steeringOf,
+  takeUse,
+  timeout_actions,
+  timeout_seconds_max,
+  timeout_seconds_min,
+}
+export const find = store.find
+export const forget = store.forget
+
+type NewCheckpoint = Omit<store.NewCheckpoint, 'id' | 'agent_id' | keyof Steering> &
+  Partial<Steering> & { id?: string }
+
+/** A plain one, unless its input has what `steeringOf` returns. Throws QUOTA_EXCEEDED, VALIDATION_FAILED for approvers. */
 export async function create(
   tx: Tx,
   caller: AgentCaller,
-  dependencies: CreateDependencies,
-  input: Omit<store.NewCheckpoint, 'id' | 'agent_id'>,
+  dependencies: Pick<Dependencies, 'jobs' | 'plans'>,
+  input: NewCheckpoint,
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
-  const { title, prompt, callback_url, callback_payload, workflow_id } = input
-  const bytes = rowBytes(title, prompt, callback_url, callback_payload, workflow_id)
-  quotas.reserveBytes(tx, caller, dependencies.plans, bytes)
-  const checkpoint = await store.insert(tx, tenant_id, { ...input, id: newId('chk', tx.now), agent_id })
+  await requireApprovers(tx, tenant_id, input)
+  const wanted = { ...plain, id: newId('chk', tx.now), ...input, agent_id }
+  quotas.requireRoom(tx, caller, dependencies.plans, bytesOf(wanted))
+  return open(tx, tenant_id, dependencies, wanted, causeOf(caller))
+}
+
+function bytesOf(wanted: store.NewCheckpoint): number {
+  const { title, prompt, callback_url, callback_payload, workflow_id } = wanted
+  const { answer_schema, payload, approvers, escalate } = wanted
+  const steering = [answer_schema, payload, approvers, escalate]
+  return rowBytes(title, prompt, callback_url, callback_payload, workflow_id, ...steering)
+}
+
+/** Asked by the service itself, which is not refused for want of room. */
+export function ask(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: { jobs: Pick<Dependencies['jobs'], 'wake'> },
+  wanted: NewCheckpoint & { agent_id: string },
+): Promise<CheckpointRow> {
+  return open(tx, tenant_id, dependencies, { ...plain, id: newId('chk', tx.now), ...wanted }, service_cause)
+}
+
+async function open(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: { jobs: Pick<Dependencies['jobs'], 'wake'> },
+  wanted: store.NewCheckpoint,
+  cause: Cause,
+): Promise<CheckpointRow> {
+  tx.stores(tenant_id, bytesOf(wanted))
+  const checkpoint = await store.insert(tx, tenant_id, wanted)
   await jobs.enqueue(tx, dependencies.jobs, {
     tenant_id,
     kind: timeout_job,
@@ -45,11 +107,28 @@ export async function create(
     destination: '',
     next_at: Math.max(checkpoint.expires_at, tx.now),
   })
+  await enqueueEscalation(tx, dependencies, tenant_id, checkpoint)
   await journal.emit(tx, events['checkpoint.created'], {
-    ...aboutOf(tenant_id, checkpoint, causeOf(caller)),
-    data: { title: shownTitle(title), expires_at: iso(checkpoint.expires_at) },
+    ...aboutOf(tenant_id, checkpoint, cause),
+    data: { title: shownTitle(wanted.title), expires_at: iso(checkpoint.expires_at) },
   })
   return checkpoint
+}
+
+/** A name that is nobody's would leave a checkpoint that waits for it. Throws VALIDATION_FAILED. */
+async function requireApprovers(
+  q: Reader,
+  tenant_id: string,
+  { approvers = null, escalate = null }: Partial<Steering>,
+): Promise<void> {
+  const issues: Issue[] = []
+  const known = new Map<string, boolean>([['admin', true]])
+  for (const { path, approver } of namedApprovers({ approvers, escalate })) {
+    if (!known.has(approver))
+      known.set(approver, await credentials.exists(q, { tenant_id, kind: 'approval', subject: approver }))
+    if (!known.get(approver)) issues.push({ path, message: 'is not an approval key of this tenant' })
+  }
+  if (issues.length > 0) throw invalid(...issues)
 }
 
 /** Throws CHECKPOINT_NOT_FOUND. */
@@ -66,30 +145,47 @@ export async function readFor(q: Reader, caller: ApprovalCaller, id: string): Pr
   return checkpoint
 }
 
-/** Throws CHECKPOINT_NOT_FOUND, FORBIDDEN for a key bound to another one, CHECKPOINT_ALREADY_RESOLVED. */
+/** As any key may read it: an approval key only what it is bound to. Throws CHECKPOINT_NOT_FOUND, FORBIDDEN. */
+export function readAs(q: Reader, caller: Caller, id: string): Promise<CheckpointRow> {
+  return caller.kind === 'approval' ? readFor(q, caller, id) : read(q, caller.tenant_id, id)
+}
+
+/**
+ * One vote, which settles it when no more are needed. Throws CHECKPOINT_NOT_FOUND, FORBIDDEN for a key bound to another one,
+ * CHECKPOINT_ALREADY_RESOLVED, and what a vote is refused for.
+ */
 export function decide(
   db: Db,
   caller: AdminCaller | ApprovalCaller,
-  dependencies: ResolveDependencies,
+  dependencies: Dependencies,
   id: string,
-  status: 'approved' | 'rejected',
-  reason: string | null,
+  decision: Decision,
 ): Promise<CheckpointRow> {
   return db.write(caller.tenant_id, async (tx) => {
     const bound_to = caller.kind === 'approval' ? caller.checkpoint_id : null
     if (bound_to !== null && bound_to !== id) await readFor(tx, caller as ApprovalCaller, id)
-    const cause = causeOf(caller)
-    const resolution = {
-      status,
-      reason,
-      resolved_by: resolverOf(caller),
-      callback_status: 'pending' as const,
-      cause,
-    }
-    const resolved = await resolve(tx, caller.tenant_id, dependencies, id, resolution)
-    if (!resolved) throw alreadyResolved(await read(tx, caller.tenant_id, id))
-    if (caller.kind === 'approval') await keyWasUsed(tx, caller, resolved, status)
-    return resolved
+    const decided =
+      (isPlain(decision) && (await decidePlainly(tx, caller, dependencies, id, decision))) ||
+      (await vote(tx, caller, dependencies, id, decision))
+    if (!decided) throw alreadyResolved(await read(tx, caller.tenant_id, id))
+    if (caller.kind === 'approval') await keyWasUsed(tx, caller, decided, decision.status)
+    return decided
+  })
+}
+
+/** Null unless it was pending and takes no more than this. */
+function decidePlainly(
+  tx: Tx,
+  caller: AdminCaller | ApprovalCaller,
+  dependencies: Dependencies,
+  id: string,
+  { status, reason }: Decision,
+): Promise<CheckpointRow | null> {
+  return resolve(tx, caller.tenant_id, dependencies, id, {
+    ...{ status, reason, resolved_by: resolverOf(caller), callback_status: 'pending', steered_max: 0 },
+    approvals: status === 'approved' ? 1 : 0,
+    rejections: status === 'rejected' ? 1 : 0,
+    cause: causeOf(caller),
   })
 }
 
@@ -105,12 +201,7 @@ function keyWasUsed(
 }
 
 /** By the agent that created it; no callback. Throws CHECKPOINT_NOT_FOUND, FORBIDDEN, CHECKPOINT_ALREADY_RESOLVED. */
-export function cancel(
-  db: Db,
-  caller: AgentCaller,
-  dependencies: ResolveDependencies,
-  id: string,
-): Promise<void> {
+export function cancel(db: Db, caller: AgentCaller, dependencies: Dependencies, id: string): Promise<void> {
   const { tenant_id, agent_id } = caller
   return db.write(tenant_id, async (tx) => {
     const cancelled = await store.cancel(tx, tenant_id, id, agent_id)
@@ -118,13 +209,20 @@ export function cancel(
       const checkpoint = await read(tx, tenant_id, id)
       throw checkpoint.agent_id === agent_id ? alreadyResolved(checkpoint) : new ApiError('FORBIDDEN')
     }
-    await jobs.cancel(tx, jobs.keyOf(caller, timeout_job, id))
-    await journal.emit(tx, events['checkpoint.cancelled'], {
-      ...aboutOf(tenant_id, cancelled, causeOf(caller)),
-      data: { resolved_by: cancelled.resolved_by! },
-    })
-    tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
+    await ended(tx, tenant_id, dependencies, cancelled, causeOf(caller))
   })
+}
+
+/** Cancels one whose question has answered itself. */
+export async function withdraw(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: Dependencies,
+  id: string,
+  cause: Cause,
+): Promise<void> {
+  const withdrawn = await store.withdraw(tx, tenant_id, id, cause.agent_id)
+  if (withdrawn) await ended(tx, tenant_id, dependencies, withdrawn, cause)
 }
 
 function alreadyResolved({ status }: CheckpointRow): ApiError {

@@ -18,9 +18,49 @@ import {
   wait_seconds_max,
   waitKey,
 } from './checkpoint.ts'
+import { approversOf, isApprover, stepsOf } from './steering.ts'
 
 export const tag = 'Checkpoints'
 export const id = idParam('The checkpoint, chk_….')
+const EffectId = Nullable(Type.String({ description: 'The effect that it was asked for.' }))
+const Approvers = Nullable(
+  Type.Array(Type.String(), {
+    description: 'Ids of approval keys, or admin; null: everybody with a key for it.',
+  }),
+)
+/** Members that steer a decision, and its result. */
+const steered = {
+  answer_schema: Nullable(
+    Type.Unsafe<object>({
+      type: 'object',
+      description: 'The JSON Schema of the answer; null: none is asked for.',
+    }),
+  ),
+  answer: Nullable(
+    Type.Unsafe<object>({ type: 'object', description: 'Of an approval; it fits the schema.' }),
+  ),
+  required_approvals: Type.Integer({ description: 'Approvals that it takes.' }),
+  required_rejections: Type.Integer({ description: 'Rejections that it takes.' }),
+  approvals: Type.Integer({ description: 'Approvals so far.' }),
+  rejections: Type.Integer({ description: 'Rejections so far.' }),
+  approvers: Approvers,
+  escalate: Nullable(
+    Type.Array(Shape('Escalation', { after_seconds: Type.Integer(), approvers: Approvers }), {
+      description: 'Who may decide too after how many seconds.',
+    }),
+  ),
+  escalated: Type.Integer({ description: 'Steps of `escalate` that were made.' }),
+  comments: Type.Integer({ description: 'How many comments there are.' }),
+  editable: Type.Boolean({ description: 'An approver may change the payload of the effect.' }),
+  edited_payload: Json('The payload that the votes so far are for, when an approver changed it; else null.'),
+  effective_payload: Json('The payload as it was approved, when an approver changed it; else null.'),
+  permit_expires_at: Nullable(Time('Until when the effect may start under the approval; null: no end.')),
+  uses: Type.Integer({ description: 'Effects that may start under the approval.' }),
+  uses_left: Type.Integer({
+    description: 'Those of them that are left, the effect that it was asked for included.',
+  }),
+}
+
 export const Checkpoint = Shape('Checkpoint', {
   id: Type.String(),
   status: Type.Enum([...statuses]),
@@ -49,6 +89,9 @@ export const Checkpoint = Shape('Checkpoint', {
   }),
   created_at: Time('When it was created.'),
   updated_at: Time('When it last changed.'),
+  ...steered,
+  effect_id: EffectId,
+  payload: Json('The payload of the effect, the exact text; null without one.'),
 })
 
 export const Approval = Shape('Approval', {
@@ -66,6 +109,13 @@ export const Approval = Shape('Approval', {
   reason: Nullable(Type.String()),
   resolved_by: Nullable(Type.String({ description: 'admin, approval_key:<id>, timeout or agent:<id>.' })),
   resolved_at: Nullable(Time('When it was settled.')),
+  ...steered,
+  effect_id: EffectId,
+  effect_payload: Json('The payload of the effect, the exact text; null without one.'),
+  may_decide: Type.Boolean({ description: 'This key is an approver.' }),
+  voted: Nullable(
+    Type.Enum(['approved', 'rejected'], { description: 'The vote of this key, where votes are counted.' }),
+  ),
 })
 
 export const Wait = Type.Optional(
@@ -95,7 +145,7 @@ export function checkpointOf(row: CheckpointRow, { urls }: { urls: Pick<Urls, 'p
     prompt: row.prompt,
     approval_url: approvalUrl(urls.public_url(), row.id),
     callback_url: callbackUrlOf(row),
-    callback_payload: row.callback_payload === null ? null : new RawJson(row.callback_payload),
+    callback_payload: rawOrNull(row.callback_payload),
     timeout_action: row.timeout_action,
     expires_at: iso(row.expires_at),
     agent_id: row.agent_id,
@@ -112,15 +162,39 @@ export function checkpointOf(row: CheckpointRow, { urls }: { urls: Pick<Urls, 'p
     },
     created_at: iso(row.created_at),
     updated_at: iso(row.updated_at),
+    ...steeredOf(row),
+    effect_id: row.effect_id,
+    payload: rawOrNull(row.payload),
   }
 }
 
-export function approvalOf(row: CheckpointRow) {
+function steeredOf(row: CheckpointRow) {
+  return {
+    answer_schema: rawOrNull(row.answer_schema),
+    answer: rawOrNull(row.answer),
+    required_approvals: row.required_approvals,
+    required_rejections: row.required_rejections,
+    approvals: row.approvals,
+    rejections: row.rejections,
+    approvers: approversOf(row),
+    escalate: row.escalate === null ? null : stepsOf(row).map((step) => ({ approvers: null, ...step })),
+    escalated: row.escalated,
+    comments: row.comments,
+    editable: row.editable === 1,
+    edited_payload: rawOrNull(row.edited_payload),
+    effective_payload: rawOrNull(row.effective_payload),
+    permit_expires_at: isoOrNull(row.permit_expires_at),
+    uses: row.uses,
+    uses_left: row.uses_left,
+  }
+}
+
+export function approvalOf(row: CheckpointRow, voter: string, voted: 'approved' | 'rejected' | null) {
   return {
     checkpoint_id: row.id,
     title: row.title,
     prompt: row.prompt,
-    payload: row.callback_payload === null ? null : new RawJson(row.callback_payload),
+    payload: rawOrNull(row.callback_payload),
     agent: { agent_id: row.agent_id, name: row.agent_id },
     status: row.status,
     created_at: iso(row.created_at),
@@ -128,5 +202,14 @@ export function approvalOf(row: CheckpointRow) {
     reason: row.reason,
     resolved_by: row.resolved_by,
     resolved_at: isoOrNull(row.resolved_at),
+    ...steeredOf(row),
+    effect_id: row.effect_id,
+    effect_payload: rawOrNull(row.payload),
+    may_decide: isApprover(row, voter),
+    voted,
   }
+}
+
+function rawOrNull(text: string | null): RawJson | null {
+  return text === null ? null : new RawJson(text)
 }

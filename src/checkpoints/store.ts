@@ -1,37 +1,44 @@
 // Every statement on checkpoints.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
+import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { newestLists } from '../db/newest.ts'
 import type { CheckpointRow, CheckpointStatus, TimeoutAction } from './checkpoint.ts'
+import type { Steering } from './steering.ts'
 
-const columns = `id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id, reason,
+export const columns = `id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id, reason,
      resolved_by, resolved_at, callback_status, callback_attempts, callback_last_error, callback_fence,
-     callback_dead_letter_id, callback_redrive_of, workflow_id, created_at, updated_at`
+     callback_dead_letter_id, callback_redrive_of, workflow_id, created_at, updated_at, steered, editable,
+     required_approvals, required_rejections, approvals, rejections, escalated, comments, uses, uses_left,
+     permit_expires_at, effect_id, approvers, escalate, answer_schema, answer, payload, edited_payload,
+     effective_payload`
 
-const here = 'tenant_id = :tenant_id and id = :id'
+export const here = 'tenant_id = :tenant_id and id = :id'
 
 const INSERT = sql<CheckpointRow>(
   'checkpoints.insert',
   `insert into checkpoints
      (tenant_id, id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id,
-      workflow_id, callback_status, callback_attempts, created_at, updated_at)
+      workflow_id, callback_status, callback_attempts, created_at, updated_at, steered, editable, required_approvals,
+      required_rejections, effect_id, approvers, escalate, answer_schema, payload)
    values
      (:tenant_id, :id, 'pending', :title, :prompt, :callback_url, :callback_payload, :timeout_action, :expires_at,
-      :agent_id, :workflow_id, 'none', 0, :now, :now)
+      :agent_id, :workflow_id, 'none', 0, :now, :now, :steered, :editable, :required_approvals,
+      :required_rejections, :effect_id, :approvers, :escalate, :answer_schema, :payload)
    returning ${columns}`,
 )
 
 const FIND = sql<CheckpointRow>('checkpoints.find', `select ${columns} from checkpoints where ${here}`)
 
-// The only statement that settles a checkpoint: approve, reject and timeout race for it.
+// Approve, reject and timeout race for it. Of one that counts votes a plain decision settles nothing: see vote-store.ts.
 const RESOLVE = sql<CheckpointRow>(
   'checkpoints.resolve',
   `update checkpoints
       set status = :status, reason = :reason, resolved_by = :resolved_by, resolved_at = :now,
-          callback_status = case when callback_url = '' then 'none' else :callback_status end, updated_at = :now
-    where ${here} and status = 'pending'
+          callback_status = case when callback_url = '' then 'none' else :callback_status end, updated_at = :now,
+          approvals = approvals + :approvals, rejections = rejections + :rejections
+    where ${here} and status = 'pending' and steered <= :steered_max
    returning ${columns}`,
 )
 
@@ -41,6 +48,26 @@ const CANCEL = sql<CheckpointRow>(
       set status = 'cancelled', resolved_by = :resolved_by, resolved_at = :now, updated_at = :now
     where ${here} and status = 'pending' and agent_id = :agent_id
    returning ${columns}`,
+)
+
+const WITHDRAW = sql<CheckpointRow>(
+  'checkpoints.withdraw',
+  `update checkpoints
+      set status = 'cancelled', resolved_by = :resolved_by, resolved_at = :now, updated_at = :now
+    where ${here} and status = 'pending'
+   returning ${columns}`,
+)
+
+const of_effect = `${here} and effect_id = :effect_id and status <> 'pending'`
+
+const PAYLOAD_BYTES = sql<{ bytes: number }>(
+  'checkpoints.payload_bytes',
+  `select ${bytesOf(['payload', 'edited_payload', 'effective_payload'])} as bytes from checkpoints where ${of_effect}`,
+)
+
+const FORGET = sql(
+  'checkpoints.forget',
+  `update checkpoints set payload = null, edited_payload = null, effective_payload = null where ${of_effect}`,
 )
 
 const RECORD_CALLBACK = sql<CheckpointRow>(
@@ -80,20 +107,35 @@ const chunk = {
   key: 'tenant_id, id',
   index: null,
   order: 'tenant_id, id',
-  texts: ['prompt', 'callback_payload', 'reason'],
+  texts: ['prompt', 'callback_payload', 'reason', 'payload', 'edited_payload', 'effective_payload'],
 }
 const PURGE = sql(
   'checkpoints.purge',
   `delete from checkpoints where ${inChunk({ ...chunk, where: 'tenant_id = :tenant_id' })}`,
 )
 
+/** Every column that may be large, and counts as stored bytes. */
+export const texts = [
+  ...[
+    'prompt',
+    'callback_payload',
+    'reason',
+    'title',
+    'callback_url',
+    'workflow_id',
+    'answer_schema',
+    'answer',
+  ],
+  ...['payload', 'edited_payload', 'effective_payload', 'approvers', 'escalate'],
+]
+
 /** Newest first. */
 export const list = newestLists<CheckpointRow, CheckpointStatus>({
   ...{ table: 'checkpoints', columns, has_workflow: 'workflow_id is not null' },
-  texts: ['prompt', 'callback_payload', 'reason', 'title', 'callback_url', 'workflow_id'],
+  texts,
 })
 
-export interface NewCheckpoint {
+export interface NewCheckpoint extends Steering {
   id: string
   title: string
   prompt: string | null
@@ -119,9 +161,14 @@ export interface Resolution {
   resolved_by: string
   /** Of one with a callback. */
   callback_status: 'none' | 'pending'
+  /** Votes that it adds. */
+  approvals: 0 | 1
+  rejections: 0 | 1
+  /** 1 settles one that counts votes as well. */
+  steered_max: 0 | 1
 }
 
-/** Null unless it was pending. */
+/** Null unless it was pending, and plain where `steered_max` says so. */
 export function resolve(tx: Tx, tenant_id: string, id: string, resolution: Resolution) {
   return tx.one(RESOLVE, { tenant_id, id, ...resolution, now: tx.now })
 }
@@ -129,6 +176,19 @@ export function resolve(tx: Tx, tenant_id: string, id: string, resolution: Resol
 /** Null unless it was pending and of this agent. */
 export function cancel(tx: Tx, tenant_id: string, id: string, agent_id: string) {
   return tx.one(CANCEL, { tenant_id, id, agent_id, resolved_by: `agent:${agent_id}`, now: tx.now })
+}
+
+/** By the service, or by the agent whose call answers it. Null unless it was pending. */
+export function withdraw(tx: Tx, tenant_id: string, id: string, agent_id: string | null) {
+  const resolved_by = agent_id === null ? 'service' : `agent:${agent_id}`
+  return tx.one(WITHDRAW, { tenant_id, id, resolved_by, now: tx.now })
+}
+
+/** Removes the payloads of the effect that it was asked for; returns their bytes. */
+export async function forget(tx: Tx, tenant_id: string, id: string, effect_id: string): Promise<number> {
+  const { bytes } = (await tx.one(PAYLOAD_BYTES, { tenant_id, id, effect_id })) ?? { bytes: 0 }
+  if (bytes > 0) await tx.run(FORGET, { tenant_id, id, effect_id })
+  return bytes
 }
 
 interface CallbackProgress {

@@ -1,5 +1,6 @@
 // The caller of a request. Derived by the server from the presented key; a client never names its tenant.
 
+import type { Millis } from '../base/clock.ts'
 import type { StoredCounter } from '../db/db.ts'
 
 export interface TenantFacts {
@@ -12,7 +13,14 @@ export interface TenantFacts {
   storage_bytes_max?: number | null
   /** True when a namespace of the tenant leaves events. Absent: not known, for work that puts no keys. */
   kv_events?: boolean
+  /** Since when the tenant is frozen. Null or absent: it is not. */
+  frozen_at?: Millis | null
+  frozen_reason?: string | null
 }
+
+/** full: as any agent. read: it changes nothing. propose: its effects wait for an approval. */
+export const agent_modes = ['full', 'read', 'propose'] as const
+export type AgentMode = (typeof agent_modes)[number]
 
 /** The request that a caller makes, for the events that it leaves. */
 export interface Requested {
@@ -28,6 +36,11 @@ interface AdminHolder extends TenantFacts {
 interface AgentHolder extends TenantFacts {
   kind: 'agent'
   agent_id: string
+  /** Absent: full. */
+  mode?: AgentMode
+  /** Since when it is paused. Null or absent: it is not. */
+  paused_at?: Millis | null
+  paused_reason?: string | null
 }
 
 interface ApprovalHolder extends TenantFacts {
@@ -35,6 +48,8 @@ interface ApprovalHolder extends TenantFacts {
   approval_key_id: string
   /** The one checkpoint it may decide; null for all of the tenant. */
   checkpoint_id: string | null
+  /** The name of the person or bot that has it. */
+  label: string | null
 }
 
 /** The holder of a key, whatever it is used for. */

@@ -41,10 +41,10 @@ export interface CliCommand {
   /** About all commands that begin with the same word; one of them says it. */
   group?: string
   /**
-   * Options, by what they set; false for none. Default: made from the schema. `number` reads a number above 0, where the
-   * schema would make it a whole number.
+   * Options, by what they set; false for none. Default: made from the schema, save for any JSON. `number` reads a number above
+   * 0, where the schema would make it a whole number; `json` a text of JSON.
    */
-  options?: Readonly<Record<string, readonly [...Option, reads?: 'number'] | false>>
+  options?: Readonly<Record<string, readonly [...Option, reads?: 'number' | 'json'] | false>>
   /** A second option for the same: a time from now, the content of a file, or a constant. */
   or?: Readonly<Record<string, readonly [...Option, value?: unknown]>>
   /** Sent when nothing was given. */

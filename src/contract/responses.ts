@@ -3,6 +3,7 @@
 import type { TSchema } from 'typebox'
 import { type ErrorCode, errorCodes, errors, statusesOf } from '../base/errors.ts'
 import { type Declared, type Route, successStatus } from './route.ts'
+import { goesOnWhileStopped } from './stopped.ts'
 
 export type Json = Record<string, unknown>
 
@@ -84,6 +85,8 @@ function headerOf(header: TSchema): Json {
 export function errorCodesOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>(route.errors)
   if (route.auth.length > 0) for (const code of of_keys) codes.add(code)
+  if (route.auth.includes('agent') && !goesOnWhileStopped(route))
+    for (const code of of_agents) codes.add(code)
   if (route.body) for (const code of of_bodies) codes.add(code)
   if (route.raw) for (const code of of_raw_bodies) codes.add(code)
   if (route.group.counts_calls) codes.add('QUOTA_EXCEEDED')
@@ -102,6 +105,8 @@ const of_keys: ErrorCode[] = [
   'VALIDATION_FAILED',
   'RATE_LIMITED',
 ]
+/** Of agents that change something. */
+export const of_agents: ErrorCode[] = ['TENANT_FROZEN', 'AGENT_PAUSED', 'AGENT_READ_ONLY']
 const of_bodies: ErrorCode[] = [
   'VALIDATION_FAILED',
   'INVALID_JSON',

@@ -129,6 +129,11 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   errors: readonly ErrorCode[]
   /** An admin key may call it even while its tenant waits for deletion. */
   while_pending_deletion?: boolean
+  /**
+   * An agent's call while its tenant is frozen, while it is paused and while it may only read. Absent: a GET is allowed, others
+   * are refused. `allowed`: it changes nothing, or the handler requires the token of a lock or lease (`requireToken`).
+   */
+  frozen?: 'allowed' | 'refused'
   /** Every fault of the body is this one code. */
   body_error?: ErrorCode
   destructive?: boolean

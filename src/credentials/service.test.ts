@@ -34,7 +34,11 @@ forEachDatabase('A key that ends', (databases) => {
     )
   const newApprovalKey = async () => {
     const { row, key } = await bench.db.write((tx) =>
-      approvalKeys.create(tx, caller, bench.dependencies.plans, { checkpoint_id: null, label: null }),
+      approvalKeys.create(tx, caller, bench.dependencies.plans, {
+        checkpoint_id: null,
+        label: null,
+        expires_at: null,
+      }),
     )
     return { id: row.approval_key_id, key }
   }

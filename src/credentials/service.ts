@@ -1,6 +1,6 @@
 // Keys as rows: only a hash and the last four characters are kept.
 
-import { type Millis, second_ms } from '../base/clock.ts'
+import { type Millis, minute_ms, second_ms } from '../base/clock.ts'
 import { hashKey, lastFour, newKey } from '../base/keys.ts'
 import type { KeyHolder } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
@@ -9,6 +9,7 @@ import * as lookups from '../lookups/service.ts'
 import * as store from './store.ts'
 
 export type { Subject } from './store.ts'
+export const exists = store.exists
 export const purge = store.purge
 
 /** Removes keys whose grace period has ended; returns how many. */
@@ -103,15 +104,38 @@ export async function identify(
   const row = await store.find(db, tenant_id, hash, now)
   if (!row) return null
   const caller = callerOf(row)
-  key_cache.put(key, asked, caller, row.expires_at)
+  const { expires_at, key_expires_at } = row
+  key_cache.put(key, asked, caller, expires_at ?? key_expires_at)
+  if (caller.kind === 'approval') await noteUse(db, row, now)
   return caller
 }
 
+/** How exact the last use of an approval key is: no more than one write each minute. */
+const use_ms = minute_ms
+
+/** A use is served also where it cannot be noted, on a disk that is full say. */
+async function noteUse(
+  db: Db,
+  { tenant_id, subject, last_used_at }: store.FoundRow,
+  now: Millis,
+): Promise<void> {
+  const used_before = now - use_ms
+  if (last_used_at !== null && last_used_at > used_before) return
+  await db.write(tenant_id, (tx) => store.used(tx, { tenant_id, subject }, used_before)).catch(() => {})
+}
+
 function callerOf(row: store.FoundRow): KeyHolder {
-  const { tenant_id, plan, status, storage_bytes_max, kind, subject, checkpoint_id } = row
+  const { tenant_id, plan, status, storage_bytes_max, kind, subject, checkpoint_id, label } = row
   const stored = { used: row.stored_bytes ?? 0, writes: row.stored_writes ?? 0 }
-  const facts = { tenant_id, plan, status, storage_bytes_max, kv_events: row.kv_events > 0, stored }
+  const { frozen_at, frozen_reason } = row
+  const facts = {
+    ...{ tenant_id, plan, status, storage_bytes_max, kv_events: row.kv_events > 0, stored },
+    ...{ frozen_at, frozen_reason },
+  }
   if (kind === 'admin') return { kind, ...facts }
-  if (kind === 'agent') return { kind, ...facts, agent_id: subject }
-  return { kind, ...facts, approval_key_id: subject, checkpoint_id }
+  if (kind === 'agent') {
+    const { mode, paused_at, paused_reason } = row
+    return { kind, ...facts, agent_id: subject, mode: mode ?? 'full', paused_at, paused_reason }
+  }
+  return { kind, ...facts, approval_key_id: subject, checkpoint_id, label }
 }

@@ -2,11 +2,12 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { KeyKind } from '../base/keys.ts'
-import type { TenantFacts } from '../contract/caller.ts'
+import type { AgentMode, TenantFacts } from '../contract/caller.ts'
 import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
-export interface FoundRow extends Omit<TenantFacts, 'stored' | 'storage_bytes_max' | 'kv_events'> {
+export interface FoundRow
+  extends Omit<TenantFacts, 'stored' | 'storage_bytes_max' | 'kv_events' | 'frozen_at' | 'frozen_reason'> {
   stored_bytes: number | null
   stored_writes: number | null
   storage_bytes_max: number | null
@@ -15,18 +16,42 @@ export interface FoundRow extends Omit<TenantFacts, 'stored' | 'storage_bytes_ma
   subject: string
   expires_at: number | null
   checkpoint_id: string | null
+  label: string | null
+  key_expires_at: number | null
+  last_used_at: number | null
+  frozen_at: Millis | null
+  frozen_reason: string | null
+  /** Of an agent; null for other kinds. */
+  mode: AgentMode | null
+  paused_at: Millis | null
+  paused_reason: string | null
 }
 
 const FIND = sql<FoundRow>(
   'credentials.find',
   `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, t.storage_bytes_max, t.kv_events, k.checkpoint_id,
-          u.used as stored_bytes, u.writes as stored_writes
+          k.label, k.expires_at as key_expires_at, k.last_used_at, u.used as stored_bytes, u.writes as stored_writes,
+          t.frozen_at, t.frozen_reason, a.mode, a.paused_at, a.paused_reason
      from credentials c
      join tenants t on t.tenant_id = c.tenant_id
      left join quota_usage u on u.tenant_id = c.tenant_id and u.quota = 'storage_bytes'
      left join approval_keys k
             on c.kind = 'approval' and k.tenant_id = c.tenant_id and k.approval_key_id = c.subject
-    where c.tenant_id = :tenant_id and c.hash = :hash and (c.expires_at is null or c.expires_at > :now)`,
+       left join agents a on c.kind = 'agent' and a.tenant_id = c.tenant_id and a.agent_id = c.subject
+    where c.tenant_id = :tenant_id and c.hash = :hash and (c.expires_at is null or c.expires_at > :now)
+      and (k.expires_at is null or k.expires_at > :now)`,
+)
+
+// Another node may have written it meanwhile.
+const USED = sql(
+  'credentials.used',
+  `update approval_keys set last_used_at = :now
+    where tenant_id = :tenant_id and approval_key_id = :subject and (last_used_at is null or last_used_at <= :used_before)`,
+)
+
+const EXISTS = sql<{ found: number }>(
+  'credentials.exists',
+  'select 1 as found from credentials where tenant_id = :tenant_id and kind = :kind and subject = :subject limit 1',
 )
 
 const INSERT = sql(
@@ -78,6 +103,15 @@ export function find(q: Reader, tenant_id: string, hash: string, now: Millis) {
 
 export function insert(tx: Tx, subject: Subject, hash: string, last_four: string) {
   return tx.run(INSERT, { ...subject, hash, last_four, now: tx.now })
+}
+
+export async function exists(q: Reader, subject: Subject): Promise<boolean> {
+  return (await q.one(EXISTS, { ...subject })) !== null
+}
+
+/** An approval key was used, and not after `used_before`. */
+export function used(tx: Tx, { tenant_id, subject }: Omit<Subject, 'kind'>, used_before: Millis) {
+  return tx.run(USED, { tenant_id, subject, used_before, now: tx.now })
 }
 
 /** Returns the keys that ended. */

@@ -1,6 +1,7 @@
 // /v1/dlq/claim and /v1/dlq/{id}/…: the lock on a dead letter.
 
 import { v1 } from '../contract/group.ts'
+import { of_agents } from '../contract/responses.ts'
 import { Reply, route } from '../contract/route.ts'
 import * as dlq from './claims.ts'
 import {
@@ -88,11 +89,12 @@ export const extendItem = route({
     },
   },
   auth: ['agent'],
+  frozen: 'allowed', // for the holder of a lock_token
   params: { id },
   body: ExtendBody,
   replies: { 200: { body: ExtendedItem } },
   emits: ['dlq.extended'],
-  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD', ...of_agents],
   async handle({ db, caller }, { params, body }) {
     return claimedOf(await dlq.extend(db, caller, params.id, body.lock_token, body.lock_seconds))
   },
@@ -140,11 +142,12 @@ function leaving(
       options: { lock_token: token_option },
     },
     auth: ['agent'],
+    frozen: 'allowed', // for the holder of a lock_token
     params: { id },
     body: LeaveBody,
     replies: { 200: { body: Item } },
     emits: [verb === 'release' ? 'dlq.released' : 'dlq.archived'],
-    errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+    errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD', ...of_agents],
     async handle({ db, caller }, { params, body }) {
       return itemOf(await end(db, caller, params.id, body.lock_token))
     },
@@ -166,11 +169,12 @@ export const resolveItem = route({
     options: { lock_token: token_option },
   },
   auth: ['agent'],
+  frozen: 'allowed', // for the holder of a lock_token
   params: { id },
   body: LeaveBody,
   replies: { 200: { body: Item } },
   emits: ['dlq.resolved', 'dlq.lock_expired'],
-  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD', ...of_agents],
   async handle({ db, caller }, { params, body }) {
     return itemOf(await dlq.resolve(db, caller, params.id, body.lock_token))
   },

@@ -4,8 +4,10 @@ import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { requireToken } from '../contract/stopped.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
+import { lockTime } from './deadline-service.ts'
 import { changed, lockExpired } from './event-service.ts'
 import { events } from './events.ts'
 import { claimRefusal, type HeldItem, type ItemRow, isOpen, moveRefusal, seenAt } from './item.ts'
@@ -59,14 +61,14 @@ async function held(
 }
 
 function lockOf(tx: Tx, { agent_id }: AgentCaller, lock_token: string, lock_seconds: number | undefined) {
-  return { agent_id, lock_token_hash: hashKey(lock_token), locked_until: lockEnd(tx, lock_seconds) }
+  return { agent_id, lock_token_hash: hashKey(lock_token), locked_until: lockEnd(tx.now, lock_seconds) }
 }
 
-/** The lock of this item when this agent holds it, and under this token when one is sent; else null. */
-function holdOf(item: ItemRow | null, agent_id: string, lock_token: string | undefined) {
+/** The lock of this item when this agent holds it `at` that time, and under this token when one is sent; else null. */
+function holdOf(item: ItemRow | null, agent_id: string, lock_token: string | undefined, at: Millis) {
   const lock_token_hash = item?.lock_token_hash ?? null
   if (lock_token_hash === null || item?.locked_by !== agent_id) return null
-  return isToken(lock_token, lock_token_hash) ? { agent_id, lock_token_hash } : null
+  return isToken(lock_token, lock_token_hash) ? { agent_id, lock_token_hash, at } : null
 }
 
 function isToken(lock_token: string | undefined, lock_token_hash: string | null): boolean {
@@ -74,8 +76,8 @@ function isToken(lock_token: string | undefined, lock_token_hash: string | null)
 }
 
 /** Null: the item's own lock_seconds count. */
-function lockEnd(tx: Tx, lock_seconds: number | undefined): Millis | null {
-  return lock_seconds === undefined ? null : tx.now + lock_seconds * second_ms
+function lockEnd(at: Millis, lock_seconds: number | undefined): Millis | null {
+  return lock_seconds === undefined ? null : at + lock_seconds * second_ms
 }
 
 /** Lets the lock end lock_seconds from now, which may be earlier than it would have. Throws as release does. */
@@ -87,13 +89,15 @@ export function extend(
   lock_seconds: number | undefined,
 ): Promise<HeldItem> {
   const { tenant_id, agent_id } = caller
+  requireToken(caller, lock_token)
   return db.write(tenant_id, async (tx) => {
+    const at = await lockTime(tx, caller, id)
     for (;;) {
       const found = await store.find(tx, tenant_id, id)
-      const item = found && seenAt(found, tx.now)
-      const hold = holdOf(item, agent_id, lock_token)
+      const item = found && seenAt(found, at)
+      const hold = holdOf(item, agent_id, lock_token, at)
       if (!hold) throw moveRefusal(item, 'extend')
-      const extended = await store.extend(tx, tenant_id, id, hold, lockEnd(tx, lock_seconds))
+      const extended = await store.extend(tx, tenant_id, id, hold, lockEnd(at, lock_seconds))
       if (!extended) continue // it changed since it was read
       const data = { locked_until: iso(extended.locked_until!) }
       await changed(tx, caller, events['dlq.extended'], { item: extended, data })
@@ -139,11 +143,13 @@ async function unlock(
   verb: 'release' | 'fail',
 ): Promise<ItemRow> {
   const { tenant_id, agent_id } = caller
+  requireToken(caller, lock_token)
   const move = verb === 'release' ? store.release : store.archive
+  const at = await lockTime(tx, caller, id)
   for (;;) {
     const found = await store.find(tx, tenant_id, id)
-    const item = found && seenAt(found, tx.now)
-    const hold = holdOf(item, agent_id, lock_token)
+    const item = found && seenAt(found, at)
+    const hold = holdOf(item, agent_id, lock_token, at)
     if (!hold) throw moveRefusal(item, verb)
     const moved = await move(tx, tenant_id, id, hold)
     if (moved) return moved // else it changed since it was read
@@ -157,14 +163,16 @@ export function resolve(
   id: string,
   lock_token: string | undefined,
 ): Promise<ItemRow> {
+  requireToken(caller, lock_token)
   return db.write(caller.tenant_id, async (tx) => {
+    const at = await lockTime(tx, caller, id)
     for (;;) {
       const found = await store.find(tx, caller.tenant_id, id)
-      const item = found && seenAt(found, tx.now)
+      const item = found && seenAt(found, at)
       if (!found || !item) throw moveRefusal(null, 'resolve')
       if (item.status === 'resolved') return item
       if (!isToken(lock_token, item.lock_token_hash)) throw moveRefusal(item, 'resolve')
-      const resolved = await store.resolve(tx, caller.tenant_id, found)
+      const resolved = await store.resolve(tx, caller.tenant_id, found, at)
       if (!resolved) continue
       if (isOpen(item.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
       const { lock_expired_at, ...settled } = resolved

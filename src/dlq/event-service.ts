@@ -40,9 +40,14 @@ export function lockExpired(
 }
 
 /** The same for an item as it is stored, before it is changed. */
-export function storedLockExpired(tx: Tx, tenant_id: string, item: Named & StoredLock): Awaitable<unknown> {
+export function storedLockExpired(
+  tx: Tx,
+  tenant_id: string,
+  item: Named & StoredLock,
+  at: Millis,
+): Awaitable<unknown> {
   const { status, locked_until } = item
-  const is_expired = status === 'claimed' && locked_until !== null && locked_until <= tx.now
+  const is_expired = status === 'claimed' && locked_until !== null && locked_until <= at
   return lockExpired(tx, tenant_id, item, is_expired ? locked_until : null)
 }
 

@@ -1,5 +1,7 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import held_locks from './0002.sql' with { type: 'text' }
 import * as claims from './claim-routes.ts'
+import { locks } from './deadline-service.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import { operation_job } from './jobs.ts'
@@ -18,7 +20,10 @@ export const dlq: Feature = {
   errors,
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],
-  migrations: [{ name: 'dlq/0001', text: schema }],
+  migrations: [
+    { name: 'dlq/0001', text: schema },
+    { name: 'dlq/0002', text: held_locks },
+  ],
   stored: [
     { table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] },
     { table: 'dlq_operations', key: [['id', '']], texts: ['settings'] },
@@ -32,6 +37,7 @@ export const dlq: Feature = {
     },
   ],
   jobs: [operation_job],
+  deadlines: [locks],
   sweep: { run: sweep },
   expiries: {
     counters: { dlq: ['locks_released'] },

@@ -18,6 +18,7 @@ import {
   Text,
   Time,
 } from '../contract/schemas.ts'
+import { deadlineTime } from '../contract/stopped.ts'
 import { instantsOf } from './filter.ts'
 import { type DlqStatus, sources, statuses } from './item.ts'
 import {
@@ -277,7 +278,7 @@ function matchFor(
   ids: string[] | null,
 ) {
   return dependencies.shared.semaphore.run(`dlq ${caller.tenant_id}`, () =>
-    operations.match(db, caller.tenant_id, { filter, ids, max }, now),
+    operations.match(db, caller.tenant_id, { filter, ids, max }, deadlineTime(caller, now)),
   )
 }
 

@@ -3,6 +3,7 @@
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Cause } from '../contract/event.ts'
+import { deadlineTime } from '../contract/stopped.ts'
 import type { Tx } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
@@ -23,14 +24,15 @@ export async function redrive(
 ): Promise<ItemRow> {
   const { tenant_id } = tenant
   const found = await store.findLocked(tx, tenant_id, id)
-  const item = found && seenAt(found, tx.now)
+  const at = deadlineTime(tenant, tx.now)
+  const item = found && seenAt(found, at)
   if (!item || item.status === 'claimed' || item.status === 'resolved') throw redriveRefusal(item)
   if (item.source === 'agent') return reopened(tx, tenant, dependencies, { item, cause })
   const source = dependencies.redrives.get(item.source)
   const letter = { id, source_id: item.source_id!, cause }
   const redriven_as = (await source?.redrive(tx, tenant, dependencies, letter)) ?? null
   if (redriven_as === null) throw redriveRefusal(item)
-  await storedLockExpired(tx, tenant_id, found!)
+  await storedLockExpired(tx, tenant_id, found!, at)
   return resolved(tx, tenant_id, item, { redriven_as, cause })
 }
 
@@ -74,9 +76,9 @@ async function resolved(
  * nothing is left to resolve.
  * Throws ALREADY_CLAIMED.
  */
-export async function lockLeft(tx: Tx, tenant_id: string, id: string | null): Promise<ItemRow | null> {
-  const found = id === null ? null : await store.findLocked(tx, tenant_id, id)
-  const item = found && seenAt(found, tx.now)
+export async function lockLeft(tx: Tx, tenant: TenantFacts, id: string | null): Promise<ItemRow | null> {
+  const found = id === null ? null : await store.findLocked(tx, tenant.tenant_id, id)
+  const item = found && seenAt(found, deadlineTime(tenant, tx.now))
   if (item?.status === 'claimed') throw redriveRefusal(item)
   return item?.status === 'resolved' ? null : found
 }
@@ -84,10 +86,10 @@ export async function lockLeft(tx: Tx, tenant_id: string, id: string | null): Pr
 /** Resolves an item that `lockLeft` returned. */
 export async function resolveLeft(
   tx: Tx,
-  tenant_id: string,
+  tenant: TenantFacts,
   item: ItemRow,
   redriven: Redriven,
 ): Promise<void> {
-  await storedLockExpired(tx, tenant_id, item)
-  await resolved(tx, tenant_id, item, redriven)
+  await storedLockExpired(tx, tenant.tenant_id, item, deadlineTime(tenant, tx.now))
+  await resolved(tx, tenant.tenant_id, item, redriven)
 }

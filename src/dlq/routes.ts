@@ -6,6 +6,7 @@ import { v1 } from '../contract/group.ts'
 import { looked_max, pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import { AnyJson, kib, label_characters_max, Page, PageQuery, Text, Time } from '../contract/schemas.ts'
+import { deadlineTime } from '../contract/stopped.ts'
 import { callerFor } from '../contract/workflow.ts'
 import { instantsOf } from './filter.ts'
 import { seenAt, sources, statuses } from './item.ts'
@@ -98,7 +99,8 @@ export const listItems = route({
   replies: { 200: { body: Page(ListedItem) } },
   errors: [],
   async handle(context, { query: { from, to, ...query } }) {
-    const { db, caller, now } = context
+    const { db, caller } = context
+    const now = deadlineTime(caller, context.now)
     const request = pageRequest(context, query)
     const { limit: _, cursor, ...filter } = query
     const found = await list(db, caller.tenant_id, { ...filter, ...instantsOf({ from, to }) }, now, {
@@ -133,7 +135,8 @@ export const listCauses = route({
   }),
   replies: { 200: { body: Causes } },
   errors: [],
-  handle: ({ db, caller, now }, { query }) => dlq.causes(db, caller.tenant_id, query.status ?? 'failed', now),
+  handle: ({ db, caller, now }, { query }) =>
+    dlq.causes(db, caller.tenant_id, query.status ?? 'failed', deadlineTime(caller, now)),
 })
 
 export const getItem = route({
@@ -150,7 +153,7 @@ export const getItem = route({
   replies: { 200: { body: Item } },
   errors: ['DLQ_NOT_FOUND'],
   async handle({ db, caller, now }, { params }) {
-    return itemOf(await dlq.read(db, caller.tenant_id, params.id, now))
+    return itemOf(await dlq.read(db, caller.tenant_id, params.id, deadlineTime(caller, now)))
   },
 })
 

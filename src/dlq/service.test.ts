@@ -69,7 +69,10 @@ forEachDatabase('Dead letters', (databases) => {
 
   type Change = (tx: Tx, tenant_id: string, id: string) => unknown
   const release: Change = (tx, tenant_id, id) =>
-    store.release(tx, tenant_id, id, { agent_id: 'agent-one', lock_token_hash: hashKey('lck_first') })
+    store.release(tx, tenant_id, id, {
+      ...{ agent_id: 'agent-one', lock_token_hash: hashKey('lck_first') },
+      at: tx.now,
+    })
   const claimedBy =
     (agent_id: string): Change =>
     async (tx, tenant_id, id) => {
@@ -77,7 +80,7 @@ forEachDatabase('Dead letters', (databases) => {
       await claim(tx, tenant_id, id, agent_id, 'lck_second')
     }
   const resolved: Change = (tx, tenant_id, id) =>
-    store.resolve(tx, tenant_id, { id, status: 'claimed', claims: 1 })
+    store.resolve(tx, tenant_id, { id, status: 'claimed', claims: 1 }, tx.now)
 
   const races: [what: string, change: Change, token: string | undefined, expected: string][] = [
     ['was released', release, undefined, 'INVALID_STATE failed'],
@@ -122,7 +125,7 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'was extended at that very moment, by a node whose request began earlier',
       (tx, tenant_id, id) => {
-        const hold = { agent_id: 'agent-one', lock_token_hash: hashKey('lck_first') }
+        const hold = { agent_id: 'agent-one', lock_token_hash: hashKey('lck_first'), at: tx.now - 1 }
         const earlier = { ...bound(tx), one: tx.one.bind(tx), now: tx.now - 1 } as Tx
         return store.extend(earlier, tenant_id, id, hold, null)
       },
@@ -149,7 +152,7 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'locks that have run out',
       "update dlq_items set status = 'claimed', locked_until = 5 where tenant_id = :tenant_id",
-      async (tx, ...of) => (await releaseExpired(tx, ...of)).length,
+      async (tx, tenant_id, ...most) => (await releaseExpired(tx, tenant_id, tx.now, ...most)).length,
       "status = 'claimed'",
     ],
     [

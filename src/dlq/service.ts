@@ -134,7 +134,7 @@ export function remove(db: Db, caller: AgentCaller, id: string): Promise<void> {
     if (!removed) throw new ApiError('DLQ_NOT_FOUND')
     tx.stores(caller.tenant_id, -removed.bytes - row_bytes)
     if (isOpen(removed.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
-    await storedLockExpired(tx, caller.tenant_id, removed)
+    await storedLockExpired(tx, caller.tenant_id, removed, tx.now)
     const { status } = removed
     await changed(tx, caller, events['dlq.deleted'], { item: removed, data: {}, status })
   })

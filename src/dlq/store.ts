@@ -22,7 +22,8 @@ export const listed = `id, status, error, cause, workflow_id, source, source_id,
 const here = 'tenant_id = :tenant_id and id = :id'
 // The first half matches the index of open items.
 export const claimable = `(status in ('failed', 'claimed') and (status = 'failed' or locked_until <= :now))`
-const held = `status = 'claimed' and locked_until > :now`
+// `:at` is the time by which locks are judged: that of the freeze while the tenant is frozen.
+const held = `status = 'claimed' and locked_until > :at`
 
 const FIND = sql<ItemRow>('dlq.find', `select ${listed}, payload from dlq_items where ${here}`)
 
@@ -40,7 +41,7 @@ export interface Changed extends ItemRow {
 /** The end of a lock that has expired while the item is still stored as claimed, from the row before the update. */
 export const expired_lock = `lock_expired_at = case when status = 'claimed' then locked_until else null end`
 const claimed = `${listed}, payload, lock_expired_at`
-const lock = `${expired_lock}, status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock_token_hash, claims = claims + 1, updated_at = :now`
+const lock = `${expired_lock}, status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock_token_hash, claims = claims + 1, held = 0, updated_at = :now`
 const own_time = `update dlq_items set ${lock}, locked_until = :now + lock_seconds * 1000`
 const given_time = `update dlq_items set ${lock}, locked_until = :locked_until`
 
@@ -59,7 +60,7 @@ const from_oldest = `(select min(id) from
                        order by tenant_id, status, id limit 1) as first_failed
       union all
       select id from (select id from dlq_items {by dlq_items_tenant_locked}
-                       where ${of_shard} status = 'claimed' and tenant_id >= :tenant_id
+                       where ${of_shard} status = 'claimed' and held = 0 and tenant_id >= :tenant_id
                          and (tenant_id, locked_until) <= (:tenant_id, :now)
                        order by tenant_id, locked_until limit ${expired_max}) as expired) as claimable_items)`
 
@@ -83,11 +84,11 @@ const kept = `where ${here} and ${held} and locked_by = :agent_id and lock_token
 
 const EXTEND = sql<ItemRow>(
   'dlq.extend',
-  `update dlq_items set locked_until = :now + lock_seconds * 1000, updated_at = :now ${kept}`,
+  `update dlq_items set locked_until = :at + lock_seconds * 1000, held = 0, updated_at = :now ${kept}`,
 )
 const EXTEND_UNTIL = sql<ItemRow>(
   'dlq.extend_until',
-  `update dlq_items set locked_until = :locked_until, updated_at = :now ${kept}`,
+  `update dlq_items set locked_until = :locked_until, held = 0, updated_at = :now ${kept}`,
 )
 
 const unlock = 'locked_by = null, locked_until = null, lock_token_hash = null, updated_at = :now'
@@ -101,7 +102,7 @@ const ARCHIVE = sql<ItemRow>('dlq.archive', `update dlq_items set status = 'arch
 const RESOLVE = sql<Changed>(
   'dlq.resolve',
   `update dlq_items
-      set lock_expired_at = case when status = 'claimed' and locked_until <= :now then locked_until else null end,
+      set lock_expired_at = case when status = 'claimed' and locked_until <= :at then locked_until else null end,
           status = 'resolved', resolved_at = :now, ${unlock}
     where ${here} and status = :status and claims = :claims
    returning ${claimed}`,
@@ -179,6 +180,8 @@ export function claimOldest(tx: Tx, tenant_id: string, { locked_until, ...lock }
 interface Hold {
   agent_id: string
   lock_token_hash: string
+  /** The time by which the lock is judged. */
+  at: Millis
 }
 
 /** Null unless this agent holds this lock. `locked_until` null: by the item's own lock_seconds from now. */
@@ -196,10 +199,14 @@ export function archive(tx: Tx, tenant_id: string, id: string, hold: Hold) {
   return tx.one(ARCHIVE, { tenant_id, id, ...hold, now: tx.now })
 }
 
-/** Null when the item changed since `seen` was read. */
-export function resolve(tx: Tx, tenant_id: string, seen: { id: string; status: DlqStatus; claims: number }) {
-  const { id, status, claims } = seen
-  return tx.one(RESOLVE, { tenant_id, id, status, claims, now: tx.now })
+/** Null when the item changed since `seen` was read. `at`: by which its lock is judged. */
+export function resolve(
+  tx: Tx,
+  tenant_id: string,
+  { id, status, claims }: { id: string; status: DlqStatus; claims: number },
+  at: Millis,
+) {
+  return tx.one(RESOLVE, { tenant_id, id, status, claims, at, now: tx.now })
 }
 
 /** Resolves an item whose row this transaction has locked. */

@@ -4,6 +4,8 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
+import * as tenants from '../tenants/service.ts'
+import * as deadlines from './deadline-store.ts'
 import { lockExpired } from './event-service.ts'
 import { ended_kept_ms } from './item.ts'
 import { operation_kept_ms } from './operation.ts'
@@ -36,14 +38,31 @@ const swept_operations_max = limit(
 export async function expire(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
   const expired = await store.tenantsWithExpired(db, now, sweep_rows_max)
   let locks_released = 0
+  let locks_held = 0
   for (const { tenant_id } of expired) {
-    locks_released += await db.write(upkeep, (tx) => releaseExpired(tx, tenant_id))
+    const { released, held } = await db.write(upkeep, (tx) => expireOf(tx, tenant_id))
+    locks_released += released
+    locks_held += held
   }
-  return { locks_released, more: isMore(expired, locks_released) }
+  return { locks_released, more: isMore(expired, locks_released + locks_held) }
 }
 
-async function releaseExpired(tx: Tx, tenant_id: string): Promise<number> {
-  const released = await store.releaseExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+/**
+ * Of a frozen tenant only the locks are released that had expired before. The others hold until it is resumed, and are marked,
+ * so that the next step does not read them again.
+ */
+async function expireOf(tx: Tx, tenant_id: string): Promise<{ released: number; held: number }> {
+  const frozen = await tenants.lockFreeze(tx, tenant_id)
+  if (!frozen) return { released: await releaseExpired(tx, tenant_id, tx.now), held: 0 }
+  if (frozen.resumed_at !== null) return { released: 0, held: 0 } // once all is moved
+  const released = await releaseExpired(tx, tenant_id, frozen.frozen_at)
+  const is_full = released === sweep_rows_max
+  const held = is_full ? 0 : await deadlines.hold(tx, tenant_id, tx.now, sweep_rows_max, sweep_bytes_max)
+  return { released, held }
+}
+
+async function releaseExpired(tx: Tx, tenant_id: string, at: Millis): Promise<number> {
+  const released = await store.releaseExpired(tx, tenant_id, at, sweep_rows_max, sweep_bytes_max)
   for (const item of released.toSorted((a, b) => a.lock_expired_at - b.lock_expired_at))
     await lockExpired(tx, tenant_id, item, item.lock_expired_at)
   return released.length

@@ -23,6 +23,7 @@ export function waitForEventOf({ type, subject, workflow_id }: WantedFields) {
     group: v1,
     method: 'POST',
     path: '/v1/wait',
+    frozen: 'allowed', // it changes nothing
     tag,
     summary: 'Wait for whichever of several events comes first',
     description:

@@ -7,6 +7,8 @@ import { equalBytes } from '../base/seal.ts'
 import type { CallerKind, KeyHolder } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
 import type { Group } from '../contract/group.ts'
+import type { Route } from '../contract/route.ts'
+import { goesOnWhileStopped, stopOf } from '../contract/stopped.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Awaitable, Db } from '../db/db.ts'
 import type { ServerOptions } from './exchange.ts'
@@ -89,10 +91,13 @@ function digestOf(text: string): Uint8Array {
   return Buffer.from(hashKey(text))
 }
 
-/** Throws FORBIDDEN for a key of another kind, TENANT_PENDING_DELETION for nearly everything of such a tenant. */
+/**
+ * Throws FORBIDDEN for a key of another kind, TENANT_PENDING_DELETION for nearly everything of such a tenant, and TENANT_FROZEN,
+ * AGENT_PAUSED or AGENT_READ_ONLY for an agent's changes.
+ */
 export function requireAllowed(
   caller: KeyHolder,
-  route: { auth: readonly CallerKind[]; while_pending_deletion?: boolean },
+  route: Pick<Route, 'method' | 'auth' | 'while_pending_deletion' | 'frozen'>,
 ): void {
   const right_kind = route.auth.includes(caller.kind)
   if (caller.status === 'pending_deletion' && !(right_kind && route.while_pending_deletion)) {
@@ -103,4 +108,6 @@ export function requireAllowed(
       details: { key_kind: caller.kind, accepted_key_kinds: [...route.auth] },
     })
   }
+  const stop = caller.kind === 'agent' && !goesOnWhileStopped(route) ? stopOf(caller) : null
+  if (stop) throw stop
 }

@@ -10,7 +10,7 @@ import { requireLeft } from './limits.ts'
 import { workflowOf } from './workflow.ts'
 
 /** A route, or a page, that requires a key. */
-type Asking = Pick<Route, 'group' | 'auth' | 'while_pending_deletion'>
+type Asking = Pick<Route, 'method' | 'group' | 'auth' | 'while_pending_deletion' | 'frozen'>
 
 /** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
 export function identify(exchange: Exchange, route: Asking, headers: Headers): Awaitable<void> {

@@ -41,7 +41,8 @@ async function answerPage(page: Page, api: InProcess, exchange: Exchange): Promi
   return page.answer(request, {
     request_id,
     now: exchange.now,
-    requireKey: async (kinds, headers) => identify(exchange, { group: v1, auth: kinds }, headers),
+    requireKey: async (kinds, headers) =>
+      identify(exchange, { group: v1, method: 'GET', auth: kinds }, headers),
     bytes: async () => (await exchange.upload?.read(exchange.caller?.tenant_id ?? null)) ?? no_bytes,
     api: (inner) => api(inner, exchange),
     turn: () => page_turns.next(),

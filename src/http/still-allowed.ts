@@ -1,15 +1,10 @@
 // The key of a request whose answer never ends, checked again and again.
 
-import type { CallerKind } from '../contract/caller.ts'
-import type { Group } from '../contract/group.ts'
+import type { Route } from '../contract/route.ts'
 import { authenticate, requireAllowed } from './auth.ts'
 import type { ServerOptions } from './exchange.ts'
 
-interface Asking {
-  group: Group
-  auth: readonly CallerKind[]
-  while_pending_deletion?: boolean
-}
+type Asking = Pick<Route, 'method' | 'group' | 'auth' | 'while_pending_deletion' | 'frozen'>
 
 export class KeyChecks {
   /** Many answers under one key share a check. */

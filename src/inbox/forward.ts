@@ -1,5 +1,6 @@
 // The request that an inbox sends on. No imports from db or http.
 
+import type { Millis } from '../base/clock.ts'
 import type { Outgoing } from '../callbacks/attempt.ts'
 import { workflow_header, workflowHeader } from '../callbacks/message.ts'
 import { bytesOf, hops_header, hopsOf, type MessageRow } from './message.ts'
@@ -8,6 +9,8 @@ export interface Forwardable extends MessageRow {
   forward_url: string
   /** Of the inbox. */
   workflow_id: string | null
+  /** Since when the tenant is frozen; null while it is not. */
+  frozen_at: Millis | null
 }
 
 /** Of one connection (RFC 9110 section 7.6.1), or of one message on it: not the sender's to say to the next. */

@@ -24,6 +24,7 @@ export const forward_job: SendingKind = {
   async message({ db }, job) {
     const { key, seq } = messageOf(job)
     const message = await forwards.forwardable(db, key, seq)
+    if (message?.frozen_at != null) return 'paused'
     return message && forwardRequest(key.inbox_id, message)
   },
   async settle(tx, _, job, result) {

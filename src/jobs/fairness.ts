@@ -118,7 +118,7 @@ export class JobQueue {
     return this.#full || this.#buffer.size > 0
   }
 
-  /** Tenants that are pending deletion and of which a due job was read; each is reported once. */
+  /** Tenants that are deleted or frozen and of which a due job was read that waits; each is reported once. */
   takeStragglers(): string[] {
     const stragglers = [...this.#stragglers]
     this.#stragglers.clear()
@@ -186,10 +186,7 @@ export class JobQueue {
     this.#left_out = false
     const read = only_at_once ? store.dueAtOnce : store.due
     const rows = await this.#orExpired(read(this.db, now, buffer_rows_max))
-    const oldest = this.#queued(rows.filter(({ tenant_status }) => tenant_status === 'active'))
-    for (const { tenant_id, tenant_status } of rows) {
-      if (tenant_status === 'pending_deletion') this.#stragglers.add(tenant_id)
-    }
+    const oldest = this.#queued(rows)
     this.#full = rows.length === buffer_rows_max
     const read_before = new Set(oldest.map(idOf))
     // A job whose turn it was and for which there was no permit keeps it: the round robin has moved past it.
@@ -216,9 +213,16 @@ export class JobQueue {
     }
   }
 
-  /** Without jobs of an unknown kind: a node of a newer version runs them. Each such kind is reported once. */
-  #queued(rows: readonly store.DueJob[]): QueuedJob[] {
-    return rows.flatMap(({ tenant_id, kind: name, source_id, destination, attempts }) => {
+  /**
+   * Without those of tenants that are deleted or frozen, which are noted. Without jobs of an unknown kind: a node of a newer
+   * version runs them. Each such kind is reported once.
+   */
+  #queued(rows: readonly store.DueJobOfAny[]): QueuedJob[] {
+    return rows.flatMap(({ tenant_id, tenant_status, kind: name, source_id, destination, attempts }) => {
+      if (tenant_status !== 'active') {
+        if (tenant_status !== null) this.#stragglers.add(tenant_id)
+        return []
+      }
       const kind = this.kinds.get(name)
       if (!kind) {
         this.#report(name)

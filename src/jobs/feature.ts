@@ -1,10 +1,14 @@
 import type { Feature } from '../contract/feature.ts'
+import going_on from './0002.sql' with { type: 'text' }
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
 
 export const jobs: Feature = {
   name: 'jobs',
-  migrations: [{ name: 'jobs/0001', text: schema }],
+  migrations: [
+    { name: 'jobs/0001', text: schema },
+    { name: 'jobs/0002', text: going_on },
+  ],
   stored: [
     {
       table: 'attempts',

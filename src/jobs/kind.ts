@@ -23,6 +23,8 @@ interface KindBase {
   name: string
   /** True when the first attempt waits for no tick, also with TICK=external. */
   starts_at_once: boolean
+  /** True when it runs while its tenant is frozen. Not changed once released. */
+  goes_on?: boolean
   /** The source that its attempts are logged under; null: they are not logged. */
   logged_as: string | null
 }

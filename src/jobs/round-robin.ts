@@ -57,7 +57,7 @@ export class RoundRobin {
   constructor(private readonly db: Db) {}
 
   /** Due jobs of those whose turn it is; some of them twice. */
-  async next(now: Millis, limiter: ConcurrencyLimiter): Promise<store.DueJob[]> {
+  async next(now: Millis, limiter: ConcurrencyLimiter): Promise<store.DueJobOfAny[]> {
     const ahead = await store.tenants(this.db, this.#after_tenant_id, tenants_max)
     const due = ahead.filter(({ tenant_status, next_at }) => tenant_status === 'active' && next_at <= now)
     const found = await Promise.all(
@@ -91,7 +91,7 @@ export class RoundRobin {
     now: Millis,
     limiter: ConcurrencyLimiter,
     share: { lanes: number; reads: number },
-  ): Promise<store.DueJob[]> {
+  ): Promise<store.DueJobOfAny[]> {
     // Without a permit for them the lanes keep their turns. Timeouts are counted apart.
     if (!limiter.hasPermitFor(tenant_id)) {
       if (!limiter.mayAcquire({ tenant_id, destination: '' })) return []

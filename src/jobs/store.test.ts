@@ -229,10 +229,10 @@ forEachDatabase('jobs', (databases) => {
     test('is not given on a job that is paused, until it is resumed', async () => {
       const work = await plan(await newTenant())
       const other = await plan(await newTenant())
-      await write((tx) => setPaused(tx, work.tenant_id, true, 10))
+      await write((tx) => setPaused(tx, work.tenant_id, 'all', 10))
       expect(await lease(work)).toEqual([])
       expect(await lease(other)).toHaveLength(1)
-      await write((tx) => setPaused(tx, work.tenant_id, false, 10))
+      await write((tx) => setPaused(tx, work.tenant_id, 'none', 10))
       expect(await lease(work)).toHaveLength(1)
     })
 
@@ -417,7 +417,7 @@ forEachDatabase('jobs', (databases) => {
 
     test('pauses only the jobs of that tenant', async () => {
       const [one, two] = [await plan(await newTenant()), await plan(await newTenant())]
-      expect(await write((tx) => setPaused(tx, one.tenant_id, true, 10))).toBe(true)
+      expect(await write((tx) => setPaused(tx, one.tenant_id, 'all', 10))).toBe(true)
       const restingOf = async ({ tenant_id }: JobKey) => (await bench.jobs(tenant_id))[0]!.paused
       expect([await restingOf(one), await restingOf(two)]).toEqual([1, 0])
     })
@@ -434,7 +434,7 @@ forEachDatabase('jobs', (databases) => {
       await at(now() + 1)
       await leaseOne(await at(now() - 4))
       const paused = await plan(await newTenant(), { next_at: now() - 5 })
-      await write((tx) => setPaused(tx, paused.tenant_id, true, 10))
+      await write((tx) => setPaused(tx, paused.tenant_id, 'all', 10))
       const seen = ({ tenant_id, kind, source_id, destination }: NewJob) => {
         return { tenant_id, kind, source_id, destination, attempts: 0, tenant_status: 'active' }
       }
@@ -474,7 +474,7 @@ forEachDatabase('jobs', (databases) => {
       await plan(one, { next_at: now() + 9 })
       await plan(one, { next_at: now() + 3, destination: 'http://127.0.0.1:10' })
       await plan(two)
-      await write((tx) => setPaused(tx, two, true, 10))
+      await write((tx) => setPaused(tx, two, 'all', 10))
       await plan(three)
       await plan(four, { next_at: now() + 1 })
       await bench.write(`update tenants set status = 'pending_deletion' where tenant_id = :three`, { three })
@@ -521,7 +521,7 @@ forEachDatabase('jobs', (databases) => {
       await plan(tenant_id, { next_at: now() })
       await plan(tenant_id, { next_at: now() + 20 })
       expect(await jobs.nextAt(bench.db, now())).toBe(now() + 20)
-      await write((tx) => setPaused(tx, tenant_id, true, 10))
+      await write((tx) => setPaused(tx, tenant_id, 'all', 10))
       expect(await jobs.nextAt(bench.db, now())).toBeNull()
     })
 

@@ -14,8 +14,10 @@ const here = 'tenant_id = :tenant_id and kind = :kind and source_id = :source_id
 const ENQUEUE = sql(
   'jobs.enqueue',
   `insert into jobs
-     (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, paused, starts_at_once)
-   values (:tenant_id, :kind, :source_id, :event_id, :destination, :next_at, 0, :fence, 0, 0, :starts_at_once)`,
+     (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, paused, starts_at_once,
+      goes_on)
+   values
+     (:tenant_id, :kind, :source_id, :event_id, :destination, :next_at, 0, :fence, 0, 0, :starts_at_once, :goes_on)`,
 )
 
 const RESCHEDULE = sql(
@@ -86,7 +88,9 @@ const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis 
          where tenant_id = :tenant_id and kind = :kind and source_id in (${id_list}) and lease_until <= :now
          order by source_id {skip_locked}{end}
       and +paused = 0 and +next_at <= :now and +lease_until <= :now
-      and exists (select 1 from tenants where tenants.tenant_id = :tenant_id and tenants.status = 'active')
+      and exists (select 1 from tenants
+                   where tenants.tenant_id = :tenant_id and tenants.status = 'active'
+                     and (tenants.frozen_at is null or :goes_on = 1))
    returning kind, source_id, event_id, destination, fence, attempts, first_attempt_at, previous_lease_until`,
 )
 
@@ -96,14 +100,18 @@ export interface DueJob extends JobKey {
   attempts: number
 }
 
-/** With the status of its tenant, null when the tenant is gone. */
+/** With the status of its tenant: `frozen` for a job that waits until it is resumed, null when the tenant is gone. */
 export interface DueJobOfAny extends DueJob {
   tenant_status: string | null
 }
 
-// The jobs of a deleted tenant are paused in steps, and a request that was admitted before may enqueue one after. Such
-// stragglers are marked by their tenant's status, not left out: a read of the oldest rows must not scan past them.
-const tenant_status = '(select status from tenants where tenants.tenant_id = jobs.tenant_id) as tenant_status'
+// The jobs of a deleted or frozen tenant are paused in steps, and a request that was admitted before may enqueue one after.
+// Such stragglers are marked by their tenant's status, not left out: a read of the oldest rows must not scan past them.
+const statusOf = (tenant_id: string) =>
+  `(select case when status = 'active' and frozen_at is not null and jobs.goes_on = 0 then 'frozen' else status end
+      from tenants where tenants.tenant_id = ${tenant_id}) as tenant_status`
+const tenant_status = statusOf('jobs.tenant_id')
+const own_status = statusOf(':tenant_id')
 
 const due_columns = 'tenant_id, kind, source_id, destination, attempts'
 
@@ -122,17 +130,17 @@ const DUE_AT_ONCE = dueStatement<DueJobOfAny>(
   `${due_columns}, ${tenant_status}`,
   'and starts_at_once = 1 and attempts = 0',
 )
-const DUE_IN_LANE = dueStatement<DueJob>(
+const DUE_IN_LANE = dueStatement<DueJobOfAny>(
   'due_in_lane',
-  due_columns,
+  `${due_columns}, ${own_status}`,
   'and tenant_id = :tenant_id and destination = :destination',
 )
 
 // Where the earliest of a tenant are wanted, it is named as a range, and the order begins with it. With an equal sign
 // PostgreSQL may scan jobs_due and leave out the others, however many rows those have.
-const DUE_OF_TENANT = sql<DueJob>(
+const DUE_OF_TENANT = sql<DueJobOfAny>(
   'jobs.due_of_tenant',
-  `select ${due_columns} from jobs
+  `select ${due_columns}, ${own_status} from jobs
     where ${of_shard} paused = 0 and tenant_id >= :tenant_id and (tenant_id, next_at) <= (:tenant_id, :now)
       and lease_until <= :now
     order by tenant_id, next_at limit :rows_max`,
@@ -256,7 +264,15 @@ export interface Rescheduled extends JobKey {
 }
 
 export function enqueue(tx: Tx, { kind, fence = 0, ...job }: NewJob) {
-  return tx.run(ENQUEUE, { ...job, fence, kind: kind.name, starts_at_once: kind.starts_at_once ? 1 : 0 })
+  return tx.run(ENQUEUE, {
+    ...{ ...job, fence, kind: kind.name },
+    ...{ starts_at_once: kind.starts_at_once ? 1 : 0, goes_on: goesOn(kind) },
+  })
+}
+
+/** 1 for a kind that runs while its tenant is frozen. */
+function goesOn({ goes_on = false }: JobKind): 0 | 1 {
+  return goes_on ? 1 : 0
 }
 
 /**
@@ -340,7 +356,8 @@ export async function lease(
   lease_until: Millis,
 ): Promise<LeasedJob[]> {
   const ids = idParams(id_names, source_ids)
-  const rows = await tx.all(LEASE, { tenant_id, kind: kind.name, lease_until, now: tx.now, ...ids })
+  const goes_on = goesOn(kind)
+  const rows = await tx.all(LEASE, { tenant_id, kind: kind.name, goes_on, lease_until, now: tx.now, ...ids })
   const leased: LeasedJob[] = []
   for (const { previous_lease_until, ...row } of rows) {
     const job = { tenant_id, ...row }
@@ -350,7 +367,7 @@ export async function lease(
   return leased
 }
 
-/** The jobs of all tenants that have been due for longest, stragglers of deleted tenants included. */
+/** The jobs of all tenants that have been due for longest, stragglers of deleted and frozen tenants included. */
 export function due(q: Reader, now: Millis, rows_max: number) {
   return q.all(DUE, { now, rows_max })
 }
@@ -403,7 +420,7 @@ const stragglers_passed_max = limit(
   'jobs.stragglers_passed',
   1_000,
   'rows',
-  'Jobs of deleted tenants that one search for due jobs passes.',
+  'Jobs of deleted and frozen tenants that one search for due jobs passes.',
 )
 
 /** True when a job that was due then is still to run, leased or not, or when too many stragglers stand before it. */

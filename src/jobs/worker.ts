@@ -64,7 +64,7 @@ export interface WorkerOptions {
   /** True when due jobs start by themselves (TICK=internal), false when at ticks only. */
   internal: boolean
   send(tenant_id: string, request: Sendable): Promise<Outcome>
-  /** Due jobs of these tenants were found, which are pending deletion: their jobs are to be paused. */
+  /** Due jobs of these tenants were found, which are deleted or frozen: their jobs are to be paused. */
   onStragglers(tenant_ids: readonly string[]): Promise<void>
   onError: (error: unknown) => void
 }
@@ -194,7 +194,7 @@ export class JobWorker {
     return this.options.internal || this.#ticks > 0 || (kind.starts_at_once && attempts === 0)
   }
 
-  /** Due jobs of deleted tenants would fill every read. */
+  /** Due jobs of deleted and frozen tenants would fill every read. */
   async #reportStragglers(): Promise<void> {
     const tenant_ids = this.#queue.takeStragglers()
     if (tenant_ids.length > 0) await this.options.onStragglers(tenant_ids).catch(this.options.onError)

@@ -298,6 +298,8 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
       { title: 'x', callback_url, expires_at: soon, timeout_action: 'dlq' },
     ],
     ['POST', '/v1/checkpoints', api_key, { title: 'x', callback_url, expires_at: later }],
+    ['POST', '/v1/effects', api_key, { type: 'refund', key: 'order-7', payload: 1 }],
+    ['PUT', '/v1/effect-policies/refund', admin_key, { approval: 'required' }],
     [
       'POST',
       '/v1/subscriptions',
@@ -310,7 +312,18 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
     const answer = await service.ask(method, path, { key, headers, body })
     expect([path, Math.floor(answer.status / 100)]).toEqual([path, 2])
   }
+  await fillVotes(service, tenant)
   await fillEdge(service, tenant)
+}
+
+/** A checkpoint with a vote that is not enough, and a comment. */
+async function fillVotes(service: TestService, { admin_key, api_key }: TestTenant): Promise<void> {
+  const body = { title: 'x', callback_url: null, required_approvals: 2 }
+  const asked = await service.ask('POST', '/v1/checkpoints', { key: api_key, body })
+  const path = `/v1/checkpoints/${asked.body.id}`
+  expect((await service.ask('POST', `${path}/approve`, { key: admin_key })).body.status).toBe('pending')
+  const comment = await service.ask('POST', `${path}/comments`, { key: admin_key, body: { text: 'x' } })
+  expect(comment.status).toBe(201)
 }
 
 /** Not through /api, whose calls are counted, and written when their second is over. */

@@ -50,6 +50,7 @@ export const checkRateLimitByQuery = route({
   tag,
   summary: 'The same check with its fields in the query; it counts, too',
   auth: ['agent', 'admin'],
+  frozen: 'refused', // as by POST
   query: CheckInput,
   replies: check_replies,
   errors: ['OUTCOME_UNKNOWN', 'STORAGE_FULL'],

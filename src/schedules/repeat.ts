@@ -39,13 +39,13 @@ export async function retry(
   const { tenant_id } = caller
   const seen = await read(tx, tenant_id, id)
   // The dead letter before its schedule, as a redrive does: otherwise the two could deadlock.
-  const left = await dlq.lockLeft(tx, tenant_id, seen.dead_letter_id)
+  const left = await dlq.lockLeft(tx, caller, seen.dead_letter_id)
   const old = seen.dead_letter_id === null ? seen : await read(tx, tenant_id, id)
   if (!isRepeatable(old)) throw notRepeatable(old)
   const of = { old, redrive_of: left?.id ?? null, cause: causeOf(caller) }
   const retried_as = await repeat(tx, caller, dependencies, of)
   if (retried_as === null) throw notRepeatable(await read(tx, tenant_id, id))
-  if (left) await dlq.resolveLeft(tx, tenant_id, left, { redriven_as: retried_as, cause: causeOf(caller) })
+  if (left) await dlq.resolveLeft(tx, caller, left, { redriven_as: retried_as, cause: causeOf(caller) })
   return read(tx, tenant_id, retried_as)
 }
 

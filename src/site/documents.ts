@@ -10,6 +10,7 @@ import decisions from '../../docs/decisions.md' with { type: 'text' }
 import durability from '../../docs/durability.md' with { type: 'text' }
 import errors from '../../docs/errors.md' with { type: 'text' }
 import examples from '../../docs/examples.md' with { type: 'text' }
+import freeze from '../../docs/freeze.md' with { type: 'text' }
 import glossary from '../../docs/glossary.md' with { type: 'text' }
 import http from '../../docs/http.md' with { type: 'text' }
 import keys from '../../docs/keys.md' with { type: 'text' }
@@ -45,6 +46,7 @@ const common: Readonly<Record<string, string>> = {
   'decisions.md': decisions,
   'durability.md': durability,
   'errors.md': errors,
+  'freeze.md': freeze,
   'glossary.md': glossary,
   'http.md': http,
   'limits.md': limits,

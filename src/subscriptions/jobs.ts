@@ -29,12 +29,15 @@ export const subscription_job: SendingKind = {
   attempts_max,
   attempt_offsets_ms,
   starts_at_once: true,
+  goes_on: true,
   logged_as: null,
   begun: null,
   async message(context, job) {
     const { db, dependencies, started_at } = context
     const { tenant_id } = job
-    const secrets = await tenants.signingSecrets(db, dependencies.keys.secrets, tenant_id, started_at)
+    const secrets = await tenants.signingSecrets(db, dependencies.keys.secrets, tenant_id, started_at, {
+      goes_on: true,
+    })
     if (!secrets) return 'paused'
     const subscription = await deliveries.deliverable(db, job)
     if (!subscription) return null

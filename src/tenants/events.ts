@@ -37,5 +37,15 @@ export const events = declareEvents({
     subject: 'tenant',
     data: { purge_at: Time('When all of its data is removed, its events as well.') },
   },
+  'tenant.frozen': {
+    about: 'It is frozen: its agents may change nothing, and nothing due is sent.',
+    subject: 'tenant',
+    data: { reason: Nullable(Type.String({ description: 'Why.' })) },
+  },
+  'tenant.resumed': {
+    about: 'Its freeze was taken back.',
+    subject: 'tenant',
+    data: { frozen_ms: Type.Integer({ description: 'How long it was frozen, in milliseconds.' }) },
+  },
   'tenant.restored': { about: 'Its deletion was taken back.', subject: 'tenant', data: {} },
 })

@@ -1,4 +1,5 @@
 import { type CountedQuota, type Feature, routesOf } from '../contract/feature.ts'
+import freeze_schema from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import { tenantRoutes } from './routes.ts'
@@ -13,7 +14,10 @@ export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
     events,
     errors,
     usage: 'tenants',
-    migrations: [{ name: 'tenants/0001', text: schema }],
+    migrations: [
+      { name: 'tenants/0001', text: schema },
+      { name: 'tenants/0002', text: freeze_schema },
+    ],
     purgeable: { due: purgeable, lock: lockPurgeable, remove: finishPurge },
     docs: { file: 'tenants.md', load: () => import('../../docs/tenants.md', { with: { type: 'text' } }) },
   }

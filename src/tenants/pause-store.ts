@@ -1,5 +1,6 @@
 // Statements of pausing and resuming a tenant's jobs.
 
+import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { TenantRow } from './tenant.ts'
 
@@ -11,7 +12,7 @@ const MARK_PAUSE_PENDING = sql(
 const MARK_STRAGGLERS = sql(
   'tenants.mark_stragglers',
   `update tenants set pause_pending = 1
-    where tenant_id = :tenant_id and status = 'pending_deletion' and pause_pending = 0`,
+    where tenant_id = :tenant_id and (status = 'pending_deletion' or frozen_at is not null) and pause_pending = 0`,
 )
 
 const PAUSE_PENDING = sql<{ tenant_id: string }>(
@@ -21,10 +22,19 @@ const PAUSE_PENDING = sql<{ tenant_id: string }>(
 )
 
 // Takes the row's lock, so that a step that pauses, a deletion and a restore go one after the other.
-const LOCK_PAUSE_PENDING = sql<{ status: TenantRow['status'] }>(
+const LOCK_PAUSE_PENDING = sql<LockedTenant>(
   'tenants.lock_pause_pending',
-  'update tenants set pause_pending = 1 where tenant_id = :tenant_id and pause_pending = 1 returning status',
+  `update tenants set pause_pending = 1 where tenant_id = :tenant_id and pause_pending = 1
+   returning status, frozen_at, resumed_at, moved_to, frozen_again_at`,
 )
+
+interface LockedTenant {
+  status: TenantRow['status']
+  frozen_at: Millis | null
+  resumed_at: Millis | null
+  moved_to: string | null
+  frozen_again_at: Millis | null
+}
 
 const END_PAUSE_PENDING = sql(
   'tenants.end_pause_pending',
@@ -36,7 +46,7 @@ export function markPausePending(tx: Tx, tenant_id: string) {
   return tx.run(MARK_PAUSE_PENDING, { tenant_id })
 }
 
-/** The same for jobs enqueued after the tenant's deletion. False when that is known, or it was restored. */
+/** The same for jobs enqueued after the tenant's deletion or freeze. False when that is known, or the tenant runs again. */
 export async function markStragglers(tx: Tx, tenant_id: string): Promise<boolean> {
   return (await tx.run(MARK_STRAGGLERS, { tenant_id })) === 1
 }

@@ -68,7 +68,8 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
   async function pauseAll(): Promise<number> {
     let after: string | null = ''
     let steps = 0
-    for (; after !== null; steps++) after = await tenants.pauseOrResumeStep(bench.db, after)
+    for (; after !== null; steps++)
+      after = await tenants.pauseOrResumeStep(bench.db, bench.dependencies, after)
     return steps
   }
 
@@ -119,7 +120,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     ] as const) {
       await change(caller)
       expect(await turned(paused)).toEqual(first(pause_rows_max))
-      await tenants.pauseOrResumeStep(bench.db, '')
+      await tenants.pauseOrResumeStep(bench.db, bench.dependencies, '')
       expect(await turned(paused)).toEqual(first(pause_rows_max + step_rows_max))
       await pauseAll()
       expect(await turned(paused)).toEqual(first(count))
@@ -131,7 +132,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     await fill(much, 2 * step_rows_max)
     await fill(little, 2 * pause_rows_max)
     for (const caller of [much, little]) await remove(caller)
-    await tenants.pauseOrResumeStep(bench.db, '')
+    await tenants.pauseOrResumeStep(bench.db, bench.dependencies, '')
     expect(await stateOf(little)).toEqual({ paused: 2 * pause_rows_max, active: 0, pending: 0 })
     expect((await stateOf(much)).active).toBeGreaterThan(pause_rows_max)
     await pauseAll()
@@ -165,7 +166,11 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       const caller = await bench.tenant()
       const count = pause_rows_max + step_rows_max + 200
       await fill(caller, count)
-      const verbs = { remove, restore, step: () => tenants.pauseOrResumeStep(bench.db, '') }
+      const verbs = {
+        remove,
+        restore,
+        step: () => tenants.pauseOrResumeStep(bench.db, bench.dependencies, ''),
+      }
       for (const move of moves) await verbs[move](caller)
       expect((await stateOf(caller)).pending).toBe(1)
       await pauseAll()
@@ -180,7 +185,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       const verbs = [
         remove,
         restore,
-        () => tenants.pauseOrResumeStep(bench.db, ''),
+        () => tenants.pauseOrResumeStep(bench.db, bench.dependencies, ''),
         schedule.bind(null, bench),
       ]
       for (let round = 0; round < 6; round++) {
@@ -401,7 +406,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       const step = await purgeStep(bench.db, now())
       purged.push(...step.purged)
       more = step.more
-      await tenants.pauseOrResumeStep(bench.db, '')
+      await tenants.pauseOrResumeStep(bench.db, bench.dependencies, '')
     }
     expect(purged).toEqual([caller.tenant_id])
     expect(await bench.jobs(caller.tenant_id)).toEqual([])

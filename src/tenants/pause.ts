@@ -1,9 +1,12 @@
-// The jobs of a tenant are paused with its deletion and resumed with its restoration.
+// The jobs of a tenant are paused with its deletion or its freeze, and resumed afterwards. The freeze leaves some kinds out.
 
+import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Jobs } from '../contract/dependencies.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as jobs from '../jobs/service.ts'
+import type { Frozen } from './freeze-store.ts'
+import { type MoveDependencies, moveStep } from './move-service.ts'
 import * as store from './pause-store.ts'
 import type { TenantRow } from './tenant.ts'
 
@@ -11,65 +14,92 @@ const pause_rows_max = limit(
   'tenants.pause_rows',
   500,
   'rows',
-  'Jobs of a deleted or restored tenant that one transaction pauses or resumes.',
+  'Jobs of a tenant that one transaction pauses or resumes.',
 )
 
 const pause_chunks_max = limit(
   'tenants.pause_chunks',
   8,
   'entries',
-  'Transactions in one step that pauses or resumes the jobs of deleted or restored tenants.',
+  'Transactions in one step that pauses or resumes the jobs of tenants.',
 )
 
 const pause_tenants_max = limit(
   'tenants.pause_tenants',
   8,
   'entries',
-  'Tenants in one step that pauses or resumes the jobs of deleted or restored tenants.',
+  'Tenants in one step that pauses or resumes the jobs of tenants.',
 )
 
+interface PauseDependencies {
+  jobs: Pick<Jobs, 'pauseOrResume'>
+}
+
 /** The first part of a tenant's jobs follows its status at once; for nearly every tenant these are all. */
-export async function beginPause(
+export async function beginPause(tx: Tx, dependencies: PauseDependencies, tenant: TenantRow): Promise<void> {
+  const { tenant_id } = tenant
+  if (await jobs.setPaused(tx, tenant_id, pausedOf(tenant), pause_rows_max)) return
+  await continueLater(tx, dependencies, tenant_id)
+}
+
+/** The rest of a pause, or of a resume, is done in steps. */
+export async function continueLater(
   tx: Tx,
-  dependencies: { jobs: Pick<Jobs, 'pauseOrResume'> },
-  { tenant_id, status }: TenantRow,
+  dependencies: PauseDependencies,
+  tenant_id: string,
 ): Promise<void> {
-  if (await jobs.setPaused(tx, tenant_id, status !== 'active', pause_rows_max)) return
   await store.markPausePending(tx, tenant_id)
   tx.afterCommit(() => dependencies.jobs.pauseOrResume())
+}
+
+/** The jobs of the tenant that are to be paused. */
+function pausedOf({ status, frozen_at }: Pick<TenantRow, 'status' | 'frozen_at'>): jobs.Paused {
+  if (status !== 'active') return 'all'
+  return frozen_at === null ? 'none' : 'frozen'
 }
 
 /**
  * A bounded part of the jobs that do not follow their tenant's status yet, for tenants after this one. Returns the id
  * after which to continue, or null when no tenant is left.
  */
-export async function pauseOrResumeStep(db: Db, after_tenant_id: string): Promise<string | null> {
+export async function pauseOrResumeStep(
+  db: Db,
+  dependencies: MoveDependencies,
+  after_tenant_id: string,
+): Promise<string | null> {
   const pending = await store.pausePending(db, after_tenant_id, pause_tenants_max)
   const last = pending.at(-1)
   if (!last) return after_tenant_id === '' ? null : ''
   const next = pending.length < pause_tenants_max ? '' : last.tenant_id
   for (let chunk = 0; chunk < pause_chunks_max && pending.length > 0; chunk++) {
     const turn = pending.shift()!
-    if (!(await pauseChunk(db, turn.tenant_id))) pending.push(turn)
+    if (!(await pauseChunk(db, dependencies, turn.tenant_id))) pending.push(turn)
   }
   return next
 }
 
 /** True when nothing of the tenant is left to do. */
-function pauseChunk(db: Db, tenant_id: string): Promise<boolean> {
+function pauseChunk(db: Db, dependencies: MoveDependencies, tenant_id: string): Promise<boolean> {
   return db.write(upkeep, async (tx) => {
     const locked = await store.lockPausePending(tx, tenant_id)
     if (!locked) return true
-    const all = await jobs.setPaused(tx, tenant_id, locked.status !== 'active', pause_rows_max)
+    const tenant = isMoving(locked) ? await moveStep(tx, dependencies, tenant_id, locked) : locked
+    if (!tenant) return false
+    const all = await jobs.setPaused(tx, tenant_id, pausedOf(tenant), pause_rows_max)
     if (all) await store.endPausePending(tx, tenant_id)
     return all
   })
 }
 
-/** Due jobs of tenants that are pending deletion were found: they were enqueued after the deletion. */
+/** Deadlines come first: jobs follow when all of them have been moved. */
+function isMoving<T extends { resumed_at: Millis | null }>(tenant: T): tenant is T & Frozen {
+  return tenant.resumed_at !== null
+}
+
+/** Due jobs of tenants that are deleted or frozen were found: they were enqueued afterwards. */
 export async function pauseStragglers(
   db: Db,
-  dependencies: { jobs: Pick<Jobs, 'pauseOrResume'> },
+  dependencies: PauseDependencies,
   tenant_ids: readonly string[],
 ): Promise<void> {
   for (const tenant_id of tenant_ids) {

@@ -8,6 +8,7 @@ import type { CountedQuota } from '../contract/feature.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { idParam, Shape } from '../contract/schemas.ts'
+import { freezeTenant, resumeTenant } from './freeze-routes.ts'
 import { rotateSigningSecret, rotateTenantKey } from './key-routes.ts'
 import * as tenants from './service.ts'
 import { AdminKey, type Fields, SigningSecret, tag, tenantFields, tenantId, tenantOf } from './shapes.ts'
@@ -21,6 +22,8 @@ export function tenantRoutes(quotas: readonly CountedQuota[]) {
     getTenant: getTenant(fields),
     deleteTenant: deleteTenant(fields),
     restoreTenant: restoreTenant(fields),
+    freezeTenant: freezeTenant(fields),
+    resumeTenant: resumeTenant(fields),
     rotateTenantKey: rotateTenantKey(fields),
     rotateSigningSecret: rotateSigningSecret(fields),
   }

@@ -17,6 +17,8 @@ import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
+import { freeze, resume } from './freeze-service.ts'
+import { deadlineNow, lockFreeze } from './move-service.ts'
 import { beginPause, pauseOrResumeStep, pauseStragglers } from './pause.ts'
 import * as setting_store from './setting-store.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
@@ -32,7 +34,18 @@ import {
   view,
 } from './view.ts'
 
-export { pauseOrResumeStep, pauseStragglers, read, requireOwnOrMe, signedCallback, signingSecrets }
+export {
+  deadlineNow,
+  freeze,
+  lockFreeze,
+  pauseOrResumeStep,
+  pauseStragglers,
+  read,
+  requireOwnOrMe,
+  resume,
+  signedCallback,
+  signingSecrets,
+}
 export const purgeable = store.purgeable
 export const lockPurgeable = store.lockPurgeable
 export const all = store.all
@@ -90,6 +103,7 @@ export async function create(
   const tenant: TenantRow = {
     ...{ ...input, tenant_id, status: 'active', purge_at: null },
     ...{ storage_bytes_max: null, created_at: tx.now },
+    ...{ frozen_at: null, frozen_reason: null, resumed_at: null },
   }
   const nothing = { calls: 0, storedBytes: () => 0 }
   const quota = await quotas.usage(tx, tenant, nothing, { plans, quotas: counts.quotas })

@@ -22,6 +22,11 @@ export function tenantFields(quotas: readonly CountedQuota[]) {
     status: Type.Enum(['active', 'pending_deletion']),
     purge_at: Nullable(Time('When everything of this tenant is purged; null while it is active.')),
     created_at: Time('When it was created.'),
+    frozen_at: Nullable(Time('Since when it is frozen; null while it is not.')),
+    frozen_reason: Nullable(Type.String()),
+    resumed_at: Nullable(
+      Time('When it was resumed, while locks, leases and timeouts are still being moved by the frozen time.'),
+    ),
   }
 }
 
@@ -42,5 +47,8 @@ export function tenantOf({ tenant, quota }: TenantView) {
     status: tenant.status,
     purge_at: isoOrNull(tenant.purge_at),
     created_at: iso(tenant.created_at),
+    frozen_at: isoOrNull(tenant.frozen_at),
+    frozen_reason: tenant.frozen_reason,
+    resumed_at: isoOrNull(tenant.resumed_at),
   }
 }

@@ -11,16 +11,17 @@ import * as store from './store.ts'
 
 /**
  * The secrets that sign a callback now: the current one and, for 24 h after a rotation, the one before. Null when no
- * callback of the tenant is to be sent: it waits for deletion, or is gone.
+ * callback of the tenant is to be sent: it waits for deletion, or is gone, or it is frozen and this one does not go on.
  */
 export async function signingSecrets(
   q: Reader,
   secrets: Secrets,
   tenant_id: string,
   now: Millis,
+  { goes_on = false } = {},
 ): Promise<string[] | null> {
   const row = await store.signingSecrets(q, tenant_id)
-  if (row?.status !== 'active') return null
+  if (row?.status !== 'active' || (row.frozen_at !== null && !goes_on)) return null
   const sealed = [row.signing_secret]
   const until = row.previous_signing_secret_until
   if (row.previous_signing_secret !== null && until !== null && until > now)
@@ -30,7 +31,7 @@ export async function signingSecrets(
 
 /**
  * The signed request of one attempt. Read at each attempt: since the lease the secrets may have been rotated, the
- * tenant deleted, or the callback changed. `find` comes last, so that a callback that a PATCH or DELETE has changed since
+ * tenant deleted or frozen, or the callback changed. `find` comes last, so that a callback that a PATCH or DELETE has changed since
  * is not sent under the old event. Null when it finds none.
  */
 export async function signedCallback(

@@ -4,7 +4,8 @@ import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { TenantRow } from './tenant.ts'
 
-const columns = 'tenant_id, name, owner_email, plan, status, purge_at, storage_bytes_max, created_at'
+export const columns = `tenant_id, name, owner_email, plan, status, purge_at, storage_bytes_max, created_at, frozen_at,
+          frozen_reason, resumed_at`
 
 const INSERT = sql(
   'tenants.insert',
@@ -60,12 +61,13 @@ const PLANS = sql<{ plan: string }>('tenants.plans', 'select distinct plan from 
 
 const SIGNING_SECRETS = sql<{
   status: TenantRow['status']
+  frozen_at: Millis | null
   signing_secret: string
   previous_signing_secret: string | null
   previous_signing_secret_until: Millis | null
 }>(
   'tenants.signing_secrets',
-  `select status, signing_secret, previous_signing_secret, previous_signing_secret_until from tenants
+  `select status, frozen_at, signing_secret, previous_signing_secret, previous_signing_secret_until from tenants
     where tenant_id = :tenant_id`,
 )
 

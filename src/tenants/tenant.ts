@@ -35,6 +35,11 @@ export interface TenantRow {
   /** The bytes that the operator allows this tenant to store; null: those of its plan. */
   storage_bytes_max: number | null
   created_at: Millis
+  /** Since when it is frozen; null while it is not. */
+  frozen_at: Millis | null
+  frozen_reason: string | null
+  /** When it was resumed, while what runs out is still being moved. */
+  resumed_at: Millis | null
 }
 
 /**

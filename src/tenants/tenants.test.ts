@@ -78,6 +78,7 @@ forEachService('Tenants', (service) => {
       created_at: iso(service.clock.now()),
       admin_key: expect.stringMatching(/^svc_adm_[0-9A-Za-z]{38}$/),
       signing_secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+      ...{ frozen_at: null, frozen_reason: null, resumed_at: null },
     })
     expect(keyKind(created.body.admin_key)).toBe('admin')
     expect(created.headers.get('x-request-id')).toMatch(/^req_[0-9a-z]{26}$/)
@@ -241,6 +242,7 @@ forEachService('Tenants', (service) => {
       status: 'active',
       purge_at: null,
       created_at,
+      ...{ frozen_at: null, frozen_reason: null, resumed_at: null },
     })
   })
 

@@ -290,7 +290,7 @@ async function newObject(
   keyring: Keyring,
 ): Promise<string> {
   const collection = route.path.split(`/:${name}`)[0]!
-  const makers = routes.filter((other) => other.route.create)
+  const makers = routes.filter(({ route }) => route.create ?? (route.method === 'POST' && route.replies[201]))
   const noun = makers.find((other) => other.route.path === `/v1/${name.replace(/_id$/, 's')}`)
   const shape = shapeOf(
     routes.find(({ route: { method, path } }) => method === 'GET' && path === `${collection}/:${name}`),
@@ -338,6 +338,26 @@ const steps_by_hand: Readonly<
 > = {
   ...{ retrySchedule: fired, replayMessage: forwarded, confirmMail: linked, unsubscribeMail: linked },
   getWorkflow: begun,
+  resumeTenant: after('freeze'),
+  resumeAgent: after('pause'),
+  ...{ getEffectPolicy: ruled, deleteEffectPolicy: ruled },
+  ...{
+    startEffect: freed,
+    resolveEffect: freed,
+    extendEffect: leased,
+    succeedEffect: leased,
+    failEffect: leased,
+  },
+  updateAgent: async (_, __, made) => ({ ...made, body: { mode: 'read' } }),
+}
+
+/** Stopped before it is resumed: to resume what runs changes nothing. */
+function after(verb: 'freeze' | 'pause') {
+  return async (service: TestService, _: Route, made: Ready): Promise<Ready> => {
+    const path = made.path.replace(/resume$/, verb)
+    expect((await service.ask('POST', path, { key: made.keyring.keys.admin })).status).toBe(200)
+    return made
+  }
 }
 
 /** The schedule calls an inbox. */
@@ -351,6 +371,33 @@ async function fired(service: TestService, _: Route, made: Ready): Promise<Ready
   const called = await service.ask('GET', `/v1/schedules/${params.id}`, { key })
   expect(called.body.status).toBe('fired')
   return made
+}
+
+/** An effect whose lease this call has. */
+async function leased(service: TestService, route: Route, { keyring, ...made }: Ready): Promise<Ready> {
+  const body = { type: 'refund', key: crypto.randomUUID(), payload: 1 }
+  const claimed = await service.ask('POST', '/v1/effects', { key: keyring.keys.agent, body })
+  expect(claimed.status).toBe(201)
+  const { id, lease_token } = claimed.body
+  const params = { id }
+  return { ...made, keyring, params, path: pathWith(route, params), body: { ...made.body, lease_token } }
+}
+
+/** A policy for a type of effects. */
+async function ruled(service: TestService, _: Route, made: Ready): Promise<Ready> {
+  const path = `/v1/effect-policies/${made.params.type}`
+  const set = await service.ask('PUT', path, { key: made.keyring.keys.admin, body: { approval: 'optional' } })
+  expect(set.status).toBe(200)
+  return made
+}
+
+/** An effect that may be started again. */
+async function freed(service: TestService, route: Route, made: Ready): Promise<Ready> {
+  const held = await leased(service, route, made)
+  const body = { lease_token: held.body!.lease_token, error: 'no', retry: true }
+  const path = `/v1/effects/${held.params.id}/fail`
+  expect((await service.ask('POST', path, { key: held.keyring.keys.agent, body })).status).toBe(200)
+  return { ...held, body: made.body }
 }
 
 /** A workflow begins with its first event. */

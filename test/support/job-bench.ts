@@ -13,6 +13,8 @@ import { keyCache } from '../../src/credentials/cache.ts'
 import { type Reader, type Statement, unnamed, upkeep, type Value } from '../../src/db/db.ts'
 import {
   counted_quotas,
+  deadlines,
+  decides,
   default_plans,
   event_types,
   features,
@@ -189,6 +191,8 @@ export class Bench {
         tick: async () => ({ counts: {}, tenants_purged: 0, duration_ms: 0 }),
       },
       redrives,
+      decides,
+      deadlines,
       service: {
         signup_open: true,
         default_plan: 'free',
@@ -227,7 +231,8 @@ export class Bench {
     const { db, clock } = this
     const onError = (error: unknown) => this.errors.push(error)
     const worker = this.worker({ internal })
-    const pauseOrResumeStep = (after_tenant_id: string) => tenants.pauseOrResumeStep(db, after_tenant_id)
+    const pauseOrResumeStep = (after_tenant_id: string) =>
+      tenants.pauseOrResumeStep(db, this.dependencies, after_tenant_id)
     const timer = new JobTimer({ db, clock, worker, internal, pauseOrResumeStep, onError })
     const maintenance = new Maintenance({
       db,

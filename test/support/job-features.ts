@@ -66,14 +66,10 @@ export function approve(
   { tenant_id, plan, status }: AgentCaller,
   id: string,
 ): Promise<CheckpointRow> {
-  return checkpoints.decide(
-    db,
-    { kind: 'admin', tenant_id, plan, status, ...requested },
-    dependencies,
-    id,
-    'approved',
-    null,
-  )
+  return checkpoints.decide(db, { kind: 'admin', tenant_id, plan, status, ...requested }, dependencies, id, {
+    status: 'approved',
+    reason: null,
+  })
 }
 
 export interface DeadLetter {

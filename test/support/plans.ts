@@ -8,6 +8,7 @@ import { expired_max } from '../../src/dlq/store.ts'
 import { lease_rows_max } from '../../src/jobs/store.ts'
 import '../../src/features.ts'
 import '../../src/maintenance/purge.ts'
+import { effectSeeds } from './plan-effects.ts'
 
 export interface Scale {
   tenants: number
@@ -98,6 +99,7 @@ export function seeds(scale: Scale, now: number): string[] {
       ...{ workflow_id: `case when i % 3 = 0 then 'flow' end`, actor: `'one'`, agent_id: `'a'` },
       ...{ request_id: `'r'`, created_at: past },
     }),
+    ...effectSeeds(others, { tenant, id, past, future, fill }),
     ...letterSeeds(others, { tenant, id, past, future, fill }),
     fill('schedules', others, {
       ...{ tenant_id: tenant, id: id('sch'), status: `case when i % 4 < 2 then 'pending' else 'fired' end` },
@@ -217,7 +219,7 @@ function tenantSeeds({ tenants, others }: Scale, now: number, fill: Fill): strin
   ]
 }
 
-interface Parts {
+export interface Parts {
   tenant: string
   id(prefix: string): string
   past: string
@@ -258,7 +260,7 @@ function letterSeeds(others: number, { tenant, id, past, future, fill }: Parts):
 /** The first part of the ids of a noun. */
 const id_prefixes: Record<string, string> = {
   ...{ dlq: 'dlq', schedules: 'sch', checkpoints: 'chk', inbox: 'inb', audit: 'log', agents: 'agt' },
-  ...{ approval_keys: 'apk' },
+  ...{ approval_keys: 'apk', effects: 'eff' },
 }
 
 export interface Scenario {
@@ -335,6 +337,9 @@ function common(now: number): Params {
       month: '2020-03',
       expired_after: now,
     },
+    ...{ goes_on: 0, frozen_ms: 1_000, frozen_at: now - 1_000, due_after: now - 1_000, by_ms: 1_000 },
+    ...{ latest_at: now + day_ms, last_instant: now + day_ms, after_id: '', moved_to: 'dlq_items dlq_1' },
+    ...{ reason: 'none', mode: 'read' },
     ...{ dropped_up_to: rows_max, at: now, due_at: now, next_at: now, later_at: now, again_at: now },
     ...{
       action: 'act.1',
@@ -396,11 +401,17 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     ...(name.startsWith('credentials.') ? { kind: 'agent' } : {}),
     ...(makes.test(name) ? unused : {}),
     ...(name in of_tenants ? { tenant_id: of_tenants[name]! } : {}),
+    // The timeouts of twenty checkpoints.
+    ...(name === 'jobs.move_due' ? { after_id: 'sch_10000014', last_id: 'sch_10000034' } : {}),
     // The look before it has found how far it may go.
     ...(/_filtered$/.test(name) ? { after_seq: 1_000, before_seq: 1_000 + rows_max } : {}),
     ...(/^dlq\.(match_|list_.*_matching)/.test(name) ? looked_at : {}),
     ...(name === 'usage.list' ? { from_hour: Math.floor(now / hour_ms) - rows_max } : {}),
-    ...(/^jobs\.(pause|resume)$/.test(name) ? { next_at: now - 1_000_000 + 100 } : {}),
+    ...(/^jobs\.(pause|pause_waiting|resume|resume_going_on)$/.test(name)
+      ? { next_at: now - 1_000_000 + 100 }
+      : {}),
+    ...(name.startsWith('effects.') ? of_effects : {}),
+    ...(name === 'checkpoints.cast_vote' ? { decision: 'approved' } : {}),
     ...(name === 'inbox.add' ? { kind: 'text' } : {}),
     ...(name === 'subscriptions.insert' ? { status: 'active', format: 'standard' } : {}),
     ...(name.startsWith('lookups.') ? { kind: 'key' } : {}),
@@ -408,6 +419,11 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     ...(name === 'idempotency.keep' ? { status: 200 } : {}),
     ...(name === 'dlq.insert_operation' ? { status: 'succeeded' } : {}),
   }
+}
+
+const of_effects: Params = {
+  ...{ status: 'succeeded', type: 't7', any_type: '*', on_unknown: 'hold', approval: 'required', after: '' },
+  ...{ lease_ms: 1_000, more_bytes: 0, kept_ms: 1_000, kept_bytes: 2, policies_known: 0, payload_hash: '' },
 }
 
 /** Of dead letters the look before has found where the next twenty end, every other one another tenant's. */

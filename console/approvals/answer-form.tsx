@@ -1,0 +1,152 @@
+// The form of an answer, made from the schema that the agent sent.
+
+import type { Signal } from '@preact/signals'
+import { shown } from '../text/words.ts'
+import { Check, Field, Select } from '../ui/form.tsx'
+
+interface AnswerField {
+  type: 'string' | 'number' | 'integer' | 'boolean'
+  title?: string
+  description?: string
+  enum?: (string | number)[]
+  format?: 'date' | 'date-time' | 'email' | 'uri'
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+}
+
+export interface AnswerSchema {
+  title?: string
+  description?: string
+  properties: Record<string, AnswerField>
+  required?: string[]
+}
+
+/** What was typed, by field: a text, or whether a box is ticked. */
+export type Typed = Record<string, string | boolean>
+
+/** A text that long is written in several lines. */
+const long_characters = 120
+
+interface AnswerFormProps {
+  schema: AnswerSchema
+  typed: Signal<Typed>
+  /** By field. */
+  errors: Record<string, string>
+}
+
+export function AnswerForm({ schema, typed, errors }: AnswerFormProps) {
+  return (
+    <fieldset class="answer stack">
+      <legend class="label">{shown(schema.title ?? 'Your answer')}</legend>
+      {schema.description && <p class="muted">{shown(schema.description)}</p>}
+      {Object.entries(schema.properties).map(([name, field]) => (
+        <Control
+          key={name}
+          {...{ name, field }}
+          required={schema.required?.includes(name) ?? false}
+          value={typed.value[name] ?? ''}
+          error={errors[name]}
+          onInput={(value) => {
+            typed.value = { ...typed.value, [name]: value }
+          }}
+        />
+      ))}
+    </fieldset>
+  )
+}
+
+interface ControlProps {
+  name: string
+  field: AnswerField
+  required: boolean
+  value: string | boolean
+  error: string | undefined
+  onInput: (value: string | boolean) => void
+}
+
+function Control({ name, field, required, value, error, onInput }: ControlProps) {
+  const title = shown(field.title ?? name)
+  const hint = hintOf(field)
+  if (field.type === 'boolean')
+    return <Check label={title} {...{ hint, error, onInput }} checked={value === true} />
+  const label = required ? title : `${title} (optional)`
+  const text = String(value)
+  if (field.enum) {
+    const options = field.enum.map((choice) => ({ value: String(choice), label: shown(String(choice)) }))
+    const none = { value: '', label: required ? 'Choose…' : 'None' }
+    return <Select {...{ label, hint, error, onInput }} value={text} options={[none, ...options]} />
+  }
+  const rows =
+    field.type === 'string' && !field.format && (field.maxLength ?? 4_096) > long_characters ? 3 : 1
+  return (
+    <Field
+      {...{ label, hint, error, onInput, required, rows }}
+      type={inputOf(field)}
+      value={text}
+      {...(field.type !== 'string' && { inputmode: 'decimal' as const })}
+      {...(field.type === 'string' &&
+        field.maxLength !== undefined && { characters_max: 2 * field.maxLength })}
+    />
+  )
+}
+
+function inputOf({ type, format }: AnswerField) {
+  if (type !== 'string') return 'text'
+  const inputs = { date: 'date', 'date-time': 'datetime-local', email: 'email', uri: 'url' } as const
+  return format ? inputs[format] : 'text'
+}
+
+/** The description, and the bounds in words. */
+function hintOf({
+  type,
+  description,
+  minimum,
+  maximum,
+  minLength,
+  maxLength,
+}: AnswerField): string | undefined {
+  const kind = type === 'integer' ? 'A whole number' : 'A number'
+  const range = { number: bounds(kind, minimum, maximum), integer: bounds(kind, minimum, maximum) }
+  const length = bounds('Characters:', minLength, maxLength)
+  const words = type === 'boolean' ? '' : type === 'string' ? length : (range[type] ?? '')
+  const parts = [description && shown(description), words].filter((part) => part)
+  return parts.length > 0 ? parts.join(' ') : undefined
+}
+
+function bounds(what: string, least: number | undefined, most: number | undefined): string {
+  if (least !== undefined && most !== undefined) return `${what} from ${least} to ${most}.`
+  if (most !== undefined) return `${what} up to ${most}.`
+  return least === undefined ? '' : `${what} from ${least}.`
+}
+
+/** The answer as it is sent; what is empty is left out. The service checks it. */
+export function answerOf({ properties }: AnswerSchema, typed: Typed): Record<string, unknown> {
+  const answer: Record<string, unknown> = {}
+  for (const [name, field] of Object.entries(properties)) {
+    const value = typed[name]
+    if (field.type === 'boolean') answer[name] = value === true
+    else if (typeof value === 'string' && value.trim() !== '') answer[name] = typedValue(field, value)
+  }
+  return answer
+}
+
+function typedValue({ type, format }: AnswerField, text: string): unknown {
+  if (type !== 'string') {
+    const number = Number(text.trim().replace(',', '.'))
+    return Number.isFinite(number) ? number : text
+  }
+  if (format !== 'date-time') return format ? text.trim() : text
+  const at = new Date(text)
+  return Number.isNaN(at.getTime()) ? text : at.toISOString()
+}
+
+/** The faults that the service found, by field. */
+export function errorsOf(details: Record<string, unknown>): Record<string, string> {
+  const issues = (details.issues ?? []) as { path: string; message: string }[]
+  const of_answer = issues.filter(({ path }) => path.startsWith('/answer/'))
+  return Object.fromEntries(
+    of_answer.map(({ path, message }) => [path.slice('/answer/'.length), `It ${shown(message)}.`]),
+  )
+}

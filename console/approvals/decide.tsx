@@ -1,0 +1,168 @@
+// The form of a decision: an answer, a change, a reason, two buttons, and a question before either.
+
+import { type Signal, useSignal } from '@preact/signals'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import type { Checkpoint } from '../../sdk/src/types.ts'
+import { useAction } from '../api/action.ts'
+import type { Result } from '../api/client.ts'
+import { counted, shown } from '../text/words.ts'
+import { Button, Code, setFrom, setTo } from '../ui/basics.tsx'
+import { Emphasis, Question } from '../ui/dialog.tsx'
+import { Field } from '../ui/form.tsx'
+import { ErrorBox } from '../ui/page.tsx'
+import { AnswerForm, answerOf, errorsOf, type Typed } from './answer-form.tsx'
+import { Answer } from './discussion.tsx'
+import { Difference, Edit, isJson } from './edit.tsx'
+import type { Decision, Steered, Verb } from './steered.ts'
+
+const reason_characters_max = 4_096
+
+interface DecideProps {
+  title: string
+  agent: string
+  of: Steered
+  decide: (verb: Verb, decision: Decision) => Promise<Result<Checkpoint>>
+  /** Called with the decision, with that of somebody else, or with a failure. */
+  onEnd: (result: Result<Checkpoint>) => void
+}
+
+/** The form of a decision, or the reason that this key makes none. */
+export function Decide(props: DecideProps) {
+  const { may_decide, voted, approvals, required_approvals } = props.of
+  if (!may_decide)
+    return (
+      <p class="notice">
+        You are not an approver of this request. You can read it, and see how it is decided.
+      </p>
+    )
+  if (voted === null) return <DecisionForm {...props} />
+  return (
+    <p class="notice" role="status">
+      You {voted} this. {counted(approvals, 'approval')} of {required_approvals}: it waits for others.
+    </p>
+  )
+}
+
+function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
+  const { answer_schema: schema, proposed, edited, editable } = of
+  const reason = useSignal('')
+  const typed = useSignal<Typed>({})
+  const edit = useSignal<string | null>(null)
+  const uses = useSignal('1')
+  const until = useSignal('')
+  const verb = useSignal<Verb | null>(null)
+  const form = useRef<HTMLDivElement>(null)
+  const action = useAction()
+  const { busy, problem } = action
+  const text = reason.value.trim()
+  const ends_at = new Date(until.value)
+  const decision = (): Decision => ({
+    reason: text,
+    ...(schema && { answer: answerOf(schema, typed.value) }),
+    ...((edit.value ?? edited) !== null && { effective_payload: (edit.value ?? edited)!.trim() }),
+    ...(proposed !== null && uses.value !== '1' && { uses: Number(uses.value) }),
+    ...(proposed !== null && !Number.isNaN(ends_at.getTime()) && { expires_at: ends_at.toISOString() }),
+  })
+  const send = async (chosen: Verb) => {
+    await action.run(async () => {
+      const result = await decide(chosen, chosen === 'approve' ? decision() : { reason: text })
+      verb.value = null
+      onEnd(result)
+      return result
+    })
+  }
+  const errors = problem?.code === 'ANSWER_INVALID' ? errorsOf(problem.details) : {}
+  useLayoutEffect(() => {
+    if (problem?.code === 'ANSWER_INVALID')
+      form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
+  }, [problem])
+  const resolved = problem?.code === 'CHECKPOINT_ALREADY_RESOLVED'
+  return (
+    <div ref={form} class="decide stack">
+      {schema && <AnswerForm {...{ schema, typed, errors }} />}
+      {proposed !== null && editable && (
+        <Edit current={edited ?? proposed} {...{ proposed }} edited={edit} error={undefined} />
+      )}
+      {proposed !== null && <Permit {...{ uses, until }} />}
+      <Field
+        label="Reason"
+        hint="Optional. The agent receives it."
+        rows={2}
+        characters_max={reason_characters_max}
+        value={reason.value}
+        onInput={setFrom(reason)}
+      />
+      {problem && !resolved && <ErrorBox problem={problem} />}
+      <div class="decide-buttons parts">
+        <Button
+          text="Approve…"
+          kind="primary"
+          disabled={edit.value !== null && !isJson(edit.value)}
+          onClick={setTo(verb, 'approve')}
+        />
+        <Button text="Reject…" kind="danger" onClick={setTo(verb, 'reject')} />
+      </div>
+      {verb.value && (
+        <Question
+          title={verb.value === 'approve' ? 'Approve this?' : 'Reject this?'}
+          verb={verb.value === 'approve' ? 'Yes, approve' : 'Yes, reject'}
+          kind={verb.value === 'approve' ? 'primary' : 'danger'}
+          action={{ busy, problem: null }}
+          onConfirm={() => void send(verb.value!)}
+          onClose={() => busy || setTo(verb, null)()}
+        >
+          <Emphasis>{title}</Emphasis>
+          <Consequence verb={verb.value} {...{ of, agent }} />
+          {verb.value === 'approve' && schema && <Answer of={answerOf(schema, typed.value)} />}
+          {verb.value === 'approve' && edit.value !== null && (
+            <Difference before={proposed!} after={edit.value} what="between proposal and your change" />
+          )}
+          {text !== '' && (
+            <p class="prompt">
+              <span class="muted">Your reason: </span>
+              {shown(text)}
+            </p>
+          )}
+        </Question>
+      )}
+    </div>
+  )
+}
+
+/** How far the approval of an effect reaches. */
+function Permit({ uses, until }: { uses: Signal<string>; until: Signal<string> }) {
+  return (
+    <>
+      <Field
+        label="How often"
+        hint="Effects with exactly these bytes that may start under your approval, 1 to 100."
+        inputmode="decimal"
+        value={uses.value}
+        onInput={setFrom(uses)}
+      />
+      <Field
+        label="Until"
+        hint="Optional. Afterwards the effect no longer starts."
+        type="datetime-local"
+        value={until.value}
+        onInput={setFrom(until)}
+      />
+    </>
+  )
+}
+
+function Consequence({ verb, of, agent }: { verb: Verb; of: Steered; agent: string }) {
+  const { approvals, rejections, required_approvals, required_rejections } = of
+  const missing = verb === 'approve' ? required_approvals - approvals : required_rejections - rejections
+  if (missing > 1)
+    return (
+      <p>
+        Your vote is counted at once and cannot be undone. {counted(missing - 1, 'more vote')} will be needed.
+      </p>
+    )
+  return (
+    <p>
+      The agent <Code>{agent}</Code> is notified at once. This cannot be undone.
+    </p>
+  )
+}

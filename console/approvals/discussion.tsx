@@ -1,0 +1,158 @@
+// Votes and comments on a request, as the approval page and the console show them.
+
+import { useSignal } from '@preact/signals'
+import type { Comment, Vote } from '../../sdk/src/types.ts'
+import { useAction } from '../api/action.ts'
+import type { Method, PageOf, Result } from '../api/client.ts'
+import { useLoad } from '../api/load.ts'
+import { count, counted, shown } from '../text/words.ts'
+import { Badge, Button, Text, Time } from '../ui/basics.tsx'
+import { Field, Form } from '../ui/form.tsx'
+import { ErrorBox } from '../ui/page.tsx'
+import type { Steered } from './steered.ts'
+
+/** A call with the key of the page. */
+export type Asking = <T>(
+  method: Method,
+  path: string,
+  ask?: { body?: unknown; signal?: AbortSignal; query?: Record<string, string | number | undefined> },
+) => Promise<Result<T>>
+
+interface VotesProps {
+  of: Steered
+  path: string
+  ask: Asking
+}
+
+/** The votes so far, where more than one decision counts. */
+export function Votes({ of, path, ask }: VotesProps) {
+  const { approvals, rejections, required_approvals, required_rejections } = of
+  const is_quorum = required_approvals > 1 || required_rejections > 1
+  const version = `${path}/votes ${approvals} ${rejections} ${of.edited}`
+  const votes = useLoad<PageOf<Vote>>(version, (signal) =>
+    is_quorum
+      ? ask('GET', `${path}/votes`, { signal, query: { limit: 200 } })
+      : Promise.resolve({ ok: true, value: { items: [], next_cursor: null }, text: '' }),
+  )
+  if (!is_quorum) return null
+  const listed = votes.value?.items.toSorted((one, other) => (one.at < other.at ? -1 : 1)) ?? []
+  return (
+    <section aria-label="Votes" class="detail-part">
+      <h2 class="label">Votes</h2>
+      <p>
+        {approvals} of {counted(required_approvals, 'approval')}, {rejections} of{' '}
+        {counted(required_rejections, 'rejection')}.
+      </p>
+      {votes.problem && <ErrorBox problem={votes.problem} />}
+      <ul class="discussion">
+        {listed.map((vote) => (
+          <li key={vote.voter}>
+            <Badge>{vote.decision}</Badge> <Name id={vote.voter} label={vote.voter_label} />{' '}
+            <span class="muted">
+              <Time at={vote.at} />
+              {vote.edited && ', changed the payload'}
+              {!vote.counts && ', counts no longer: the payload was changed'}
+            </span>
+            {vote.reason && (
+              <p class="prompt">
+                <Text>{vote.reason}</Text>
+              </p>
+            )}
+            {vote.answer && <Answer of={vote.answer} />}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+/** The members of an answer, one a line. */
+export function Answer({ of }: { of: Record<string, unknown> }) {
+  return (
+    <dl class="answer-shown">
+      {Object.entries(of).map(([name, value]) => (
+        <div key={name}>
+          <dt>{shown(name)}</dt>
+          <dd>
+            <Text>{typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value)}</Text>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Name({ id, label }: { id: string; label: string | null }) {
+  return <strong>{shown(label ?? (id === 'admin' ? 'The administrator' : id))}</strong>
+}
+
+const comment_characters_max = 4_000
+
+/** Comments, which decide nothing. */
+export function Comments({ of, path, ask }: VotesProps) {
+  const sent = useSignal(0)
+  const open = useSignal(false)
+  const draft = useSignal('')
+  const { busy, problem, run } = useAction()
+  const of_version = `${path}/comments ${of.comments} ${sent.value}`
+  const list = useLoad<PageOf<Comment>>(of_version, (signal) =>
+    of.comments + sent.value > 0
+      ? ask('GET', `${path}/comments`, { signal, query: { limit: 200 } })
+      : Promise.resolve({ ok: true, value: { items: [], next_cursor: null }, text: '' }),
+  )
+  const comments = list.value?.items ?? []
+  const submit = async () => {
+    const text = draft.value.trim()
+    if (busy || text === '') return
+    const done = await run(() => ask<Comment>('POST', `${path}/comments`, { body: { text } }))
+    if (!done) return
+    draft.value = ''
+    open.value = false
+    sent.value += 1
+  }
+  return (
+    <section aria-label="Comments" class="detail-part">
+      {(comments.length > 0 || of.comments > 0) && (
+        <h2 class="label">Comments: {count(Math.max(comments.length, of.comments))}</h2>
+      )}
+      {list.problem && <ErrorBox problem={list.problem} />}
+      <ul class="discussion">
+        {comments.map(({ id, author, author_label, at, text }) => (
+          <li key={id}>
+            <Name id={author} label={author_label} />{' '}
+            <span class="muted">
+              <Time at={at} />
+            </span>
+            <p class="prompt">
+              <Text>{text}</Text>
+            </p>
+          </li>
+        ))}
+      </ul>
+      {problem && <ErrorBox {...{ problem }} />}
+      {open.value ? (
+        <Form kind="stack" own_checks onSubmit={() => void submit()}>
+          <Field
+            label="Comment"
+            hint="The agent and the other approvers can read it. It decides nothing."
+            rows={3}
+            characters_max={comment_characters_max}
+            value={draft.value}
+            onInput={(value) => {
+              draft.value = value
+            }}
+          />
+          <Button text="Add the comment" type="submit" busy={busy} />
+        </Form>
+      ) : (
+        <Button
+          text="Comment…"
+          kind="quiet"
+          onClick={() => {
+            open.value = true
+          }}
+        />
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,76 @@
+// A request that takes more than a plain decision, and the body of a decision.
+
+import type { Checkpoint } from '../../sdk/src/types.ts'
+import { exactMember } from '../text/json.ts'
+import type { AnswerSchema } from './answer-form.tsx'
+
+export type Verb = 'approve' | 'reject'
+
+/** All that a request takes beside a plain decision. Payloads are exact texts. */
+export interface Steered {
+  answer_schema: AnswerSchema | null
+  required_approvals: number
+  required_rejections: number
+  approvals: number
+  rejections: number
+  comments: number
+  /** An approver may change the payload. */
+  editable: boolean
+  /** The payload of an effect as it was proposed; null without one. */
+  proposed: string | null
+  /** The change that the votes are for. */
+  edited: string | null
+  /** The change that was approved. */
+  effective: string | null
+  /** The key of the page is an approver. */
+  may_decide: boolean
+  /** The vote of the key of the page. */
+  voted: 'approved' | 'rejected' | null
+}
+
+type Told = Pick<
+  Checkpoint,
+  | 'answer_schema'
+  | 'required_approvals'
+  | 'required_rejections'
+  | 'approvals'
+  | 'rejections'
+  | 'comments'
+  | 'editable'
+>
+
+/** `text`: the answer as it came. `name`: the member with the payload of the effect. */
+export function steeredOf(
+  told: Told,
+  { text, name, ...own }: { text: string; name: string } & Pick<Steered, 'may_decide' | 'voted'>,
+): Steered {
+  return {
+    ...told,
+    ...own,
+    answer_schema: told.answer_schema as AnswerSchema | null,
+    proposed: exactMember(text, name),
+    edited: exactMember(text, 'edited_payload'),
+    effective: exactMember(text, 'effective_payload'),
+  }
+}
+
+/** The body of a decision, with payloads as they are written. */
+export function decisionText({ reason, answer, effective_payload, uses, expires_at }: Decision): string {
+  const members = [
+    ...(reason === '' ? [] : [`"reason":${JSON.stringify(reason)}`]),
+    ...(answer === undefined ? [] : [`"answer":${JSON.stringify(answer)}`]),
+    ...(effective_payload === undefined ? [] : [`"effective_payload":${effective_payload}`]),
+    ...(uses === undefined ? [] : [`"uses":${JSON.stringify(uses)}`]),
+    ...(expires_at === undefined ? [] : [`"expires_at":${JSON.stringify(expires_at)}`]),
+  ]
+  return `{${members.join(',')}}`
+}
+
+export interface Decision {
+  reason: string
+  answer?: Record<string, unknown>
+  /** JSON text. */
+  effective_payload?: string
+  uses?: number
+  expires_at?: string
+}

@@ -1,0 +1,28 @@
+// Timeouts of a tenant that is resumed.
+
+import { limit } from '../base/limit.ts'
+import { type Deadlines, movedOf } from '../contract/deadlines.ts'
+import * as jobs from '../jobs/service.ts'
+import * as store from './deadline-store.ts'
+import { timeout_job } from './jobs.ts'
+
+const bytes_max = limit(
+  'checkpoints.move_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes of checkpoints whose timeouts one step of a resume moves.',
+)
+
+/** A checkpoint's timeout, and the job of it: always the same time. */
+export const timeouts: Deadlines = {
+  name: 'checkpoints',
+  async move(tx, move, after_id, rows_max) {
+    const moved = await store.move(tx, move, after_id, rows_max, bytes_max)
+    const last = moved.at(-1)
+    if (last) {
+      const { tenant_id, frozen_at: due_after, frozen_ms: by_ms } = move
+      await jobs.moveDue(tx, { tenant_id, kind: timeout_job, after_id, last_id: last.id, due_after, by_ms })
+    }
+    return movedOf(moved, rows_max, bytes_max)
+  },
+}

@@ -1,0 +1,26 @@
+// The statement that moves timeouts by the time that a tenant was frozen.
+
+import { last_instant_ms } from '../base/clock.ts'
+import type { Move } from '../contract/deadlines.ts'
+import { inChunk } from '../db/chunk.ts'
+import { of_shard, sql, type Tx } from '../db/db.ts'
+
+const MOVE = sql<{ id: string; bytes: number }>(
+  'checkpoints.move',
+  `update checkpoints
+      set expires_at = case when expires_at > :latest_at then :last_instant else expires_at + :frozen_ms end
+    where ${inChunk({
+      ...{ table: 'checkpoints', key: 'tenant_id, id', index: 'checkpoints_status' },
+      ...{ order: 'tenant_id, status, id', texts: ['prompt', 'callback_payload'] },
+      where: `${of_shard} (tenant_id, status, id) > (:tenant_id, 'pending', :after_id)
+        and (tenant_id, status, id) < (:tenant_id, 'pending', 'z') and expires_at > :frozen_at`,
+    })}
+   returning id, coalesce(octet_length(prompt), 0) + coalesce(octet_length(callback_payload), 0) as bytes`,
+)
+
+/** In the order of their ids, with the bytes of their large texts. */
+export async function move(tx: Tx, move: Move, after_id: string, rows_max: number, bytes_max: number) {
+  const times = { last_instant: last_instant_ms, latest_at: last_instant_ms - move.frozen_ms }
+  const moved = await tx.all(MOVE, { ...move, ...times, after_id, rows_max, bytes_max })
+  return moved.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+}

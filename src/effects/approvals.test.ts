@@ -1,0 +1,307 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  approval,
+  approved,
+  ask,
+  claim,
+  claimed,
+  decide,
+  eventsOf,
+  expectRefusal,
+  lease_token,
+  payload,
+  payload_hash,
+  proposed,
+  quotaOf,
+  read,
+  runOut,
+  tick,
+  typesOf,
+} from '../../test/support/effects.ts'
+import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { day_ms, iso, second_ms } from '../base/clock.ts'
+import { hashOf } from '../base/keys.ts'
+
+forEachService('Approvals of effects', (service) => {
+  describe('an approval', () => {
+    test('is asked for first: 202 with a checkpoint that has exactly these bytes', async () => {
+      const tenant = await service.signUp()
+      const answer = await claim(service, tenant, {
+        key: 'x',
+        approval: { ...approval, timeout_seconds: 600 },
+      })
+      expect(answer.status).toBe(202)
+      expect(answer.body).toMatchObject({
+        status: 'awaiting_approval',
+        fence: 0,
+        lease_token: null,
+        lease_until: null,
+      })
+      const { checkpoint } = answer.body
+      expect(checkpoint).toEqual({
+        ...{ id: answer.body.checkpoint_id, status: 'pending', title: approval.title },
+        approval_url: expect.stringContaining(`/approve/${answer.body.checkpoint_id}`),
+        expires_at: iso(service.clock.now() + 600 * second_ms),
+      })
+      const shown = await service.ask('GET', `/v1/checkpoints/${checkpoint.id}`, { key: tenant.api_key })
+      expect(shown.body).toMatchObject({ effect_id: answer.body.id, payload })
+      const again = await claim(service, tenant, { key: 'x', approval })
+      expect([again.status, again.body]).toEqual([202, answer.body])
+      expectRefusal(await ask(service, tenant.api_key, answer.body.id, 'start'), 'INVALID_STATE', {
+        status: 'awaiting_approval',
+        checkpoint_id: checkpoint.id,
+      })
+      expect(await typesOf(service, tenant, answer.body.id)).toEqual(['effect.proposed'])
+    })
+
+    test('once given lets one start it, and a repeated claim answers 200 approved', async () => {
+      const tenant = await service.signUp()
+      const { id, key } = await approved(service, tenant)
+      const again = await claim(service, tenant, { key })
+      expect([again.status, again.body.status, again.body.lease_token]).toEqual([200, 'approved', null])
+      const wrong = await ask(service, tenant.api_key, id, 'start', { payload_hash: hashOf('{}') })
+      expectRefusal(wrong, 'EFFECT_KEY_REUSED', { effect_id: id })
+      const started = await ask(service, tenant.api_key, id, 'start', { payload_hash, lease_seconds: 30 })
+      expect(started.status).toBe(200)
+      expect(started.body).toMatchObject({ status: 'running', fence: 1, lease_token, payload })
+      const second = await ask(service, tenant.api_key, id, 'start')
+      expect(second.body.error.code).toBe('EFFECT_IN_FLIGHT')
+      expect(second.headers.get('retry-after')).toBe('30')
+      expect(await typesOf(service, tenant, id)).toEqual([
+        'effect.approved',
+        'effect.proposed',
+        'effect.started',
+      ])
+    })
+
+    test('holds after a failure that may be retried, and after a lease that was to be retried', async () => {
+      const tenant = await service.signUp()
+      const { id } = await approved(service, tenant, { on_unknown: 'retry' })
+      const first = (await ask(service, tenant.api_key, id, 'start')).body
+      const failure = { lease_token: first.lease_token, error: 'busy', retry: true }
+      expect((await ask(service, tenant.api_key, id, 'fail', failure)).body.status).toBe('approved')
+      const second = (await ask(service, tenant.api_key, id, 'start')).body
+      expect(second.fence).toBe(2)
+      await runOut(service)
+      expect((await read(service, tenant, id)).status).toBe('approved')
+      expect((await ask(service, tenant.api_key, id, 'start')).body.fence).toBe(3)
+    })
+
+    test.each([
+      ['rejected', 'reject'],
+      ['cancelled', 'cancel'],
+      ['rejected', 'auto_reject'],
+      ['expired', 'dlq'],
+    ])('that is %s by %s rejects the effect for good', async (status, how) => {
+      const tenant = await service.signUp()
+      const timing = how === 'reject' || how === 'cancel' ? {} : { timeout_action: how, timeout_seconds: 60 }
+      const { id, key, checkpoint_id } = await proposed(service, tenant, {
+        approval: { ...approval, ...timing },
+      })
+      if (how === 'reject') await decide(service, tenant, checkpoint_id, 'reject')
+      else if (how === 'cancel')
+        await service.ask('DELETE', `/v1/checkpoints/${checkpoint_id}`, { key: tenant.api_key })
+      else await runOut(service)
+      const details = { effect_id: id, status, checkpoint_id }
+      expectRefusal(await claim(service, tenant, { key }), 'EFFECT_REJECTED', details)
+      expectRefusal(await ask(service, tenant.api_key, id, 'start'), 'EFFECT_REJECTED', details)
+      expect(await read(service, tenant, id)).toMatchObject({ status: 'rejected', refused_as: status })
+      expect(await typesOf(service, tenant, id)).toEqual(['effect.proposed', 'effect.rejected'])
+      expect(await quotaOf(service, tenant)).toBe(0)
+    })
+
+    test('can be asked for an effect that is free', async () => {
+      const tenant = await service.signUp()
+      const { id, key, lease_token } = await claimed(service, tenant)
+      await ask(service, tenant.api_key, id, 'fail', { lease_token, error: 'busy', retry: true })
+      const asked = await proposed(service, tenant, { key })
+      expect([asked.id, asked.status]).toEqual([id, 'awaiting_approval'])
+      expect((await decide(service, tenant, asked.checkpoint_id, 'approve')).status).toBe(200)
+      expect((await ask(service, tenant.api_key, id, 'start')).body.fence).toBe(2)
+    })
+  })
+
+  describe('a permit', () => {
+    const key_of = async (tenant: TestTenant) =>
+      (await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })).body as {
+        approval_key: string
+        approval_key_id: string
+      }
+
+    test('is for the bytes that an approver has put in place, and both versions are kept', async () => {
+      const tenant = await service.signUp()
+      const { id, key, checkpoint_id } = await proposed(service, tenant, {
+        approval: { ...approval, editable: true },
+      })
+      const text = '{"order":7, "amount":25.0}'
+      const headers = { 'content-type': 'application/json' }
+      const body = `{"effective_payload":${text}}`
+      const path = `/v1/checkpoints/${checkpoint_id}/approve`
+      expect((await service.ask('POST', path, { key: tenant.admin_key, headers, body })).status).toBe(200)
+      const old = await ask(service, tenant.api_key, id, 'start', { payload_hash })
+      expectRefusal(old, 'EFFECT_KEY_REUSED', { effect_id: id })
+      const effective_hash = hashOf(text)
+      const started = await ask(service, tenant.api_key, id, 'start', { payload_hash: effective_hash })
+      expect(started.body).toMatchObject({ status: 'running', payload_hash, effective_hash, payload })
+      expect(started.text).toContain(`"effective_payload":${text}`)
+      const again = await claim(service, tenant, { key })
+      expect(again.body.error.code).toBe('EFFECT_IN_FLIGHT')
+      const approved = (await eventsOf(service, tenant, id)).find(
+        ({ type }: { type: string }) => type === 'effect.approved',
+      )
+      expect(approved.data).toMatchObject({ payload_hash, effective_hash })
+      const { lease_token } = started.body
+      await ask(service, tenant.api_key, id, 'succeed', { lease_token })
+      const bytes = await quotaOf(service, tenant, 'storage_bytes')
+      service.clock.advance(7 * day_ms)
+      await tick(service)
+      expect(await read(service, tenant, id)).toMatchObject({
+        payload: null,
+        effective_payload: null,
+        effective_hash,
+      })
+      // In the effect and in its approval.
+      expect(bytes - (await quotaOf(service, tenant, 'storage_bytes'))).toBe(
+        2 * (text.length + JSON.stringify(payload).length),
+      )
+    })
+
+    test('that has ended lets nothing start, and rejects the effect for good', async () => {
+      const tenant = await service.signUp()
+      for (const how of ['start', 'claim'] as const) {
+        const { id, key, checkpoint_id } = await proposed(service, tenant)
+        const expires_at = iso(service.clock.now() + 60 * second_ms)
+        await decide(service, tenant, checkpoint_id, 'approve', { expires_at })
+        expect((await read(service, tenant, id)).permit_expires_at).toBe(expires_at)
+        service.clock.advance(60 * second_ms)
+        const answer =
+          how === 'start'
+            ? await ask(service, tenant.api_key, id, 'start')
+            : await claim(service, tenant, { key })
+        expectRefusal(answer, 'EFFECT_REJECTED', { effect_id: id, status: 'expired', checkpoint_id })
+        expect(await read(service, tenant, id)).toMatchObject({ status: 'rejected', refused_as: 'expired' })
+      }
+      expect(await quotaOf(service, tenant)).toBe(0)
+    })
+
+    test('with uses lets other keys of the same type and bytes start under it', async () => {
+      const tenant = await service.signUp()
+      const { checkpoint_id } = await proposed(service, tenant, { key: 'first' })
+      const under = { approval: { checkpoint_id } }
+      const early = await claim(service, tenant, { ...under })
+      expectRefusal(early, 'INVALID_STATE', { status: 'pending', checkpoint_id })
+      await decide(service, tenant, checkpoint_id, 'approve', { uses: 3 })
+      const other_bytes = await claim(service, tenant, { ...under, payload: { amount: 31 } })
+      expect([other_bytes.status, other_bytes.body.error.code]).toEqual([422, 'EFFECT_KEY_REUSED'])
+      const other_type = await claim(service, tenant, { ...under, type: 'mail' })
+      expect([other_type.status, other_type.body.error.code]).toEqual([422, 'EFFECT_KEY_REUSED'])
+      const answers = await Promise.all(Array.from({ length: 10 }, () => claim(service, tenant, under)))
+      const started = answers.filter(({ status }) => status === 201)
+      expect(started).toHaveLength(2)
+      expect(started[0]!.body).toMatchObject({ status: 'running', checkpoint_id })
+      for (const refused of answers.filter(({ status }) => status !== 201))
+        expectRefusal(refused, 'EFFECT_REJECTED', { status: 'used_up', checkpoint_id })
+      const again = await claim(service, tenant, { ...under, key: started[0]!.body.key })
+      expect(again.body.error.code).toBe('EFFECT_IN_FLIGHT')
+      expect((await claim(service, tenant, { key: 'first' })).body.status).toBe('approved')
+      const unknown = { approval: { checkpoint_id: 'chk_01m7yjrz37hxnv52px0106nehd' } }
+      expectRefusal(await claim(service, tenant, unknown), 'CHECKPOINT_NOT_FOUND')
+      const both = await claim(service, tenant, { approval: { checkpoint_id, title: 'x' } })
+      expect(both.body.error.code).toBe('VALIDATION_FAILED')
+    })
+
+    test('takes as many approvals as its policy asks for, by those whom it names', async () => {
+      const tenant = await service.signUp()
+      const [one, two, three] = [await key_of(tenant), await key_of(tenant), await key_of(tenant)]
+      const approvers = [one.approval_key_id, two.approval_key_id]
+      const policy = (body: object) =>
+        service.ask('PUT', '/v1/effect-policies/refund', { key: tenant.admin_key, body })
+      const rule = { approval: 'required', required_approvals: 2, approvers }
+      expect((await policy({ ...rule, required_approvals: 3 })).body.error.code).toBe('VALIDATION_FAILED')
+      expect((await policy({ ...rule, approvers: ['apk_01m7yjrz37hxnv52px0106nehd'] })).body.error.code).toBe(
+        'VALIDATION_FAILED',
+      )
+      expect((await policy(rule)).status).toBe(200)
+      const { id, checkpoint_id } = await proposed(service, tenant, {
+        approval: { ...approval, required_approvals: 1, approvers: ['admin', three.approval_key_id] },
+      })
+      const path = `/v1/checkpoints/${checkpoint_id}/approve`
+      const shown = await service.ask('GET', `/v1/checkpoints/${checkpoint_id}`, { key: tenant.api_key })
+      expect([shown.body.required_approvals, shown.body.approvers]).toEqual([2, approvers])
+      for (const key of [tenant.admin_key, three.approval_key])
+        expect((await service.ask('POST', path, { key })).body.error.code).toBe('NOT_AN_APPROVER')
+      expect((await service.ask('POST', path, { key: one.approval_key })).body.status).toBe('pending')
+      expect((await read(service, tenant, id)).status).toBe('awaiting_approval')
+      expect((await service.ask('POST', path, { key: two.approval_key })).body.status).toBe('approved')
+      expect((await ask(service, tenant.api_key, id, 'start')).status).toBe(200)
+    })
+  })
+
+  describe('a policy', () => {
+    const set = async (tenant: TestTenant, type: string, body: object) => {
+      const answer = await service.ask('PUT', `/v1/effect-policies/${type}`, { key: tenant.admin_key, body })
+      expect(answer.status).toBe(200)
+      return answer
+    }
+
+    test('that requires an approval asks for one that nobody asked for', async () => {
+      const tenant = await service.signUp()
+      const answer = await set(tenant, 'refund', { approval: 'required', lease_seconds_max: 20 })
+      const now = iso(service.clock.now())
+      expect([answer.status, answer.body]).toEqual([
+        200,
+        {
+          ...{ type: 'refund', approval: 'required', required_approvals: 1, approvers: null },
+          ...{ lease_seconds_max: 20, created_at: now, updated_at: now },
+        },
+      ])
+      const asked = await claim(service, tenant)
+      expect([asked.status, asked.body.checkpoint.title]).toEqual([202, 'Allow refund?'])
+      expect((await claim(service, tenant, { type: 'mail' })).status).toBe(201)
+      await decide(service, tenant, asked.body.checkpoint_id, 'approve')
+      const started = await ask(service, tenant.api_key, asked.body.id, 'start', { lease_seconds: 600 })
+      expect(started.body.lease_until).toBe(iso(service.clock.now() + 20 * second_ms))
+    })
+
+    test('for all types counts where a type has none of its own', async () => {
+      const tenant = await service.signUp()
+      await set(tenant, '*', { approval: 'required' })
+      await set(tenant, 'mail', { approval: 'optional', lease_seconds_max: 5 })
+      expect((await claim(service, tenant)).status).toBe(202)
+      const mail = await claim(service, tenant, { type: 'mail' })
+      expect([mail.status, mail.body.lease_seconds]).toEqual([201, 5])
+      const list = await service.ask('GET', '/v1/effect-policies', { key: tenant.api_key })
+      expect(list.body.items.map(({ type }: { type: string }) => type)).toEqual(['*', 'mail'])
+      const gone = await service.ask('DELETE', '/v1/effect-policies/*', { key: tenant.admin_key })
+      expect(gone.status).toBe(204)
+      expect((await claim(service, tenant)).status).toBe(201)
+      expectRefusal(
+        await service.ask('GET', '/v1/effect-policies/*', { key: tenant.api_key }),
+        'EFFECT_POLICY_NOT_FOUND',
+      )
+      expect(await quotaOf(service, tenant, 'effect_policies')).toBe(1)
+    })
+
+    test('that came later lets no effect without an approval start again', async () => {
+      const tenant = await service.signUp()
+      const { id, key, lease_token } = await claimed(service, tenant)
+      await ask(service, tenant.api_key, id, 'fail', { lease_token, error: 'busy', retry: true })
+      await set(tenant, 'refund', { approval: 'required' })
+      expectRefusal(await ask(service, tenant.api_key, id, 'start'), 'EFFECT_APPROVAL_REQUIRED')
+      const asked = await claim(service, tenant, { key })
+      expect([asked.status, asked.body.id]).toEqual([202, id])
+    })
+  })
+
+  test('1,000 racers on one permit give one start', async () => {
+    const tenant = await service.signUp()
+    const { id } = await approved(service, tenant)
+    const answers = await Promise.all(
+      Array.from({ length: 1_000 }, () => ask(service, tenant.api_key, id, 'start', { payload_hash })),
+    )
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    const codes = new Set(answers.filter(({ status }) => status !== 200).map(({ body }) => body.error.code))
+    expect([...codes]).toEqual(['EFFECT_IN_FLIGHT'])
+    expect((await read(service, tenant, id)).fence).toBe(1)
+  }, 60_000)
+})

@@ -1,0 +1,152 @@
+// The claim of an effect, and its start: of any number of callers exactly one gets the lease.
+
+import './errors.ts'
+import type { Millis } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import { hashOf } from '../base/keys.ts'
+import * as checkpoints from '../checkpoints/service.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import type { Db, Reader, Tx } from '../db/db.ts'
+import { openApproval, takeUse } from './approval-service.ts'
+import { isSamePayload, type WholeEffect } from './effect.ts'
+import { ask, type Claim, type Claimed, type Hashed, run, wasProposed } from './new-service.ts'
+import * as permits from './permit-store.ts'
+import { asksFor, type PolicyRow, policyFor } from './policy.ts'
+import * as policies from './policy-store.ts'
+import { permitExpired } from './refusal-service.ts'
+import { isOver, isOwnLease, keyReused, onlyProposes, refusalOf, startIn } from './start-service.ts'
+import * as store from './store.ts'
+
+/**
+ * Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED. A repeat of an effect that is
+ * over is one read.
+ */
+export async function claim(
+  db: Db,
+  caller: AgentCaller,
+  dependencies: Dependencies,
+  claim: Claim,
+): Promise<Claimed> {
+  const { tenant_id } = caller
+  const payload_hash = hashOf(claim.payload)
+  const found = await store.findPair(db, tenant_id, claim.type, claim.key)
+  const seen = found && (await presentState(db, caller, claim, payload_hash, found, db.clock.now()))
+  if (seen) return seen
+  for (;;) {
+    try {
+      const claimed = await db.write(tenant_id, (tx) =>
+        claimIn(tx, caller, dependencies, { ...claim, payload_hash, is_new: found === null }),
+      )
+      if (claimed instanceof ApiError) throw claimed
+      return claimed
+    } catch (error) {
+      if (!(error instanceof TakenMeanwhile)) throw error
+    }
+  }
+}
+
+/** Another call has made the pair, after a use of an approval was taken for it: that is undone. */
+class TakenMeanwhile extends Error {}
+
+/** A refusal that is returned stands, and is to be thrown after the commit. */
+async function claimIn(
+  tx: Tx,
+  caller: AgentCaller,
+  dependencies: Dependencies,
+  claim: Hashed,
+): Promise<Claimed | ApiError> {
+  const { tenant_id } = caller
+  const { type, key, payload_hash } = claim
+  const is_plain = claim.approval === null && claim.under_checkpoint_id === null
+  if (claim.is_new && is_plain && !onlyProposes(caller)) {
+    const made = await run(tx, caller, dependencies, claim, null)
+    if (made) return made
+  }
+  for (;;) {
+    const found = await store.findPair(tx, tenant_id, type, key)
+    const seen = found && (await presentState(tx, caller, claim, payload_hash, found, tx.now))
+    if (seen) return seen
+    const policy = policyFor(type, await policies.forType(tx, tenant_id, type))
+    const asks = claim.approval !== null || asksFor(policy) || onlyProposes(caller)
+    const claimed = found
+      ? await claimAgain(tx, caller, dependencies, { claim, policy, asks, found })
+      : await claimNew(tx, caller, dependencies, { claim, policy, asks })
+    if (claimed) return claimed
+  }
+}
+
+/** Null when the pair is there meanwhile. */
+async function claimNew(
+  tx: Tx,
+  caller: AgentCaller,
+  dependencies: Dependencies,
+  { claim, policy, asks }: Omit<Again, 'found'>,
+): Promise<Claimed | null> {
+  const { under_checkpoint_id: id } = claim
+  if (id === null)
+    return asks
+      ? ask(tx, caller, dependencies, claim, policy)
+      : run(tx, caller, dependencies, claim, { policy, permit_expires_at: null })
+  const permit_expires_at = await takeUse(tx, caller.tenant_id, id, claim)
+  const claimed = await run(tx, caller, dependencies, claim, { policy, permit_expires_at })
+  if (!claimed) throw new TakenMeanwhile()
+  return claimed
+}
+
+interface Again {
+  claim: Hashed
+  policy: PolicyRow | null
+  asks: boolean
+  /** Ready, or approved with a permit that is over. */
+  found: WholeEffect
+}
+
+/** Null when it has changed meanwhile. */
+async function claimAgain(
+  tx: Tx,
+  caller: AgentCaller,
+  dependencies: Dependencies,
+  { claim, policy, asks, found }: Again,
+): Promise<Claimed | ApiError | null> {
+  const { tenant_id } = caller
+  if (found.status === 'approved') return permitExpired(tx, dependencies, tenant_id, found.id)
+  if (!asks) {
+    const lease_token = claim.lease_token ?? newId('lse', tx.now)
+    const { lease_ms } = claim
+    const lease = { lease_token, lease_ms, payload_hash: '', policies_known: 1 as const }
+    const started = await startIn(tx, caller, dependencies, found.id, lease)
+    return started && { status: 201, effect: started, lease_token, checkpoint: null }
+  }
+  const checkpoint = await openApproval(tx, caller, dependencies, { ...claim, id: found.id }, policy)
+  const proposed = await permits.propose(tx, tenant_id, found.id, checkpoint.id)
+  if (!proposed) throw new ApiError('INVALID_STATE', { details: { status: found.status } })
+  return wasProposed(tx, caller, proposed, checkpoint)
+}
+
+/**
+ * The answer to a repeat that changes nothing. Null when it may be started, or its permit is over. Throws
+ * EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED, EFFECT_REJECTED.
+ */
+async function presentState(
+  q: Reader,
+  { tenant_id }: AgentCaller,
+  { lease_token }: Claim,
+  payload_hash: string,
+  effect: WholeEffect,
+  now: Millis,
+): Promise<Claimed | null> {
+  if (!isSamePayload(effect, payload_hash)) throw keyReused(effect)
+  const { status, checkpoint_id } = effect
+  const answer = { effect, lease_token: null, checkpoint: null }
+  if (status === 'succeeded' || status === 'failed') return { ...answer, status: 200 }
+  if (status === 'approved') return isOver(effect, now) ? null : { ...answer, status: 200 }
+  if (status === 'awaiting_approval') {
+    const checkpoint = await checkpoints.find(q, tenant_id, checkpoint_id!)
+    return { ...answer, status: 202, checkpoint }
+  }
+  if (isOwnLease(effect, lease_token, now)) return { ...answer, status: 201, lease_token }
+  if (status === 'ready') return null
+  throw refusalOf(effect, now)
+}

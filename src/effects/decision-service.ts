@@ -1,0 +1,84 @@
+// The end of a checkpoint and its effect: the approval of one that waits, or the answer of a person about one that is unknown.
+
+import { hashOf } from '../base/keys.ts'
+import type { DecidedCheckpoint } from '../contract/decides.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import type { Cause } from '../contract/event.ts'
+import type { Tx } from '../db/db.ts'
+import { textBytes } from '../db/stored.ts'
+import * as journal from '../journal/service.ts'
+import { aboutOf, dataOf, notify } from './event-service.ts'
+import { events } from './events.ts'
+import * as permits from './permit-store.ts'
+import { wasRefused } from './refusal-service.ts'
+import { endQuestion } from './report-store.ts'
+import { resolveIn, type Verdict } from './resolve-service.ts'
+import * as store from './store.ts'
+
+interface Decided {
+  tenant_id: string
+  checkpoint: DecidedCheckpoint
+  cause: Cause
+}
+
+export async function decides(tx: Tx, dependencies: Dependencies, decided: Decided): Promise<void> {
+  const { tenant_id, checkpoint } = decided
+  const id = checkpoint.effect_id
+  if (id === null) return
+  if (await (checkpoint.status === 'approved' ? approved : refused)(tx, dependencies, id, decided)) return
+  const effect = await store.find(tx, tenant_id, id)
+  if (effect?.question_id !== checkpoint.id) return
+  await endQuestion(tx, tenant_id, id, checkpoint.id)
+  const verdict = verdictOf(checkpoint)
+  if (verdict === null) return
+  await resolveIn(tx, tenant_id, dependencies, effect, {
+    ...{ ...verdict, resolved_by: checkpoint.resolved_by!, cause: decided.cause },
+  })
+}
+
+/** False unless it is the approval of this effect. */
+async function approved(
+  tx: Tx,
+  dependencies: Dependencies,
+  id: string,
+  { tenant_id, checkpoint, cause }: Decided,
+): Promise<boolean> {
+  const { effective_payload, permit_expires_at } = checkpoint
+  const more_bytes = textBytes(effective_payload)
+  const effective_hash = effective_payload === null ? null : hashOf(effective_payload)
+  const permit = { permit_expires_at, effective_payload, effective_hash, more_bytes }
+  const effect = await permits.approve(tx, tenant_id, id, checkpoint.id, permit)
+  if (!effect) return false
+  tx.stores(tenant_id, more_bytes)
+  await journal.emit(tx, events['effect.approved'], {
+    ...aboutOf(tenant_id, cause, effect),
+    data: { ...dataOf(effect), checkpoint_id: checkpoint.id },
+  })
+  notify(tx, dependencies, tenant_id, id)
+  return true
+}
+
+/** False unless it is the approval of this effect. */
+async function refused(
+  tx: Tx,
+  dependencies: Dependencies,
+  id: string,
+  { tenant_id, checkpoint, cause }: Decided,
+): Promise<boolean> {
+  const refused_as = checkpoint.status as 'rejected' | 'expired' | 'cancelled'
+  const effect = await permits.refuse(tx, tenant_id, id, checkpoint.id, refused_as)
+  if (!effect) return false
+  await wasRefused(tx, dependencies, tenant_id, effect, cause)
+  return true
+}
+
+/** Null: the person could not say, and the effect stays unknown. */
+function verdictOf({ status, answer, reason }: DecidedCheckpoint): Verdict | null {
+  if (status !== 'approved' || answer === null) return null
+  const { outcome, result } = JSON.parse(answer) as { outcome: Verdict['outcome']; result?: string }
+  return {
+    outcome,
+    result: outcome === 'succeeded' && result !== undefined ? JSON.stringify(result) : null,
+    error: outcome === 'failed' ? reason : null,
+  }
+}

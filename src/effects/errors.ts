@@ -1,0 +1,67 @@
+// The codes of this feature.
+
+import { declareErrors } from '../base/errors.ts'
+
+export const errors = declareErrors({
+  EFFECT_NOT_FOUND: {
+    status: 404,
+    message: 'There is no such effect.',
+    when: 'The tenant has no [effect](effects.md) with this id.',
+    next: 'List the effects to find the right id.',
+    exit: 'not_found',
+  },
+  EFFECT_IN_FLIGHT: {
+    status: 409,
+    message: 'Somebody holds the lease of this effect.',
+    when: 'The [effect](effects.md) is running: `details` has its id, the agent, and until when the lease holds. `Retry-After` is that time in seconds.',
+    next: 'Wait until its lease ends and ask again: the answer then says what became of it.',
+    exit: 'conflict',
+  },
+  EFFECT_UNKNOWN: {
+    status: 409,
+    message: 'Nobody knows whether this effect has happened.',
+    when: 'The last lease of the [effect](effects.md) ran out and its holder has not reported. It stays so until the holder reports, or an admin resolves it.',
+    next: 'Look at the target of the effect, and have an admin resolve it: succeeded, failed or retry.',
+    exit: 'conflict',
+  },
+  EFFECT_NOT_HELD: {
+    status: 409,
+    message: 'This is not the lease of the effect.',
+    when: 'The `lease_token` is not that of the last lease of the [effect](effects.md), or that lease was settled or has run out; `details.status` says how the effect stands.',
+    next: 'Stop: do not do the effect. Read it to see what became of it.',
+    exit: 'conflict',
+  },
+  EFFECT_KEY_REUSED: {
+    status: 422,
+    message: 'This type and key are bound to another payload.',
+    when: 'An [effect](effects.md) of this type and key has a payload of other bytes, or `payload_hash` is not the hash of what was approved. One changed byte is enough.',
+    next: 'Send the exact bytes that were sent first, or take another key for another effect.',
+    exit: 'usage',
+  },
+  EFFECT_REJECTED: {
+    status: 403,
+    message: 'The approval of this effect was refused.',
+    when: 'The approval of the [effect](effects.md) was rejected, has expired or was cancelled; `details.status` says which, and `details.checkpoint_id` names it. It stays so.',
+    next: 'Do not do it. Propose another effect under another key when it is still wanted.',
+    exit: 'forbidden',
+  },
+  EFFECT_APPROVAL_REQUIRED: {
+    status: 403,
+    message: 'This effect needs an approval first.',
+    when: 'A [policy](effects.md#policies) asks for an approval of effects of this type, and this one has none: it was claimed before there was the policy.',
+    next: 'POST the effect again: that asks for its approval.',
+    exit: 'forbidden',
+  },
+  EFFECT_POLICY_NOT_FOUND: {
+    status: 404,
+    message: 'There is no such policy.',
+    when: 'The tenant has no [policy](effects.md#policies) for this type of effects.',
+    next: 'List the policies to find the right type.',
+    exit: 'not_found',
+  },
+})
+
+type Rows = typeof errors
+declare module '../base/errors.ts' {
+  interface ErrorRows extends Rows {}
+}

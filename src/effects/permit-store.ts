@@ -1,0 +1,67 @@
+// Statements by which an effect gets its approval, or loses it.
+
+import type { Millis } from '../base/clock.ts'
+import { sql, type Tx } from '../db/db.ts'
+import type { refusals, WholeEffect } from './effect.ts'
+import { columns, ended, from, here, no_lease } from './store.ts'
+
+const PROPOSE = sql<WholeEffect>(
+  'effects.propose',
+  `update effects set status = 'awaiting_approval', checkpoint_id = :checkpoint_id, ${no_lease}, updated_at = :now
+    where ${here} and ${from('propose')} and checkpoint_id is null
+   returning ${columns}`,
+)
+
+const APPROVE = sql<WholeEffect>(
+  'effects.approve',
+  `update effects
+      set status = 'approved', permit_expires_at = :permit_expires_at, effective_hash = :effective_hash,
+          effective_payload = :effective_payload, kept_bytes = kept_bytes + :more_bytes, updated_at = :now
+    where ${here} and ${from('approve')} and checkpoint_id = :checkpoint_id
+   returning ${columns}`,
+)
+
+const refused = `status = 'rejected', refused_as = :refused_as, ${ended}`
+
+const REFUSE = sql<WholeEffect>(
+  'effects.refuse',
+  `update effects set ${refused}
+    where ${here} and ${from('refuse')} and checkpoint_id = :checkpoint_id
+   returning ${columns}`,
+)
+
+const EXPIRE_PERMIT = sql<WholeEffect>(
+  'effects.expire_permit',
+  `update effects set ${refused}, ${no_lease}
+    where ${here} and ${from('expire_permit')} and permit_expires_at <= :now
+   returning ${columns}`,
+)
+
+/** Null unless it is ready and has no approval. */
+export function propose(tx: Tx, tenant_id: string, id: string, checkpoint_id: string) {
+  return tx.one(PROPOSE, { tenant_id, id, checkpoint_id, now: tx.now })
+}
+
+interface Permit {
+  permit_expires_at: Millis | null
+  effective_hash: string | null
+  effective_payload: string | null
+  more_bytes: number
+}
+
+/** Null unless it waits for this checkpoint. */
+export function approve(tx: Tx, tenant_id: string, id: string, checkpoint_id: string, permit: Permit) {
+  return tx.one(APPROVE, { tenant_id, id, checkpoint_id, ...permit, now: tx.now })
+}
+
+type Refusal = (typeof refusals)[number]
+
+/** Null unless it waits for this checkpoint. */
+export function refuse(tx: Tx, tenant_id: string, id: string, checkpoint_id: string, refused_as: Refusal) {
+  return tx.one(REFUSE, { tenant_id, id, checkpoint_id, refused_as, now: tx.now })
+}
+
+/** Null unless its permit is over. */
+export function expirePermit(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(EXPIRE_PERMIT, { tenant_id, id, refused_as: 'expired' satisfies Refusal, now: tx.now })
+}

@@ -1,0 +1,99 @@
+// Policies: an admin says what effects of a type need.
+
+import './errors.ts'
+import { ApiError, type Issue, invalid } from '../base/errors.ts'
+import type { AdminCaller } from '../contract/caller.ts'
+import type { Plans } from '../contract/dependencies.ts'
+import { causeOf } from '../contract/event.ts'
+import * as credentials from '../credentials/service.ts'
+import type { Db, Reader, Tx } from '../db/db.ts'
+import { row_bytes, rowBytes, textBytes } from '../db/stored.ts'
+import * as journal from '../journal/service.ts'
+import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
+import { approversOf, type PolicyRow } from './policy.ts'
+import * as store from './policy-store.ts'
+
+/** Throws EFFECT_POLICY_NOT_FOUND. */
+export async function read(q: Reader, tenant_id: string, type: string): Promise<PolicyRow> {
+  const policy = await store.find(q, tenant_id, type)
+  if (!policy) throw new ApiError('EFFECT_POLICY_NOT_FOUND')
+  return policy
+}
+
+export type PolicySettings = Omit<PolicyRow, 'created_at' | 'updated_at'>
+
+/** Effects that are under way keep what they began with. Throws QUOTA_EXCEEDED for one policy too many. */
+export function set(
+  db: Db,
+  caller: AdminCaller,
+  dependencies: { plans: Plans },
+  settings: PolicySettings,
+): Promise<PolicyRow> {
+  const { tenant_id } = caller
+  return db.write(tenant_id, async (tx) => {
+    await requireApprovers(tx, tenant_id, settings)
+    const policy = await put(tx, caller, dependencies.plans, settings)
+    const { approval, required_approvals, lease_seconds_max } = policy
+    await journal.emit(tx, events['effect_policy.updated'], {
+      ...aboutOf(caller, policy.type),
+      data: { approval, required_approvals, lease_seconds_max },
+    })
+    return policy
+  })
+}
+
+/** Throws VALIDATION_FAILED for a policy that nobody could satisfy. */
+async function requireApprovers(q: Reader, tenant_id: string, settings: PolicySettings): Promise<void> {
+  const approvers = approversOf(settings)
+  if (approvers === null) return
+  const issues: Issue[] = []
+  for (const [i, subject] of approvers.entries())
+    if (subject !== 'admin' && !(await credentials.exists(q, { tenant_id, kind: 'approval', subject })))
+      issues.push({ path: `/approvers/${i}`, message: 'is not an approval key of this tenant' })
+  if (settings.required_approvals > approvers.length)
+    issues.push({
+      path: '/required_approvals',
+      message: `must not be above the ${approvers.length} approvers`,
+    })
+  if (issues.length > 0) throw invalid(...issues)
+}
+
+async function put(tx: Tx, caller: AdminCaller, plans: Plans, settings: PolicySettings): Promise<PolicyRow> {
+  const { tenant_id } = caller
+  const { type, approvers } = settings
+  for (;;) {
+    const before = await store.find(tx, tenant_id, type)
+    if (before) {
+      quotas.reserveBytes(tx, caller, plans, textBytes(approvers) - textBytes(before.approvers))
+      const updated = await store.update(tx, tenant_id, settings)
+      if (updated) return updated
+    } else {
+      quotas.reserveBytes(tx, caller, plans, rowBytes(type, approvers))
+      const inserted = await store.insert(tx, tenant_id, settings)
+      if (inserted) {
+        await quotas.reserve(tx, caller, plans, 'effect_policies')
+        return inserted
+      }
+    }
+    // Another call came between: what was reserved for this one is not needed.
+    const reserved = before ? textBytes(approvers) - textBytes(before.approvers) : rowBytes(type, approvers)
+    tx.stores(tenant_id, -reserved)
+  }
+}
+
+/** Throws EFFECT_POLICY_NOT_FOUND. */
+export function remove(db: Db, caller: AdminCaller, type: string): Promise<void> {
+  const { tenant_id } = caller
+  return db.write(tenant_id, async (tx) => {
+    const removed = await store.remove(tx, tenant_id, type)
+    if (!removed) throw new ApiError('EFFECT_POLICY_NOT_FOUND')
+    tx.stores(tenant_id, -row_bytes - textBytes(removed.type) - textBytes(removed.approvers))
+    await quotas.release(tx, tenant_id, 'effect_policies', 1)
+    await journal.emit(tx, events['effect_policy.deleted'], { ...aboutOf(caller, type), data: {} })
+  })
+}
+
+function aboutOf(caller: AdminCaller, type: string) {
+  return { tenant_id: caller.tenant_id, cause: causeOf(caller), subject_id: type }
+}

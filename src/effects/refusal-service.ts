@@ -1,0 +1,46 @@
+// An effect whose approval was refused, or whose permit is over: it ends, and stays so.
+
+import './errors.ts'
+import { ApiError } from '../base/errors.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import { type Cause, service_cause } from '../contract/event.ts'
+import type { Tx } from '../db/db.ts'
+import * as journal from '../journal/service.ts'
+import * as quotas from '../quotas/service.ts'
+import type { WholeEffect } from './effect.ts'
+import { aboutOf, dataOf, notify } from './event-service.ts'
+import { events } from './events.ts'
+import * as permits from './permit-store.ts'
+
+/** Ends an effect whose permit is over; returns the refusal, which stands. Null when it has changed meanwhile. */
+export async function permitExpired(
+  tx: Tx,
+  dependencies: Dependencies,
+  tenant_id: string,
+  id: string,
+): Promise<ApiError | null> {
+  const effect = await permits.expirePermit(tx, tenant_id, id)
+  if (!effect) return null
+  await wasRefused(tx, dependencies, tenant_id, effect, service_cause)
+  return rejectedAs(effect)
+}
+
+/** Follows the end of an effect that was not approved. */
+export async function wasRefused(
+  tx: Tx,
+  dependencies: Dependencies,
+  tenant_id: string,
+  effect: WholeEffect,
+  cause: Cause,
+): Promise<void> {
+  await quotas.release(tx, tenant_id, 'effects', 1)
+  await journal.emit(tx, events['effect.rejected'], {
+    ...aboutOf(tenant_id, cause, effect),
+    data: { ...dataOf(effect), checkpoint_id: effect.checkpoint_id!, status: effect.refused_as! },
+  })
+  notify(tx, dependencies, tenant_id, effect.id)
+}
+
+export function rejectedAs({ id, refused_as, checkpoint_id }: WholeEffect): ApiError {
+  return new ApiError('EFFECT_REJECTED', { details: { effect_id: id, status: refused_as, checkpoint_id } })
+}

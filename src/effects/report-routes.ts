@@ -1,0 +1,155 @@
+// /v1/effects/{id}/…: what became of an effect.
+
+import { Type } from 'typebox'
+import { v1 } from '../contract/group.ts'
+import { route } from '../contract/route.ts'
+import { Text } from '../contract/schemas.ts'
+import { leaseMs, note_characters_max, outcomes } from './effect.ts'
+import * as reports from './report-service.ts'
+import { resolve } from './resolve-service.ts'
+import { Effect, effectOf, id, LeaseSeconds, LeaseToken, Result, tag } from './shapes.ts'
+
+const example = 'eff_01m7yjrz37hxnv52px0106nehd'
+const token = 'lse_01m7yjrz37hxnv52px0106nehe'
+const token_option = ['--token <lease_token>', 'the token of the lease'] as const
+const ErrorText = Text(note_characters_max, 'Why it did not happen.')
+
+export const extendEffect = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/effects/:id/extend',
+  tag,
+  frozen: 'allowed', // for the holder of the lease
+  summary: 'Extend the lease, to lease_seconds from now',
+  sdk: { name: 'effects.extend', retry: { safe: true, why: 'the token names one lease' } },
+  cli: {
+    usage: 'effect extend <id>',
+    about: 'Extend the lease',
+    examples: [`waystation effect extend ${example} --token ${token} --lease 2m`],
+    options: {
+      lease_seconds: ['--lease <duration>', 'how long from now; default 1m'],
+      lease_token: token_option,
+    },
+  },
+  auth: ['agent'],
+  params: { id },
+  body: Type.Object({ lease_token: LeaseToken, lease_seconds: LeaseSeconds }),
+  replies: { 200: { body: Effect } },
+  emits: ['effect.extended'],
+  errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
+  async handle({ db, caller }, { params, body }) {
+    const lease_ms = leaseMs(body.lease_seconds)
+    return effectOf(await reports.extend(db, caller, params.id, body.lease_token, lease_ms))
+  },
+})
+
+export const succeedEffect = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/effects/:id/succeed',
+  tag,
+  frozen: 'allowed', // for the holder of the lease
+  summary: 'Report that it happened',
+  description:
+    'Also after the lease has run out, until somebody has started it again or has resolved it. A repeat answers the same.',
+  sdk: {
+    name: 'effects.succeed',
+    retry: { safe: true, why: 'the token names one lease; a repeat answers the same' },
+  },
+  cli: {
+    usage: 'effect succeed <id> [result]',
+    about: 'Report that it happened',
+    examples: [`waystation effect succeed ${example} '{"refund": "re_9"}' --token ${token}`],
+    options: { lease_token: token_option },
+  },
+  auth: ['agent'],
+  params: { id },
+  body: Type.Object({ lease_token: LeaseToken, result: Result }),
+  replies: { 200: { body: Effect } },
+  emits: ['effect.succeeded', 'checkpoint.cancelled'],
+  errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
+  async handle({ db, caller, dependencies }, { params, body }) {
+    const { lease_token, result } = body
+    const success = { lease_token, result: result?.text ?? null }
+    return effectOf(await reports.succeed(db, caller, dependencies, params.id, success))
+  },
+})
+
+export const failEffect = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/effects/:id/fail',
+  tag,
+  frozen: 'allowed', // for the holder of the lease
+  summary: 'Report that it did not happen',
+  description:
+    'Without `retry` that is final. With it the effect may be started again. A repeat answers the same.',
+  sdk: {
+    name: 'effects.fail',
+    retry: { safe: true, why: 'the token names one lease; a repeat answers the same' },
+  },
+  cli: {
+    usage: 'effect fail <id> <error>',
+    about: 'Report that it did not happen',
+    examples: [`waystation effect fail ${example} "card declined" --token ${token}`],
+    options: { lease_token: token_option, retry: ['--retry', 'it may be started again'] },
+  },
+  auth: ['agent'],
+  params: { id },
+  body: Type.Object({
+    lease_token: LeaseToken,
+    error: ErrorText,
+    retry: Type.Optional(
+      Type.Boolean({
+        description: 'True: it did not happen, and may be started again. Default false: never.',
+      }),
+    ),
+  }),
+  replies: { 200: { body: Effect } },
+  emits: ['effect.failed', 'effect.retried', 'checkpoint.cancelled'],
+  errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
+  async handle({ db, caller, dependencies }, { params, body }) {
+    const { lease_token, error, retry = false } = body
+    const failure = { lease_token, error, retry }
+    return effectOf(await reports.fail(db, caller, dependencies, params.id, failure))
+  },
+})
+
+export const resolveEffect = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/effects/:id/resolve',
+  tag,
+  summary: 'Decide what became of an effect of which nobody knows',
+  description:
+    'Look at its target first. One that is free again, or approved, may be closed as well. A repeat answers the same.',
+  sdk: { name: 'effects.resolve', retry: { safe: true, why: 'a repeat answers the same' } },
+  cli: {
+    usage: 'effect resolve <id> <outcome> [result]',
+    about: 'Decide what became of an effect of which nobody knows',
+    examples: [`waystation effect resolve ${example} succeeded '{"refund": "re_9"}'`],
+    options: { error: ['--error <text>', 'why it did not happen'] },
+  },
+  auth: ['admin'],
+  params: { id },
+  body: Type.Object({
+    outcome: Type.Enum([...outcomes], {
+      description:
+        'succeeded: it happened. failed: it did not, and will not. retry: it did not, and may be started.',
+    }),
+    result: Result,
+    error: Type.Optional(ErrorText),
+  }),
+  replies: { 200: { body: Effect } },
+  emits: ['effect.resolved', 'checkpoint.cancelled'],
+  errors: ['EFFECT_NOT_FOUND', 'INVALID_STATE'],
+  async handle({ db, caller, dependencies }, { params, body }) {
+    const { outcome, result, error = null } = body
+    const verdict = {
+      outcome,
+      result: outcome === 'succeeded' ? (result?.text ?? null) : null,
+      error: outcome === 'failed' ? error : null,
+    }
+    return effectOf(await resolve(db, caller, dependencies, params.id, verdict))
+  },
+})

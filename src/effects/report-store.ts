@@ -1,0 +1,110 @@
+// Statements by which an effect is reported, or resolved.
+
+import { sql, type Tx } from '../db/db.ts'
+import type { WholeEffect } from './effect.ts'
+import { columns, ended, from, held, here, no_lease, startable } from './store.ts'
+
+// A lease that was settled has no end any more; one that ran out has it in the past, and its holder may still report. While a
+// person is asked what became of it, the question is withdrawn first: a decision takes the rows in the same order.
+const reported = `${held} and lease_until is not null and question_id is null`
+
+const succeeded = `status = 'succeeded', result = :result, kept_bytes = kept_bytes + :more_bytes, lease_until = null, ${ended}`
+
+const SUCCEED = sql<WholeEffect>(
+  'effects.succeed',
+  `update effects set ${succeeded} where ${here} and status = 'running' and ${reported} returning ${columns}`,
+)
+
+const SUCCEED_LATE = sql<WholeEffect>(
+  'effects.succeed_late',
+  `update effects set ${succeeded} where ${here} and ${from('succeed')} and ${reported} returning ${columns}`,
+)
+
+const FAIL = sql<WholeEffect>(
+  'effects.fail',
+  `update effects set status = 'failed', error = :error, lease_until = null, ${ended}
+    where ${here} and ${from('fail')} and ${reported}
+   returning ${columns}`,
+)
+
+const RELEASE = sql<WholeEffect>(
+  'effects.release',
+  `update effects set status = ${startable}, error = :error, lease_until = null, updated_at = :now
+    where ${here} and ${from('fail_retry', 'fail_retry_with_permit')} and ${reported}
+   returning ${columns}`,
+)
+
+const RESOLVE = sql<WholeEffect>(
+  'effects.resolve',
+  `update effects
+      set status = :status, result = :result, error = :error, kept_bytes = kept_bytes + :more_bytes,
+          resolved_by = :resolved_by, ${no_lease}, ${ended}
+    where ${here} and ${from('resolve_succeeded', 'resolve_failed')} and question_id is null
+   returning ${columns}`,
+)
+
+const RESOLVE_RETRY = sql<WholeEffect>(
+  'effects.resolve_retry',
+  `update effects
+      set status = ${startable}, resolved_by = :resolved_by, ${no_lease}, updated_at = :now
+    where ${here} and ${from('resolve_retry', 'resolve_retry_with_permit')} and question_id is null
+   returning ${columns}`,
+)
+
+const END_QUESTION = sql(
+  'effects.end_question',
+  `update effects set question_id = null where ${here} and question_id = :question_id`,
+)
+
+interface Success {
+  lease_token_hash: string
+  /** JSON text. */
+  result: string | null
+  more_bytes: number
+}
+
+/** Null unless it is running under this lease. */
+export function succeed(tx: Tx, tenant_id: string, id: string, success: Success) {
+  return tx.one(SUCCEED, { tenant_id, id, ...success, now: tx.now })
+}
+
+/** The same after the lease has run out, as long as nobody has decided otherwise. */
+export function succeedLate(tx: Tx, tenant_id: string, id: string, success: Success) {
+  return tx.one(SUCCEED_LATE, { tenant_id, id, ...success, now: tx.now })
+}
+
+interface Failure {
+  lease_token_hash: string
+  error: string
+}
+
+/** Null unless this lease may report it; so is `release`. */
+export function fail(tx: Tx, tenant_id: string, id: string, failure: Failure) {
+  return tx.one(FAIL, { tenant_id, id, ...failure, now: tx.now })
+}
+
+export function release(tx: Tx, tenant_id: string, id: string, failure: Failure) {
+  return tx.one(RELEASE, { tenant_id, id, ...failure, now: tx.now })
+}
+
+interface Resolution {
+  status: 'succeeded' | 'failed'
+  result: string | null
+  error: string | null
+  more_bytes: number
+  resolved_by: string
+}
+
+/** Null unless it may be resolved, and nobody is asked. */
+export function resolve(tx: Tx, tenant_id: string, id: string, resolution: Resolution) {
+  return tx.one(RESOLVE, { tenant_id, id, ...resolution, now: tx.now })
+}
+
+export function resolveRetry(tx: Tx, tenant_id: string, id: string, resolved_by: string) {
+  return tx.one(RESOLVE_RETRY, { tenant_id, id, resolved_by, now: tx.now })
+}
+
+/** Nobody is asked any more what became of it. */
+export function endQuestion(tx: Tx, tenant_id: string, id: string, question_id: string) {
+  return tx.run(END_QUESTION, { tenant_id, id, question_id })
+}

@@ -1,0 +1,144 @@
+// The start of an effect: of any number of callers exactly one gets the lease.
+
+import './errors.ts'
+import { isoOrNull, type Millis } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import { hashKey } from '../base/keys.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import { causeOf } from '../contract/event.ts'
+import type { Db, Reader, Tx } from '../db/db.ts'
+import * as journal from '../journal/service.ts'
+import { boundHash, secondsLeft, type WholeEffect } from './effect.ts'
+import { aboutOf, leaseDataOf, notify } from './event-service.ts'
+import { events } from './events.ts'
+import type { Claimed } from './new-service.ts'
+import { asksFor, policyFor } from './policy.ts'
+import * as policies from './policy-store.ts'
+import { permitExpired, rejectedAs } from './refusal-service.ts'
+import * as store from './store.ts'
+
+/** True for an agent whose effects all wait for an approval. */
+export function onlyProposes({ mode }: AgentCaller): boolean {
+  return mode === 'propose'
+}
+
+export function isOver({ permit_expires_at }: WholeEffect, now: Millis): boolean {
+  return permit_expires_at !== null && permit_expires_at <= now
+}
+
+/** A repeat of the call that got this lease: its answer was lost. */
+export function isOwnLease(
+  { status, lease_token_hash, lease_until }: WholeEffect,
+  lease_token: string | null,
+  now: Millis,
+): boolean {
+  if (lease_token === null || status !== 'running' || lease_until! <= now) return false
+  return hashKey(lease_token) === lease_token_hash
+}
+
+export interface Start {
+  /** Of the bytes that the caller is about to act on; empty: any. */
+  payload_hash: string
+  lease_ms: Millis
+  lease_token: string | null
+}
+
+/**
+ * Throws EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED,
+ * INVALID_STATE.
+ */
+export async function start(
+  db: Db,
+  caller: AgentCaller,
+  dependencies: Dependencies,
+  id: string,
+  { lease_token: given, ...asked }: Start,
+): Promise<Claimed> {
+  const { tenant_id } = caller
+  const started = await db.write(tenant_id, async (tx) => {
+    const lease_token = given ?? newId('lse', tx.now)
+    const lease = { ...asked, lease_token }
+    const effect =
+      (await startIn(tx, caller, dependencies, id, {
+        ...lease,
+        policies_known: onlyProposes(caller) ? 2 : 0,
+      })) ?? (await startAfterAll(tx, caller, dependencies, id, lease))
+    if (effect instanceof ApiError) return effect
+    return { status: 201 as const, effect, lease_token, checkpoint: null }
+  })
+  if (started instanceof ApiError) throw started
+  return started
+}
+
+type Lease = Omit<Start, 'lease_token'> & { lease_token: string }
+
+export async function startIn(
+  tx: Tx,
+  caller: AgentCaller,
+  dependencies: Dependencies,
+  id: string,
+  { lease_token, ...lease }: Lease & Pick<store.NewLease, 'policies_known'>,
+): Promise<WholeEffect | null> {
+  const { tenant_id, agent_id } = caller
+  const lease_token_hash = hashKey(lease_token)
+  const started = await store.start(tx, tenant_id, id, { ...lease, agent_id, lease_token_hash })
+  if (!started) return null
+  const about = aboutOf(tenant_id, causeOf(caller), started)
+  await journal.emit(tx, events['effect.started'], { ...about, data: leaseDataOf(started) })
+  notify(tx, dependencies, tenant_id, id)
+  return started
+}
+
+/** Where the guarded statement found nothing to start: the reason, or the policies that it did not judge. */
+async function startAfterAll(
+  tx: Tx,
+  caller: AgentCaller,
+  dependencies: Dependencies,
+  id: string,
+  lease: Lease,
+): Promise<WholeEffect | ApiError> {
+  const { tenant_id } = caller
+  const effect = await read(tx, tenant_id, id)
+  if (isOwnLease(effect, lease.lease_token, tx.now)) return effect
+  if (lease.payload_hash !== '' && lease.payload_hash !== boundHash(effect)) throw keyReused(effect)
+  if (effect.status === 'approved' && isOver(effect, tx.now))
+    return (await permitExpired(tx, dependencies, tenant_id, id)) ?? refusalOf(effect, tx.now)
+  if (effect.status !== 'ready') throw refusalOf(effect, tx.now)
+  const policy = policyFor(effect.type, await policies.forType(tx, tenant_id, effect.type))
+  if (asksFor(policy) || onlyProposes(caller)) throw new ApiError('EFFECT_APPROVAL_REQUIRED')
+  const known = { ...lease, policies_known: 1 as const }
+  const started = await startIn(tx, caller, dependencies, id, known)
+  if (started) return started
+  throw refusalOf(await read(tx, tenant_id, id), tx.now)
+}
+
+/** Throws EFFECT_NOT_FOUND. */
+export async function read(q: Reader, tenant_id: string, id: string): Promise<WholeEffect> {
+  const effect = await store.find(q, tenant_id, id)
+  if (!effect) throw new ApiError('EFFECT_NOT_FOUND')
+  return effect
+}
+
+export function keyReused({ id }: WholeEffect): ApiError {
+  return new ApiError('EFFECT_KEY_REUSED', { details: { effect_id: id } })
+}
+
+/** The reason that nothing may be started. */
+export function refusalOf(effect: WholeEffect, now: Millis): ApiError {
+  const { id: effect_id, status, held_by, lease_until, checkpoint_id } = effect
+  switch (status) {
+    case 'running':
+      return new ApiError('EFFECT_IN_FLIGHT', {
+        details: { effect_id, agent_id: held_by, lease_until: isoOrNull(lease_until) },
+        retry_after_seconds: secondsLeft(effect, now),
+      })
+    case 'unknown':
+      return new ApiError('EFFECT_UNKNOWN', { details: { effect_id, checkpoint_id: effect.question_id } })
+    case 'rejected':
+      return rejectedAs(effect)
+    default:
+      return new ApiError('INVALID_STATE', { details: { status, checkpoint_id } })
+  }
+}

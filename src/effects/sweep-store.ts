@@ -1,0 +1,111 @@
+// Statements that end leases, remove old texts, and purge.
+
+import type { Millis } from '../base/clock.ts'
+import { inChunk } from '../db/chunk.ts'
+import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import type { WholeEffect } from './effect.ts'
+import { listed_columns } from './store.ts'
+
+const table = { table: 'effects', key: 'tenant_id, id' }
+const texts = ['payload', 'effective_payload', 'result', 'error', 'note']
+
+const TENANTS_RUN_OUT = sql<{ tenant_id: string; effects: number }>(
+  'effects.tenants_run_out',
+  `select tenant_id, count(*) as effects from
+     (select tenant_id from effects {by effects_leased} where status = 'running' and held = 0 and lease_until <= :now
+       order by lease_until limit :rows_max) as due
+    group by tenant_id`,
+)
+
+// An update writes the whole row again, payload included, so bytes are bounded as well. The lease keeps its end and its token:
+// its holder may still report.
+const RUN_OUT = sql<WholeEffect>(
+  'effects.run_out',
+  `update effects
+      set status = case when on_unknown <> 'retry' then 'unknown' when checkpoint_id is null then 'ready' else 'approved' end,
+          updated_at = :now
+    where ${inChunk({
+      ...{
+        ...table,
+        texts,
+        index: 'effects_tenant_leased',
+        order: 'tenant_id, lease_until',
+        skip_locked: true,
+      },
+      where: `${of_shard} status = 'running' and held = 0 and tenant_id >= :tenant_id
+        and (tenant_id, lease_until) <= (:tenant_id, :at)`,
+    })}
+   returning ${listed_columns}, null as payload, null as effective_payload, null as result`,
+)
+
+const ASK = sql(
+  'effects.ask',
+  'update effects set question_id = :question_id where tenant_id = :tenant_id and id = :id',
+)
+
+const TENANTS_FORGETTING = sql<{ tenant_id: string; effects: number }>(
+  'effects.tenants_forgetting',
+  `select tenant_id, count(*) as effects from
+     (select tenant_id from effects {by effects_forget} where forget_at is not null and forget_at <= :now
+       order by forget_at limit :rows_max) as due
+    group by tenant_id`,
+)
+
+const FORGET = sql<{ id: string; checkpoint_id: string | null; kept_bytes: number }>(
+  'effects.forget',
+  `update effects set payload = null, effective_payload = null, result = null, forget_at = null
+    where ${inChunk({
+      ...{
+        ...table,
+        texts,
+        index: 'effects_tenant_forget',
+        order: 'tenant_id, forget_at',
+        skip_locked: true,
+      },
+      where: `${of_shard} forget_at is not null and tenant_id >= :tenant_id
+        and (tenant_id, forget_at) <= (:tenant_id, :now)`,
+    })}
+   returning id, checkpoint_id, kept_bytes`,
+)
+
+const chunk = { ...table, texts, index: null, order: table.key, where: 'tenant_id = :tenant_id' }
+const PURGE = sql('effects.purge', `delete from effects where ${inChunk(chunk)}`)
+
+const PURGE_POLICIES = sql(
+  'effects.purge_policies',
+  `delete from effect_policies where ${inChunk({
+    ...{ table: 'effect_policies', key: 'tenant_id, type', index: null, order: 'tenant_id, type' },
+    where: 'tenant_id = :tenant_id',
+  })}`,
+)
+
+/** Tenants of the `rows_max` leases that ran out first, and how many of these each has. */
+export function tenantsRunOut(q: Reader, now: Millis, rows_max: number) {
+  return q.all(TENANTS_RUN_OUT, { now, rows_max })
+}
+
+/** Ends the leases that had run out `at` that time; returns the effects without their payloads. */
+export function runOut(tx: Tx, tenant_id: string, at: Millis, rows_max: number, bytes_max: number) {
+  return tx.all(RUN_OUT, { tenant_id, at, now: tx.now, rows_max, bytes_max })
+}
+
+/** A person is asked what became of it. */
+export function ask(tx: Tx, tenant_id: string, id: string, question_id: string) {
+  return tx.run(ASK, { tenant_id, id, question_id })
+}
+
+/** Tenants of the `rows_max` effects whose texts are to go first, and how many of these each has. */
+export function tenantsForgetting(q: Reader, now: Millis, rows_max: number) {
+  return q.all(TENANTS_FORGETTING, { now, rows_max })
+}
+
+/** Removes payload and result; `kept_bytes` are the bytes that each had. */
+export function forget(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.all(FORGET, { tenant_id, now: tx.now, rows_max, bytes_max })
+}
+
+/** Removes rows of a tenant that is being purged; returns how many. */
+export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
+  const effects = await tx.run(PURGE, { tenant_id, rows_max, bytes_max })
+  return effects + (await tx.run(PURGE_POLICIES, { tenant_id, rows_max }))
+}

@@ -1,0 +1,150 @@
+// Leases that ran out: nobody knows what became of their effects. And the texts of effects that were over long ago.
+
+import { day_ms, type Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import * as checkpoints from '../checkpoints/service.ts'
+import { service_cause } from '../contract/event.ts'
+import { type Db, type Tx, upkeep } from '../db/db.ts'
+import * as journal from '../journal/service.ts'
+import * as tenants from '../tenants/service.ts'
+import * as deadlines from './deadline-store.ts'
+import { outcomes, type WholeEffect } from './effect.ts'
+import { aboutOf, dataOf } from './event-service.ts'
+import { events } from './events.ts'
+import * as store from './sweep-store.ts'
+
+const sweep_rows_max = limit(
+  'effects.sweep_rows',
+  200,
+  'rows',
+  'Effects that one step of a sweep touches, so that requests wait for no more than one step.',
+)
+const sweep_bytes_max = limit(
+  'effects.sweep_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes of effects that one step of a sweep touches.',
+)
+const question_ms = limit(
+  'effects.question',
+  7 * day_ms,
+  'milliseconds',
+  'How long a person is asked what became of an effect with `on_unknown` ask. After that it waits for an admin.',
+)
+
+/** One bounded step: leases that ran out. */
+export async function runOut(db: Db, now: Millis): Promise<{ ran_out: number; more: boolean }> {
+  const due = await store.tenantsRunOut(db, now, sweep_rows_max)
+  let ran_out = 0
+  let leases_held = 0
+  for (const { tenant_id } of due) {
+    const { ended, held } = await db.write(upkeep, (tx) => runOutOf(tx, tenant_id))
+    ran_out += ended
+    leases_held += held
+  }
+  return { ran_out, more: isMore(due, ran_out + leases_held) }
+}
+
+/**
+ * Of a frozen tenant only the leases end that had run out before. The others hold until it is resumed, and are marked, so
+ * that the next step does not read them again.
+ */
+async function runOutOf(tx: Tx, tenant_id: string): Promise<{ ended: number; held: number }> {
+  const frozen = await tenants.lockFreeze(tx, tenant_id)
+  if (!frozen) return { ended: await endLeases(tx, tenant_id, tx.now), held: 0 }
+  if (frozen.resumed_at !== null) return { ended: 0, held: 0 } // once all is moved
+  const ended = await endLeases(tx, tenant_id, frozen.frozen_at)
+  const is_full = ended === sweep_rows_max
+  const held = is_full ? 0 : await deadlines.hold(tx, tenant_id, tx.now, sweep_rows_max, sweep_bytes_max)
+  return { ended, held }
+}
+
+async function endLeases(tx: Tx, tenant_id: string, at: Millis): Promise<number> {
+  const effects = await store.runOut(tx, tenant_id, at, sweep_rows_max, sweep_bytes_max)
+  for (const effect of effects.toSorted((a, b) => a.lease_until! - b.lease_until!))
+    await leaseRanOut(tx, tenant_id, effect)
+  return effects.length
+}
+
+async function leaseRanOut(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<void> {
+  const about = aboutOf(tenant_id, service_cause, effect)
+  if (effect.status !== 'unknown') {
+    await journal.emit(tx, events['effect.retried'], { ...about, data: { ...dataOf(effect), ran_out: true } })
+    return
+  }
+  const checkpoint_id = effect.on_unknown === 'ask' ? await ask(tx, tenant_id, effect) : null
+  await journal.emit(tx, events['effect.unknown'], { ...about, data: { ...dataOf(effect), checkpoint_id } })
+}
+
+/** Opens the checkpoint that asks what became of it; returns its id. */
+async function ask(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<string> {
+  const { id, type, key, agent_id, workflow_id, held_by } = effect
+  const checkpoint = await checkpoints.ask(tx, tenant_id, no_worker, {
+    title: `Did ${type} happen?`,
+    prompt: questionOf({ type, key, held_by, id }),
+    ...{ callback_url: checkpoints.no_callback, callback_payload: null, timeout_action: 'auto_reject' },
+    ...{ expires_at: tx.now + question_ms, agent_id, workflow_id },
+    ...{ ...checkpoints.steeringOf({ answer_schema: question_schema }), effect_id: id },
+  })
+  await store.ask(tx, tenant_id, id, checkpoint.id)
+  return checkpoint.id
+}
+
+const question_schema = {
+  type: 'object',
+  properties: {
+    outcome: { type: 'string', title: 'What became of it', enum: [...outcomes] },
+    result: {
+      type: 'string',
+      title: 'Reference',
+      description: 'Such as the number that the target gave it.',
+    },
+  },
+  required: ['outcome'],
+}
+
+/** Its timeout is days away: the worker finds it by looking. */
+const no_worker = { jobs: { wake() {} } }
+
+function questionOf({
+  id,
+  type,
+  key,
+  held_by,
+}: Pick<WholeEffect, 'id' | 'type' | 'key' | 'held_by'>): string {
+  return `The agent ${held_by} began the effect ${id} and did not report before its lease ran out.
+
+- Type: ${codeOf(type)}
+- Key: ${codeOf(key)}
+
+Look at its target, and answer what became of it: succeeded, failed, or retry when it did not happen and may be done now. Reject when you cannot tell: an admin can still resolve it.`
+}
+
+/** As code in Markdown, whatever it holds. */
+function codeOf(text: string): string {
+  return `\`${text.replace(/[`\s]+/g, ' ')}\``
+}
+
+/** One bounded step: payload and result of effects whose time to be kept is over. The pair, its hash and the outcome stay. */
+export async function forget(db: Db, now: Millis): Promise<{ more: boolean }> {
+  const due = await store.tenantsForgetting(db, now, sweep_rows_max)
+  let forgotten = 0
+  for (const { tenant_id } of due) forgotten += await db.write(upkeep, (tx) => forgetOf(tx, tenant_id))
+  return { more: isMore(due, forgotten) }
+}
+
+async function forgetOf(tx: Tx, tenant_id: string): Promise<number> {
+  const effects = await store.forget(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+  for (const { id, checkpoint_id, kept_bytes } of effects) {
+    tx.stores(tenant_id, -kept_bytes)
+    if (checkpoint_id !== null)
+      tx.stores(tenant_id, -(await checkpoints.forget(tx, tenant_id, checkpoint_id, id)))
+  }
+  return effects.length
+}
+
+/** True when there may be more than the statement found, or than the step touched. */
+function isMore(found: { effects: number }[], touched: number): boolean {
+  const effects = found.reduce((sum, tenant) => sum + tenant.effects, 0)
+  return effects >= sweep_rows_max || touched < effects
+}

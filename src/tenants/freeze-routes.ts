@@ -1,0 +1,72 @@
+// /v1/tenants/:tenant_id/freeze and /resume
+
+import { Type } from 'typebox'
+import { limit } from '../base/limit.ts'
+import { v1 } from '../contract/group.ts'
+import { route } from '../contract/route.ts'
+import { Shape, Text } from '../contract/schemas.ts'
+import * as tenants from './service.ts'
+import { type Fields, tag, tenantId, tenantOf } from './shapes.ts'
+
+const reason_characters_max = limit(
+  'tenants.freeze_reason',
+  500,
+  'characters',
+  'The reason of a freeze. Past it 400.',
+)
+
+export const freezeTenant = (fields: Fields) =>
+  route({
+    group: v1,
+    method: 'POST',
+    path: '/v1/tenants/:tenant_id/freeze',
+    tag,
+    summary: 'Stop everything: agents may change nothing, and nothing due is sent',
+    description: 'On all nodes within a second. A tenant that is frozen stays as it is.',
+    sdk: { name: 'tenants.freeze', retry: { safe: true, why: 'a tenant that is frozen stays as it is' } },
+    cli: {
+      usage: 'tenant freeze [tenant_id]',
+      about: 'Stop all agents and everything due, until the tenant is resumed',
+      examples: ['waystation tenant freeze --reason "runs wild"'],
+      options: { reason: ['--reason <text>', 'shown to the agents that are refused'] },
+    },
+    auth: ['admin'],
+    destructive: true,
+    params: { tenant_id: tenantId },
+    body: Type.Object({
+      reason: Type.Optional(Text(reason_characters_max, 'Shown to the agents that are refused.')),
+    }),
+    replies: { 200: { body: Shape('Tenant', fields) } },
+    emits: ['tenant.frozen'],
+    errors: [],
+    async handle({ db, caller, dependencies }, { params, body }) {
+      const { reason = null } = body
+      return tenantOf(await tenants.freeze(db, dependencies, caller, params.tenant_id, reason))
+    },
+  })
+
+export const resumeTenant = (fields: Fields) =>
+  route({
+    group: v1,
+    method: 'POST',
+    path: '/v1/tenants/:tenant_id/resume',
+    tag,
+    summary: 'Take back the freeze',
+    description:
+      'Locks, leases and timeouts are moved by the time that the tenant was frozen; what fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it takes some seconds more.',
+    sdk: { name: 'tenants.resume', retry: { safe: true, why: 'a tenant that runs stays as it is' } },
+    cli: {
+      usage: 'tenant resume [tenant_id]',
+      about: 'Let agents and everything due go on',
+      examples: ['waystation tenant resume'],
+    },
+    auth: ['admin'],
+    params: { tenant_id: tenantId },
+    body: Type.Object({}),
+    replies: { 200: { body: Shape('Tenant', fields) } },
+    emits: ['tenant.resumed'],
+    errors: [],
+    async handle({ db, caller, dependencies }, { params }) {
+      return tenantOf(await tenants.resume(db, dependencies, caller, params.tenant_id))
+    },
+  })

@@ -1,0 +1,69 @@
+// The resume of a tenant moves its deadlines by the frozen time, in bounded steps. The place that they have reached stands in
+// the tenant's row, and changes in the transaction that moves: a step that was interrupted has moved nothing.
+
+import { limit } from '../base/limit.ts'
+import type { TenantFacts } from '../contract/caller.ts'
+import type { Dependencies, Keys } from '../contract/dependencies.ts'
+import type { Tx } from '../db/db.ts'
+import * as store from './freeze-store.ts'
+import type { TenantRow } from './tenant.ts'
+
+const move_rows_max = limit(
+  'tenants.move_rows',
+  500,
+  'rows',
+  'Rows of a table that one step of a resume moves by the frozen time, so that requests wait for no more than one step.',
+)
+
+export interface MoveDependencies extends Pick<Dependencies, 'deadlines'> {
+  keys: Pick<Keys, 'cache'>
+}
+
+/**
+ * Moves a part of what runs out, for a tenant whose row this transaction has locked. Returns the tenant, which is frozen no
+ * longer unless it was frozen again meanwhile; null when there is more to move.
+ */
+export async function moveStep(
+  tx: Tx,
+  { deadlines, keys }: MoveDependencies,
+  tenant_id: string,
+  { frozen_at, resumed_at, moved_to }: store.Frozen,
+): Promise<TenantRow | null> {
+  const move = { tenant_id, frozen_at, frozen_ms: resumed_at! - frozen_at }
+  const [reached, after_id] = (moved_to ?? '').split(' ') as [string, string | undefined]
+  for (const table of deadlines.filter(({ name }) => name >= reached)) {
+    const { last_id, more } = await table.move(
+      tx,
+      move,
+      table.name === reached ? after_id! : '',
+      move_rows_max,
+    )
+    if (!more) continue
+    await store.setMoved(tx, tenant_id, placeOf(table.name, last_id!))
+    return null
+  }
+  const tenant = await store.endResume(tx, tenant_id)
+  tx.afterCommit(() => keys.cache.clear(tenant_id))
+  return tenant
+}
+
+export const lockFreeze = store.lock
+
+/** Tables are moved in the order of their names, the rows of each in the order of their ids. */
+function placeOf(name: string, id: string): string {
+  return `${name} ${id}`
+}
+
+/**
+ * The time by which the lock, lease or timeout of this row is judged and set. It stands still while the tenant is frozen, since
+ * the row is moved by the frozen time afterwards. Locks the row of a frozen tenant; of others it costs no statement.
+ */
+export async function deadlineNow(tx: Tx, caller: TenantFacts, name: string, id: string): Promise<number> {
+  if (caller.frozen_at == null) return tx.now
+  const found = await store.lock(tx, caller.tenant_id)
+  if (!found) return tx.now
+  const { frozen_at, resumed_at, moved_to, frozen_again_at } = found
+  if (resumed_at === null) return frozen_at
+  const now = frozen_again_at ?? tx.now
+  return placeOf(name, id) <= moved_to! ? now : now - (resumed_at - frozen_at)
+}

@@ -1,0 +1,232 @@
+import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { forEachDatabase } from '../../test/support/databases.ts'
+import { Bench } from '../../test/support/job-bench.ts'
+import { hour_ms, minute_ms, second_ms } from '../base/clock.ts'
+import { hashKey } from '../base/keys.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+import * as claims from '../dlq/claims.ts'
+import * as tenants from './service.ts'
+
+const move_rows_max = 500
+const count = 2 * move_rows_max + 100
+const lock_token = 'lck_planted'
+
+forEachDatabase('the resume of a tenant with much to move', (databases) => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await Bench.open(databases)
+  })
+  afterEach(() => bench.clear())
+
+  const now = () => bench.clock.now()
+  const adminOf = (caller: AgentCaller) => ({ ...caller, kind: 'admin' as const })
+  const freeze = (caller: AgentCaller) =>
+    tenants.freeze(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id, null)
+  const resume = (caller: AgentCaller) =>
+    tenants.resume(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id)
+
+  /** Locks of five minutes, and checkpoints with their timeouts in ten. */
+  async function plant({ tenant_id }: AgentCaller): Promise<void> {
+    const numbers =
+      'with recursive numbers (n) as (select 10000 union all select n + 1 from numbers where n < 9999 + :count)'
+    const planted = { tenant_id, count, now: now() }
+    await bench.write(
+      `${numbers}
+       insert into dlq_items (tenant_id, id, status, source, agent_id, lock_seconds, locked_by, locked_until, lock_token_hash,
+                              claims, created_at, updated_at, cause, error, payload)
+       select :tenant_id, 'dlq_' || n, 'claimed', 'agent', 'agent-one', 300, 'agent-one', :now + 300000, :hash, 1, :now, :now,
+              '', '', '{}'
+         from numbers`,
+      { ...planted, hash: hashKey(lock_token) },
+    )
+    await bench.write(
+      `${numbers}
+       insert into checkpoints (tenant_id, id, status, title, callback_url, timeout_action, expires_at, agent_id,
+                                callback_status, callback_attempts, created_at, updated_at)
+       select :tenant_id, 'chk_' || n, 'pending', '', '', 'auto_reject', :now + 600000, 'agent-one', 'none', 0, :now, :now
+         from numbers`,
+      planted,
+    )
+    await bench.write(
+      `${numbers}
+       insert into jobs (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, paused)
+       select :tenant_id, 'timeout', 'chk_' || n, 'evt_' || n, '', :now + 600000, 0, 0, 0, 0 from numbers`,
+      planted,
+    )
+  }
+
+  /** By how much what was planted then has been moved, and how many of it. */
+  async function moved({ tenant_id }: AgentCaller, planted_at: number) {
+    const of = (table: string, column: string, after_ms: number) =>
+      bench.rows<{ by_ms: number; rows: number }>(
+        `select ${column} - :planted as by_ms, count(*) as rows from ${table} where tenant_id = :tenant_id
+          group by ${column} order by ${column}`,
+        { tenant_id, planted: planted_at + after_ms },
+      )
+    const shown = (rows: { by_ms: number; rows: number }[]) =>
+      Object.fromEntries(rows.map(({ by_ms, rows }) => [Number(by_ms), Number(rows)]))
+    return {
+      locks: shown(await of('dlq_items', 'locked_until', 300_000)),
+      timeouts: shown(await of('checkpoints', 'expires_at', 600_000)),
+      jobs: shown(await of('jobs', 'next_at', 600_000)),
+    }
+  }
+  const all = (ms: number) => ({ locks: { [ms]: count }, timeouts: { [ms]: count }, jobs: { [ms]: count } })
+
+  interface State {
+    frozen_at: number | null
+    resumed_at: number | null
+    frozen_again_at: number | null
+    pause_pending: number
+  }
+  const stateOf = async ({ tenant_id }: AgentCaller): Promise<State> =>
+    (
+      await bench.rows<State>(
+        'select frozen_at, resumed_at, frozen_again_at, pause_pending from tenants where tenant_id = :tenant_id',
+        { tenant_id },
+      )
+    )[0]!
+  const runs = { frozen_at: null, resumed_at: null, frozen_again_at: null, pause_pending: 0 }
+
+  async function moveAll(): Promise<void> {
+    for (let after: string | null = ''; after !== null; )
+      after = await tenants.pauseOrResumeStep(bench.db, bench.dependencies, after)
+  }
+
+  async function frozen(): Promise<{ caller: AgentCaller; planted_at: number }> {
+    const caller = await bench.tenant()
+    await plant(caller)
+    const planted_at = now()
+    bench.clock.advance(second_ms)
+    await freeze(caller)
+    await moveAll() // its jobs are paused
+    bench.clock.advance(hour_ms)
+    return { caller, planted_at }
+  }
+
+  test('moves 500 rows of a table at once, and the rest in steps; nothing runs before all is moved', async () => {
+    const { caller, planted_at } = await frozen()
+    const answered = await resume(caller)
+    expect(answered.tenant).toMatchObject({ frozen_at: planted_at + second_ms, resumed_at: now() })
+    const first = await moved(caller, planted_at)
+    expect(first.timeouts).toEqual({ 0: count - move_rows_max, [hour_ms]: move_rows_max })
+    expect(first.jobs).toEqual(first.timeouts)
+    expect(first.locks).toEqual({ 0: count })
+    expect((await bench.jobs(caller.tenant_id)).every(({ paused }) => paused === 1)).toBe(true)
+    bench.clock.advance(minute_ms) // the steps may take their time: it is no part of the frozen time
+    await moveAll()
+    expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+    expect(await stateOf(caller)).toEqual(runs)
+    expect((await bench.jobs(caller.tenant_id)).every(({ paused }) => paused === 0)).toBe(true)
+  })
+
+  test.each(['checkpoints.move', 'jobs.move_due', 'dlq.move', 'tenants.set_moved', 'tenants.end_resume'])(
+    'continues where it was when a node dies at %s, and moves nothing twice',
+    async (failing) => {
+      const { caller, planted_at } = await frozen()
+      await resume(caller)
+      bench.db.failing.add(failing)
+      await expect(moveAll()).rejects.toThrow(`${failing} fails`)
+      expect((await stateOf(caller)).resumed_at).not.toBeNull()
+      bench.db.failing.clear()
+      await Promise.all([moveAll(), moveAll()]) // two other nodes at once
+      expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+      expect(await stateOf(caller)).toEqual(runs)
+    },
+  )
+
+  test('leaves what had run out before the freeze where it was', async () => {
+    const caller = await bench.tenant()
+    await plant(caller)
+    const planted_at = now()
+    bench.clock.advance(300_000) // to the millisecond: the locks have run out, the timeouts have not
+    await freeze(caller)
+    bench.clock.advance(hour_ms)
+    await resume(caller)
+    await moveAll()
+    const { locks, ...others } = await moved(caller, planted_at)
+    expect([locks, others]).toEqual([
+      { 0: count },
+      { timeouts: { [hour_ms]: count }, jobs: { [hour_ms]: count } },
+    ])
+  })
+
+  describe('frozen again meanwhile', () => {
+    test('is frozen still when all is moved, and then moved by the second time as well', async () => {
+      const { caller, planted_at } = await frozen()
+      await resume(caller)
+      bench.clock.advance(minute_ms)
+      await freeze(caller)
+      const frozen_again_at = now()
+      expect(await stateOf(caller)).toMatchObject({ frozen_again_at, pause_pending: 1 })
+      bench.clock.advance(minute_ms)
+      await freeze(caller) // changes nothing
+      await moveAll()
+      expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+      expect(await stateOf(caller)).toEqual({ ...runs, frozen_at: frozen_again_at })
+      expect((await bench.jobs(caller.tenant_id)).every(({ paused }) => paused === 1)).toBe(true)
+      bench.clock.advance(hour_ms)
+      await resume(caller)
+      await moveAll()
+      expect(await moved(caller, planted_at)).toEqual(all(2 * hour_ms + minute_ms))
+      expect(await stateOf(caller)).toEqual(runs)
+    })
+
+    test('and resumed again, ends the first resume before the second', async () => {
+      const { caller, planted_at } = await frozen()
+      await resume(caller)
+      bench.clock.advance(minute_ms)
+      await freeze(caller)
+      bench.clock.advance(hour_ms)
+      const { tenant } = await resume(caller)
+      expect(tenant.frozen_at).toBe(planted_at + second_ms + hour_ms + minute_ms)
+      await moveAll()
+      expect(await moved(caller, planted_at)).toEqual(all(2 * hour_ms))
+      expect(await stateOf(caller)).toEqual(runs)
+    })
+  })
+
+  test('a second resume meanwhile changes nothing', async () => {
+    const { caller, planted_at } = await frozen()
+    const { tenant } = await resume(caller)
+    bench.clock.advance(minute_ms)
+    expect((await resume(caller)).tenant).toEqual(tenant)
+    await moveAll()
+    expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+  })
+
+  test('deleted meanwhile, all is moved all the same, and jobs wait for the restoration', async () => {
+    const { caller, planted_at } = await frozen()
+    await resume(caller)
+    await tenants.remove(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id)
+    await moveAll()
+    expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+    expect((await bench.jobs(caller.tenant_id)).every(({ paused }) => paused === 1)).toBe(true)
+    await tenants.restore(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id)
+    await moveAll()
+    expect(await stateOf(caller)).toEqual(runs)
+    expect((await bench.jobs(caller.tenant_id)).every(({ paused }) => paused === 0)).toBe(true)
+  })
+
+  test('a lock that its holder extends meanwhile ends lock_seconds later, moved already or not', async () => {
+    const { caller, planted_at } = await frozen()
+    await resume(caller)
+    bench.db.failing.add('tenants.end_resume')
+    await expect(moveAll()).rejects.toThrow('tenants.end_resume fails')
+    bench.db.failing.clear()
+    expect((await moved(caller, planted_at)).locks).toEqual({ 0: 100, [hour_ms]: count - 100 })
+    bench.clock.advance(second_ms)
+    const holder = { ...caller, frozen_at: planted_at + second_ms }
+    const ids = ['dlq_10000', `dlq_${9_999 + count}`] // moved, and not yet
+    for (const id of ids) await claims.extend(bench.db, holder, id, lock_token, 60)
+    const ends_at = now() + minute_ms
+    await moveAll()
+    for (const id of ids) {
+      const [row] = await bench.rows<{ locked_until: number }>(
+        'select locked_until from dlq_items where tenant_id = :tenant_id and id = :id',
+        { tenant_id: caller.tenant_id, id },
+      )
+      expect([id, Number(row!.locked_until)]).toEqual([id, ends_at])
+    }
+  })
+})

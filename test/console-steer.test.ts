@@ -1,0 +1,241 @@
+// Decisions that say more than yes, in a real browser on the real service: a form, a change of an effect's payload with its
+// difference, votes, comments, and a key that has expired.
+
+import { beforeAll, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { useChromium } from './support/chromium.ts'
+import {
+  accessibilityFaults,
+  narrow,
+  overflow,
+  refusals,
+  signIn,
+  themes,
+  useRealTime,
+} from './support/console.ts'
+import { askForEffect } from './support/effect-checkpoints.ts'
+import { forEachService, type TestTenant } from './support/service.ts'
+
+const chromium = useChromium()
+
+const answer_schema = {
+  type: 'object',
+  title: 'The refund',
+  properties: {
+    amount: { type: 'integer', title: 'Amount in EUR', minimum: 1, maximum: 500 },
+    speed: { type: 'string', title: 'When', enum: ['now', 'next week'] },
+    note: { type: 'string', title: 'Note to the customer' },
+    by: { type: 'string', title: 'Booked on', format: 'date' },
+    notify: { type: 'boolean', title: 'Tell the customer' },
+  },
+  required: ['amount', 'speed'],
+}
+
+forEachService('The approval page of a decision that steers', (service) => {
+  beforeAll(() => useRealTime(service))
+
+  async function ask({ api_key }: TestTenant, more: object) {
+    const body = { title: 'Refund order 7?', callback_url: null, ...more }
+    const made = await service.ask('POST', '/v1/checkpoints', { key: api_key, body })
+    expect(made.status).toBe(201)
+    return made.body.id as string
+  }
+
+  async function keyOf({ admin_key }: TestTenant, body: object = {}) {
+    const made = await service.ask('POST', '/v1/approval-keys', { key: admin_key, body })
+    expect(made.status).toBe(201)
+    return made.body as { approval_key: string; approval_key_id: string }
+  }
+
+  const linkOf = (id: string, { approval_key }: { approval_key: string }) =>
+    `${service.url}/approve/${id}#${approval_key}`
+  const read = async ({ admin_key }: TestTenant, id: string) =>
+    (await service.ask('GET', `/v1/checkpoints/${id}`, { key: admin_key })).body
+
+  test('shows a form, and says at each field what is wrong with it', async () => {
+    const tenant = await service.signUp()
+    const id = await ask(tenant, { answer_schema })
+    for (const colorScheme of themes)
+      await chromium.visit(
+        service.url,
+        async (page) => {
+          await page.goto(linkOf(id, await keyOf(tenant)))
+          await page.getByRole('group', { name: 'The refund' }).waitFor()
+          expect([colorScheme, await accessibilityFaults(page)]).toEqual([colorScheme, []])
+        },
+        { ...narrow, colorScheme },
+      )
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        await page.getByRole('group', { name: 'The refund' }).waitFor()
+        expect(await overflow(page)).toBe(0)
+        const confirm = async () => {
+          await page.getByRole('button', { name: 'Approve…' }).click()
+          await page.getByRole('button', { name: 'Yes, approve' }).click()
+        }
+        await page.getByLabel('Amount in EUR').fill('501')
+        await confirm()
+        await page.getByText('It must be 500 or less.').waitFor()
+        await page.getByText('It is required.').waitFor()
+        expect((await read(tenant, id)).status).toBe('pending')
+        expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('Amount in EUR')
+
+        await page.getByLabel('Amount in EUR').fill('40')
+        await page.getByLabel('When').selectOption('next week')
+        await page.getByLabel('Booked on (optional)').fill('2026-02-01')
+        await page.getByLabel('Tell the customer').check()
+        await confirm()
+        await page.getByText('You approved this').waitFor()
+        expect(await overflow(page)).toBe(0)
+      },
+      { ...narrow, expected: refusals(422) },
+    )
+    expect(await read(tenant, id)).toMatchObject({
+      ...{ status: 'approved', answer: { amount: 40, speed: 'next week', by: '2026-02-01', notify: true } },
+    })
+  })
+
+  test('changes the payload of an effect, and shows the difference before and after', async () => {
+    const tenant = await service.signUp()
+    const { id } = await askForEffect(service, tenant, { payload: '{"to":"kim","amount":1e2}' })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        await page.getByText('Exactly this is approved').waitFor()
+        await page.getByRole('button', { name: 'Change the payload…' }).click()
+        const field = page.getByRole('textbox', { name: 'Payload' })
+        expect(await field.inputValue()).toBe('{\n  "to": "kim",\n  "amount": 1e2\n}')
+        await field.fill('{"to":"kim","amount":')
+        await page.getByText('It is not JSON yet.').waitFor()
+        expect(await page.getByRole('button', { name: 'Approve…' }).isDisabled()).toBe(true)
+        await field.fill('{"to":"kim","amount":40}')
+        const seen = () => page.locator('.difference :is(ins, del)').allInnerTexts()
+        expect(await seen()).toEqual(['−   "amount": 1e2', '+   "amount": 40'])
+        expect(await accessibilityFaults(page)).toEqual([])
+        expect(await overflow(page)).toBe(0)
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+        expect(await seen()).toEqual(['−   "amount": 1e2', '+   "amount": 40'])
+      },
+      narrow,
+    )
+    const settled = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.admin_key })
+    expect(settled.text).toContain('"effective_payload":{"to":"kim","amount":40}')
+    expect(settled.text).toContain('"payload":{"to":"kim","amount":1e2}')
+  })
+
+  test('counts a vote, waits for the second, and shows both', async () => {
+    const tenant = await service.signUp()
+    const id = await ask(tenant, { required_approvals: 2 })
+    const [kim, lee] = [await keyOf(tenant, { label: 'Kim' }), await keyOf(tenant, { label: 'Lee' })]
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, kim))
+        await page.getByText('0 of 2 approvals').waitFor()
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByText('1 more vote will be needed').waitFor()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this. 1 approval of 2').waitFor()
+        expect(await page.getByRole('button', { name: 'Approve…' }).count()).toBe(0)
+        await page.getByRole('region', { name: 'Votes' }).getByText('Kim').waitFor()
+        expect(await overflow(page)).toBe(0)
+        await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: lee.approval_key })
+        await page.getByText('Decided by').waitFor()
+        await page.getByRole('region', { name: 'Votes' }).getByText('Lee').waitFor()
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({ status: 'approved', approvals: 2 })
+  })
+
+  test('takes a comment, and tells who is not an approver', async () => {
+    const tenant = await service.signUp()
+    const kim = await keyOf(tenant, { label: 'Kim' })
+    const id = await ask(tenant, { approvers: [kim.approval_key_id] })
+    await chromium.visit(service.url, async (page) => {
+      await page.goto(linkOf(id, kim))
+      await page.getByRole('button', { name: 'Comment…' }).click()
+      await page.getByRole('textbox', { name: 'Comment' }).fill('Which invoice is it?')
+      await page.getByRole('button', { name: 'Add the comment' }).click()
+      await page.getByRole('region', { name: 'Comments' }).getByText('Which invoice is it?').waitFor()
+      expect(await accessibilityFaults(page)).toEqual([])
+    })
+    await chromium.visit(service.url, async (page) => {
+      await page.goto(linkOf(id, await keyOf(tenant)))
+      await page.getByText('You are not an approver of this request.').waitFor()
+      expect(await page.getByRole('button', { name: 'Approve…' }).count()).toBe(0)
+    })
+    expect(await read(tenant, id)).toMatchObject({ status: 'pending', comments: 1 })
+  })
+
+  test('says that a key has expired, and nothing happens to the request', async () => {
+    const tenant = await service.signUp()
+    const id = await ask(tenant, {})
+    const expires_at = new Date(service.clock.now() + 500).toISOString()
+    const key = await keyOf(tenant, { expires_at })
+    service.clock.advance(500)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, key))
+        await page.getByText('This link does not work').waitFor()
+        await page.getByText('it has expired').waitFor()
+      },
+      { expected: refusals(401) },
+    )
+    expect((await read(tenant, id)).status).toBe('pending')
+  })
+
+  test('is opened by scanners of mail as often as they like: a GET decides nothing', async () => {
+    const tenant = await service.signUp()
+    const id = await ask(tenant, { answer_schema, required_approvals: 2 })
+    const before = await read(tenant, id)
+    const key = await keyOf(tenant)
+    for (const path of [
+      `/approve/${id}`,
+      `/approve/${id}?approve=1`,
+      `/v1/approvals/${id}`,
+      `/v1/checkpoints/${id}/votes`,
+    ])
+      for (const method of ['GET', 'HEAD']) await service.ask(method, path, { key: key.approval_key })
+    for (const verb of ['approve', 'reject'])
+      expect(
+        (await service.ask('GET', `/v1/checkpoints/${id}/${verb}`, { key: key.approval_key })).status,
+      ).toBe(405)
+    await chromium.visit(service.url, async (page) => {
+      await page.goto(linkOf(id, key))
+      await page.getByRole('button', { name: 'Approve…' }).waitFor()
+      await page.reload()
+      await page.getByRole('button', { name: 'Approve…' }).waitFor()
+    })
+    expect(await read(tenant, id)).toEqual(before)
+  })
+
+  test('has the same form in the console, where the admin votes once', async () => {
+    const tenant = await service.signUp()
+    const kim = await keyOf(tenant, { label: 'Kim' })
+    const id = await ask(tenant, { answer_schema, required_approvals: 2 })
+    const body = { answer: { amount: 40, speed: 'now' } }
+    await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: kim.approval_key, body })
+    const vote = async (page: Page) => {
+      await signIn(page, tenant, `/console/approvals/${id}`)
+      await page.getByRole('region', { name: 'Votes' }).getByText('Kim').waitFor()
+      await page.getByLabel('Amount in EUR').fill('41')
+      await page.getByLabel('When').selectOption('now')
+      const confirm = async () => {
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+      }
+      await confirm()
+      await page.getByText('This vote is for something else than the votes before it.').waitFor()
+      expect(await accessibilityFaults(page)).toEqual([])
+    }
+    await chromium.visit(service.url, vote, { expected: refusals(409) })
+    expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvals: 1 })
+  })
+})
