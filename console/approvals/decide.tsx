@@ -29,6 +29,13 @@ interface DecideProps {
 /** The form of a decision, or the reason that this key makes none. */
 export function Decide(props: DecideProps) {
   const { may_decide, voted, approvals, required_approvals } = props.of
+  const place = useRef<HTMLParagraphElement>(null)
+  const had_form = useRef(false)
+  useLayoutEffect(() => {
+    // The buttons are gone, and the focus with them.
+    if (had_form.current && voted !== null) place.current?.focus()
+    had_form.current = voted === null
+  }, [voted])
   if (!may_decide)
     return (
       <p class="notice">
@@ -37,7 +44,7 @@ export function Decide(props: DecideProps) {
     )
   if (voted === null) return <DecisionForm {...props} />
   return (
-    <p class="notice" role="status">
+    <p ref={place} class="notice" role="status" tabIndex={-1}>
       You {voted} this. {counted(approvals, 'approval')} of {required_approvals}: it waits for others.
     </p>
   )

@@ -7,7 +7,7 @@ import { eventsOf } from '../../test/support/events.ts'
 import { seededRandom } from '../../test/support/random.ts'
 import { type Answer, cron_secret, forEachService, type TestTenant } from '../../test/support/service.ts'
 
-const races = Number(process.env['STEER_RACES'] ?? 25)
+const races = Number(process.env.STEER_RACES ?? 25)
 const heard = heardDecisions()
 const refusals = [
   ...['ALREADY_VOTED', 'VOTE_DIFFERS', 'NOT_AN_APPROVER', 'CHECKPOINT_ALREADY_RESOLVED'],
