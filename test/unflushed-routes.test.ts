@@ -65,6 +65,7 @@ const without_change: Record<string, string> = {
 const writes_first: Record<string, string> = {
   getUsage: 'the calls that are counted, and not written yet',
   waitForEvent: 'the numbers of events that have none yet',
+  listWorkflows: 'the same',
   getApproval: 'the last use of its key, without which it is answered as well',
 }
 
