@@ -65,9 +65,12 @@ const without_change: Record<string, string> = {
 const writes_first: Record<string, string> = {
   getUsage: 'the calls that are counted, and not written yet',
   waitForEvent: 'the numbers of events that have none yet',
-  listWorkflows: 'the same',
   getApproval: 'the last use of its key, without which it is answered as well',
 }
+
+/** Reads of the journal, which give numbers first to the events that have none yet. */
+const numbers_first = ({ route }: NamedRoute): boolean =>
+  route.method === 'GET' && /^\/v1\/(events|workflows|seal)\b/.test(route.path)
 
 const writing = routes.filter((named) => changes(named) && !without_change[named.name])
 
@@ -178,7 +181,7 @@ describe('a disk that does not flush', () => {
         undefined,
       ])
       // A refusal is right where something is written, and nowhere else.
-      if (its.named.name in writes_first) continue
+      if (its.named.name in writes_first || numbers_first(its.named)) continue
       expect([its.named.name, refused.includes(its)]).toEqual([its.named.name, writes])
     }
   })
