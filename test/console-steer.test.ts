@@ -105,7 +105,7 @@ forEachService('The approval page of a decision that steers', (service) => {
       async (page) => {
         await page.goto(linkOf(id, await keyOf(tenant)))
         await page.getByText('Exactly this is approved').waitFor()
-        await page.getByRole('button', { name: 'Change the payload…' }).click()
+        await page.getByRole('button', { name: 'Change the payload' }).click()
         const field = page.getByRole('textbox', { name: 'Payload' })
         expect(await field.inputValue()).toBe('{\n  "to": "kim",\n  "amount": 1e2\n}')
         await field.fill('{"to":"kim","amount":')
@@ -142,6 +142,7 @@ forEachService('The approval page of a decision that steers', (service) => {
         await page.getByRole('button', { name: 'Yes, approve' }).click()
         await page.getByText('You approved this. 1 approval of 2').waitFor()
         expect(await page.getByRole('button', { name: 'Approve…' }).count()).toBe(0)
+        expect(await page.evaluate('document.activeElement.innerText')).toStartWith('You approved this')
         await page.getByRole('region', { name: 'Votes' }).getByText('Kim').waitFor()
         expect(await overflow(page)).toBe(0)
         await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: lee.approval_key })
@@ -159,7 +160,8 @@ forEachService('The approval page of a decision that steers', (service) => {
     const id = await ask(tenant, { approvers: [kim.approval_key_id] })
     await chromium.visit(service.url, async (page) => {
       await page.goto(linkOf(id, kim))
-      await page.getByRole('button', { name: 'Comment…' }).click()
+      await page.getByRole('button', { name: 'Write a comment' }).click()
+      expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('Comment')
       await page.getByRole('textbox', { name: 'Comment' }).fill('Which invoice is it?')
       await page.getByRole('button', { name: 'Add the comment' }).click()
       await page.getByRole('region', { name: 'Comments' }).getByText('Which invoice is it?').waitFor()

@@ -67,6 +67,11 @@ const creating: Record<
     async (c) => (await all(c.agent.dlq.list())).map(({ id }) => id),
     letter,
   ],
+  createComment: [
+    async (c, id) => (await c.agent.checkpoints.comment(id, { text: 'x' })).id,
+    async (c, _, id) => (await all(c.agent.checkpoints.comments(id!))).map((made) => made.id),
+    checkpoint,
+  ],
   createSchedule: [
     async (c) => (await c.agent.schedules.create({ callback_url, callback_payload: 1, fire_at })).id,
     async (c) => (await all(c.agent.schedules.list())).map(({ id }) => id),

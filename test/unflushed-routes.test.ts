@@ -72,7 +72,12 @@ const writes_first: Record<string, string> = {
     ]),
   ),
   waitForEvent: 'the numbers of events that have none yet',
+  getApproval: 'the last use of its key, without which it is answered as well',
 }
+
+/** Reads of the journal, which give numbers first to the events that have none yet. */
+const numbers_first = ({ route }: NamedRoute): boolean =>
+  route.method === 'GET' && /^\/v1\/(events|workflows|seal)\b/.test(route.path)
 
 const writing = routes.filter((named) => changes(named) && !without_change[named.name])
 
@@ -183,7 +188,7 @@ describe('a disk that does not flush', () => {
         undefined,
       ])
       // A refusal is right where something is written, and nowhere else.
-      if (its.named.name in writes_first) continue
+      if (its.named.name in writes_first || numbers_first(its.named)) continue
       expect([its.named.name, refused.includes(its)]).toEqual([its.named.name, writes])
     }
   })

@@ -4,7 +4,7 @@ import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { useAction } from '../api/action.ts'
-import type { Result } from '../api/client.ts'
+import type { Problem, Result } from '../api/client.ts'
 import { counted, shown } from '../text/words.ts'
 import { Button, Code, setFrom, setTo } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
@@ -29,6 +29,13 @@ interface DecideProps {
 /** The form of a decision, or the reason that this key makes none. */
 export function Decide(props: DecideProps) {
   const { may_decide, voted, approvals, required_approvals } = props.of
+  const place = useRef<HTMLParagraphElement>(null)
+  const had_form = useRef(false)
+  useLayoutEffect(() => {
+    // The buttons are gone, and the focus with them.
+    if (had_form.current && voted !== null) place.current?.focus()
+    had_form.current = voted === null
+  }, [voted])
   if (!may_decide)
     return (
       <p class="notice">
@@ -37,7 +44,7 @@ export function Decide(props: DecideProps) {
     )
   if (voted === null) return <DecisionForm {...props} />
   return (
-    <p class="notice" role="status">
+    <p ref={place} class="notice" role="status" tabIndex={-1}>
       You {voted} this. {counted(approvals, 'approval')} of {required_approvals}: it waits for others.
     </p>
   )
@@ -60,7 +67,7 @@ function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
     reason: text,
     ...(schema && { answer: answerOf(schema, typed.value) }),
     ...((edit.value ?? edited) !== null && { effective_payload: (edit.value ?? edited)!.trim() }),
-    ...(proposed !== null && uses.value !== '1' && { uses: Number(uses.value) }),
+    ...(proposed !== null && uses.value.trim() !== '1' && { uses: Number(uses.value) || 0 }),
     ...(proposed !== null && !Number.isNaN(ends_at.getTime()) && { expires_at: ends_at.toISOString() }),
   })
   const send = async (chosen: Verb) => {
@@ -83,7 +90,7 @@ function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
       {proposed !== null && editable && (
         <Edit current={edited ?? proposed} {...{ proposed }} edited={edit} error={undefined} />
       )}
-      {proposed !== null && <Permit {...{ uses, until }} />}
+      {proposed !== null && <Permit {...{ uses, until, problem }} />}
       <Field
         label="Reason"
         hint="Optional. The agent receives it."
@@ -129,14 +136,26 @@ function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
   )
 }
 
-/** How far the approval of an effect reaches. */
-function Permit({ uses, until }: { uses: Signal<string>; until: Signal<string> }) {
+interface PermitProps {
+  uses: Signal<string>
+  until: Signal<string>
+  problem: Problem | null
+}
+
+/** The reach of the approval of an effect. */
+function Permit({ uses, until, problem }: PermitProps) {
+  const issues = (problem?.details.issues ?? []) as { path: string; message: string }[]
+  const errorAt = (path: string) => {
+    const issue = issues.find((each) => each.path === path)
+    return issue && `It ${shown(issue.message)}.`
+  }
   return (
     <>
       <Field
         label="How often"
         hint="Effects with exactly these bytes that may start under your approval, 1 to 100."
         inputmode="decimal"
+        error={errorAt('/uses')}
         value={uses.value}
         onInput={setFrom(uses)}
       />
@@ -144,6 +163,7 @@ function Permit({ uses, until }: { uses: Signal<string>; until: Signal<string> }
         label="Until"
         hint="Optional. Afterwards the effect no longer starts."
         type="datetime-local"
+        error={errorAt('/expires_at')}
         value={until.value}
         onInput={setFrom(until)}
       />

@@ -9,6 +9,7 @@ import { count, counted, shown } from '../text/words.ts'
 import { Badge, Button, Text, Time } from '../ui/basics.tsx'
 import { Field, Form } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
+import { useFocusAt } from './focus-at.ts'
 import type { Steered } from './steered.ts'
 
 /** A call with the key of the page. */
@@ -101,6 +102,7 @@ export function Comments({ of, path, ask }: VotesProps) {
       : Promise.resolve({ ok: true, value: { items: [], next_cursor: null }, text: '' }),
   )
   const comments = list.value?.items ?? []
+  const place = useFocusAt(open.value)
   const submit = async () => {
     const text = draft.value.trim()
     if (busy || text === '') return
@@ -111,7 +113,7 @@ export function Comments({ of, path, ask }: VotesProps) {
     sent.value += 1
   }
   return (
-    <section aria-label="Comments" class="detail-part">
+    <section ref={place} aria-label="Comments" class="detail-part">
       {(comments.length > 0 || of.comments > 0) && (
         <h2 class="label">Comments: {count(Math.max(comments.length, of.comments))}</h2>
       )}
@@ -146,7 +148,7 @@ export function Comments({ of, path, ask }: VotesProps) {
         </Form>
       ) : (
         <Button
-          text="Comment…"
+          text="Write a comment"
           kind="quiet"
           onClick={() => {
             open.value = true

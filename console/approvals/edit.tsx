@@ -6,6 +6,7 @@ import { difference, jsonLines } from '../text/difference.ts'
 import { shown } from '../text/words.ts'
 import { Button, ScrollBox } from '../ui/basics.tsx'
 import { Field } from '../ui/form.tsx'
+import { useFocusAt } from './focus-at.ts'
 
 interface DifferenceProps {
   before: string
@@ -49,20 +50,21 @@ interface EditProps {
 
 export function Edit({ current, proposed, edited, error }: EditProps) {
   const text = edited.value
+  const place = useFocusAt(text !== null)
   if (text === null)
     return (
-      <div>
+      <section ref={place} aria-label="Change">
         <Button
-          text="Change the payload…"
+          text="Change the payload"
           onClick={() => {
             edited.value = jsonLines(current).join('\n')
           }}
         />
-      </div>
+      </section>
     )
   const is_json = isJson(text)
   return (
-    <div class="stack">
+    <section ref={place} aria-label="Change" class="stack">
       <Field
         label="Payload"
         hint="JSON. It is approved as you write it."
@@ -82,7 +84,7 @@ export function Edit({ current, proposed, edited, error }: EditProps) {
           }}
         />
       </div>
-    </div>
+    </section>
   )
 }
 

@@ -68,6 +68,8 @@ function columnsOf(onRevoke: (key: ApprovalKey) => () => void): Column<ApprovalK
     },
     codeColumn('Key', ({ approval_key }) => approval_key),
     timeColumn('Created', ({ created_at }) => created_at, true),
+    timeColumn('Last used', ({ last_used_at }) => last_used_at, true),
+    timeColumn('Ends', ({ expires_at }) => expires_at, true),
     {
       title: 'Action',
       cell: (key) => (
@@ -117,7 +119,7 @@ const every = ''
 const by_id = 'id'
 
 function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
-  const fields = { label: '', chosen: every, checkpoint_id: '' }
+  const fields = { label: '', chosen: every, checkpoint_id: '', ends: '' }
   const { created, values, field, create, ...action } = useCreation<CreatedApprovalKey, typeof fields>(
     '/v1/approval-keys',
     fields,
@@ -127,7 +129,12 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
   const submit = async () => {
     const checkpoint_id = is_by_id ? values.checkpoint_id.trim() : values.chosen
     if (is_by_id && checkpoint_id === '') return
-    const body = { label: values.label.trim() || undefined, checkpoint_id: checkpoint_id || undefined }
+    const ends = new Date(values.ends)
+    const body = {
+      label: values.label.trim() || undefined,
+      checkpoint_id: checkpoint_id || undefined,
+      expires_at: Number.isNaN(ends.getTime()) ? undefined : ends.toISOString(),
+    }
     if (await create(body)) onCreated()
   }
   if (created) return <NewKey {...created} onClose={onClose} />
@@ -138,6 +145,12 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
         hint="Optional. Give each person a key of their own: decisions name the key."
         characters_max={256}
         {...field('label')}
+      />
+      <Field
+        label="Ends"
+        hint="Optional. From then on the key is refused."
+        type="datetime-local"
+        {...field('ends')}
       />
       <RequestSelect {...field('chosen')} error={is_by_id ? undefined : field('checkpoint_id').error} />
       {is_by_id && (

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { type Answer, forEachService } from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
@@ -158,6 +158,56 @@ forEachService('Approval keys', (service) => {
       )
       expect(answers.map(refusal)).toEqual(Array(2).fill([403, 'FORBIDDEN', kinds]))
     }
+  })
+
+  describe('expires_at', () => {
+    const second_ms = 1_000
+    const use = async (key: string) => (await service.ask('GET', '/v1/approvals/chk_none', { key })).status
+
+    test('ends the key: then it is 401 as if it had been revoked, at once, and stays in the list', async () => {
+      const { admin_key } = await service.signUp()
+      const expires_at = iso(service.clock.now() + 60 * second_ms)
+      const made = await create(admin_key, { expires_at })
+      expect([made.status, made.body.expires_at]).toEqual([201, expires_at])
+      const { approval_key } = made.body
+      service.clock.advance(59_999)
+      expect(await use(approval_key)).toBe(404)
+      service.clock.advance(1)
+      expect(await use(approval_key)).toBe(401)
+      expect(await use(approval_key)).toBe(401)
+      const [listed] = (await service.ask('GET', '/v1/approval-keys', { key: admin_key })).body.items
+      expect([listed.expires_at, listed.approval_key]).toEqual([
+        expires_at,
+        `svc_apr_****${approval_key.slice(-4)}`,
+      ])
+    })
+
+    test.each([
+      ['now', 0],
+      ['the past', -1],
+    ])('in %s is refused', async (_, in_ms) => {
+      const { admin_key } = await service.signUp()
+      const answer = await create(admin_key, { expires_at: iso(service.clock.now() + in_ms) })
+      expect(broken(answer)).toEqual([400, 'VALIDATION_FAILED', '/expires_at'])
+    })
+  })
+
+  test('last_used_at is when it was last used, to the minute, and null before', async () => {
+    const { admin_key } = await service.signUp()
+    const { approval_key } = (await create(admin_key)).body
+    const seen = async () =>
+      (await service.ask('GET', '/v1/approval-keys', { key: admin_key })).body.items[0].last_used_at
+    const use = () => service.ask('GET', '/v1/approvals/chk_none', { key: approval_key })
+    expect(await seen()).toBeNull()
+    await use()
+    const first = iso(service.clock.now())
+    expect(await seen()).toBe(first)
+    service.clock.advance(59_999)
+    await use()
+    expect(await seen()).toBe(first)
+    service.clock.advance(1_000) // longer than a node remembers the key
+    await use()
+    expect(await seen()).toBe(iso(service.clock.now()))
   })
 
   test('at rest it is its SHA-256 and its last four characters', async () => {

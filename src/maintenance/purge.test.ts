@@ -351,7 +351,19 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
     'test.seal_checkpoint',
     `insert into seal_checkpoints (tenant_id, size, root, created_at, note) values (:tenant_id, 0, '', 0, '')`,
   )
+  const VOTE = unnamed(
+    'test.vote',
+    `insert into checkpoint_votes (tenant_id, checkpoint_id, voter, decision, counts, edited, uses, at)
+     values (:tenant_id, 'chk_x', 'admin', 'approved', 1, 0, 1, 0)`,
+  )
+  const COMMENT = unnamed(
+    'test.comment',
+    `insert into checkpoint_comments (tenant_id, checkpoint_id, id, author, at, text)
+     values (:tenant_id, 'chk_x', 'cmt_x', 'admin', 0, 'x')`,
+  )
   await app.db.write(async (tx) => {
+    await tx.run(VOTE, { tenant_id })
+    await tx.run(COMMENT, { tenant_id })
     await tx.run(CHECKPOINT, { tenant_id })
     await tx.run(NAMESPACE, { tenant_id })
     await tx.run(CALLS, { tenant_id })

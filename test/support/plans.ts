@@ -106,6 +106,13 @@ export function seeds(scale: Scale, now: number): string[] {
       ...{ callback_url: `'http://x/'`, fire_at: past, dlq_on_failure: 0, agent_id: `'a'`, attempts: 1 },
       ...{ name: `''`, created_at: past, updated_at: past, callback_payload: `'{}'` },
     }),
+    fill('checkpoint_votes', others, {
+      ...{ tenant_id: tenant, checkpoint_id: id('chk'), voter: id('apk'), decision: `'approved'`, counts: 1 },
+      ...{ edited: 0, uses: 1, at: past },
+    }),
+    fill('checkpoint_comments', others, {
+      ...{ tenant_id: tenant, checkpoint_id: id('chk'), id: id('cmt'), author: `'a'`, at: past, text: `'t'` },
+    }),
     fill('checkpoints', others, {
       ...{
         tenant_id: tenant,
@@ -417,6 +424,7 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     ...(name.startsWith('lookups.') ? { kind: 'key' } : {}),
     ...(name === 'inbox.forwarded' ? { status: 'delivered' } : {}),
     ...(name === 'idempotency.keep' ? { status: 200 } : {}),
+    ...(name === 'checkpoints.cast_vote' ? { decision: 'approved' } : {}),
     ...(name === 'dlq.insert_operation' ? { status: 'succeeded' } : {}),
   }
 }
