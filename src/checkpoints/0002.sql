@@ -1,6 +1,7 @@
 -- Decisions that steer. steered: 1 when more than one plain decision is asked for, and votes are counted. payload, the bytes of an
 -- effect; edited_payload, what the votes of a pending checkpoint are for, when an approver changed it; effective_payload, the
--- change that was approved. approvers, escalate: JSON; escalated: steps of it that were made. comments: how many there are.
+-- change that was approved. approvers, escalate: JSON; escalated: steps of it that were made; held_ms: by how much freezes
+-- have moved them. comments: how many there are.
 alter table checkpoints add column steered {integer} not null default 0;
 alter table checkpoints add column editable {integer} not null default 0;
 alter table checkpoints add column required_approvals {integer} not null default 1;
@@ -8,6 +9,7 @@ alter table checkpoints add column required_rejections {integer} not null defaul
 alter table checkpoints add column approvals {integer} not null default 0;
 alter table checkpoints add column rejections {integer} not null default 0;
 alter table checkpoints add column escalated {integer} not null default 0;
+alter table checkpoints add column held_ms {integer} not null default 0;
 alter table checkpoints add column comments {integer} not null default 0;
 alter table checkpoints add column uses {integer} not null default 1;
 alter table checkpoints add column uses_left {integer} not null default 1;

@@ -81,6 +81,8 @@ export interface CheckpointRow {
   rejections: number
   /** Steps of `escalate` that were made. */
   escalated: number
+  /** How long its tenant was frozen since it was created: its steps are due later by so much. */
+  held_ms: Millis
   comments: number
   /** Effects that may start under the approval, and how many of them have not. */
   uses: number

@@ -1,9 +1,10 @@
-// Timeouts of a tenant that is resumed.
+// Timeouts and escalations of a tenant that is resumed.
 
 import { limit } from '../base/limit.ts'
 import { type Deadlines, movedOf } from '../contract/deadlines.ts'
 import * as jobs from '../jobs/service.ts'
 import * as store from './deadline-store.ts'
+import { escalation_job } from './escalation-service.ts'
 import { timeout_job } from './jobs.ts'
 
 const bytes_max = limit(
@@ -13,7 +14,7 @@ const bytes_max = limit(
   'Bytes of checkpoints whose timeouts one step of a resume moves.',
 )
 
-/** A checkpoint's timeout, and the job of it: always the same time. */
+/** A checkpoint's timeout and the steps of its escalation, which are counted from its creation, with their jobs. */
 export const timeouts: Deadlines = {
   name: 'checkpoints',
   async move(tx, move, after_id, rows_max) {
@@ -21,7 +22,9 @@ export const timeouts: Deadlines = {
     const last = moved.at(-1)
     if (last) {
       const { tenant_id, frozen_at: due_after, frozen_ms: by_ms } = move
-      await jobs.moveDue(tx, { tenant_id, kind: timeout_job, after_id, last_id: last.id, due_after, by_ms })
+      const due = { tenant_id, after_id, last_id: last.id, due_after, by_ms }
+      await jobs.moveDue(tx, { ...due, kind: timeout_job })
+      await jobs.moveDue(tx, { ...due, kind: escalation_job })
     }
     return movedOf(moved, rows_max, bytes_max)
   },

@@ -2,20 +2,23 @@
 
 import { last_instant_ms } from '../base/clock.ts'
 import type { Move } from '../contract/deadlines.ts'
-import { inChunk } from '../db/chunk.ts'
+import { bytesOf, inChunk } from '../db/chunk.ts'
 import { of_shard, sql, type Tx } from '../db/db.ts'
+
+const texts = ['prompt', 'callback_payload', 'payload', 'edited_payload', 'answer_schema']
 
 const MOVE = sql<{ id: string; bytes: number }>(
   'checkpoints.move',
   `update checkpoints
-      set expires_at = case when expires_at > :latest_at then :last_instant else expires_at + :frozen_ms end
+      set expires_at = case when expires_at > :latest_at then :last_instant else expires_at + :frozen_ms end,
+          held_ms = held_ms + :frozen_ms
     where ${inChunk({
       ...{ table: 'checkpoints', key: 'tenant_id, id', index: 'checkpoints_status' },
-      ...{ order: 'tenant_id, status, id', texts: ['prompt', 'callback_payload'] },
+      ...{ order: 'tenant_id, status, id', texts },
       where: `${of_shard} (tenant_id, status, id) > (:tenant_id, 'pending', :after_id)
         and (tenant_id, status, id) < (:tenant_id, 'pending', 'z') and expires_at > :frozen_at`,
     })}
-   returning id, coalesce(octet_length(prompt), 0) + coalesce(octet_length(callback_payload), 0) as bytes`,
+   returning id, ${bytesOf(texts)} as bytes`,
 )
 
 /** In the order of their ids, with the bytes of their large texts. */

@@ -404,6 +404,54 @@ forEachService('Decisions that steer', (service) => {
       expect(await left(tenant)).not.toContain('checkpoint.escalated')
     })
 
+    test('is moved by exactly the time that the tenant was frozen', async () => {
+      const tenant = await service.signUp()
+      const escalate = [{ after_seconds: 60, approvers: ['admin'] }, { after_seconds: 120 }]
+      const approvers = [(await voter(tenant)).id]
+      const { id } = await ask(tenant, { approvers, escalate })
+      const verb = (name: string) =>
+        service.ask('POST', `/v1/tenants/${tenant.tenant_id}/${name}`, { key: tenant.admin_key })
+      const afterTick = async () => {
+        await tick()
+        return (await read(tenant, id)).escalated
+      }
+      service.clock.advance(40_000)
+      await verb('freeze')
+      service.clock.advance(3_600_017)
+      expect(await afterTick()).toBe(0)
+      await verb('resume')
+      expect(await afterTick()).toBe(0)
+      service.clock.advance(19_999)
+      expect(await afterTick()).toBe(0)
+      service.clock.advance(1)
+      expect(await afterTick()).toBe(1)
+      await verb('freeze') // between two steps
+      service.clock.advance(1_000_000)
+      await verb('resume')
+      service.clock.advance(59_999)
+      expect(await afterTick()).toBe(1)
+      service.clock.advance(1)
+      expect(await afterTick()).toBe(2)
+      expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvers: null })
+    })
+
+    test('of a step that was due before the freeze is made on resume', async () => {
+      const tenant = await service.signUp()
+      const escalate = [{ after_seconds: 60, approvers: ['admin'] }, { after_seconds: 120 }]
+      const { id } = await ask(tenant, { approvers: [(await voter(tenant)).id], escalate })
+      service.clock.advance(60_000)
+      const verb = (name: string) =>
+        service.ask('POST', `/v1/tenants/${tenant.tenant_id}/${name}`, { key: tenant.admin_key })
+      await verb('freeze')
+      service.clock.advance(1_000_000)
+      await verb('resume')
+      await tick()
+      expect(await read(tenant, id)).toMatchObject({ escalated: 1 })
+      service.clock.advance(60_000)
+      await tick()
+      expect(await read(tenant, id)).toMatchObject({ escalated: 2 })
+    })
+
     test('of both steps at once makes both', async () => {
       const tenant = await service.signUp()
       const escalate = [{ after_seconds: 60, approvers: ['admin'] }, { after_seconds: 120 }]

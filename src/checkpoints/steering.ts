@@ -131,10 +131,10 @@ export function stepsOf({ escalate }: Pick<CheckpointRow, 'escalate'>): Step[] {
 
 /** When its next step of `escalate` is due; null when it has none. */
 export function nextEscalationAt(
-  row: Pick<CheckpointRow, 'escalate' | 'escalated' | 'created_at'>,
+  row: Pick<CheckpointRow, 'escalate' | 'escalated' | 'created_at' | 'held_ms'>,
 ): Millis | null {
   const step = stepsOf(row)[row.escalated]
-  return step ? row.created_at + step.after_seconds * second_ms : null
+  return step ? row.created_at + row.held_ms + step.after_seconds * second_ms : null
 }
 
 /** The approvers as a step leaves them: null for everybody. */

@@ -10,8 +10,8 @@ import type { Steering } from './steering.ts'
 export const columns = `id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id, reason,
      resolved_by, resolved_at, callback_status, callback_attempts, callback_last_error, callback_fence,
      callback_dead_letter_id, callback_redrive_of, workflow_id, created_at, updated_at, steered, editable,
-     required_approvals, required_rejections, approvals, rejections, escalated, comments, uses, uses_left,
-     permit_expires_at, effect_id, approvers, escalate, answer_schema, answer, payload, edited_payload,
+     required_approvals, required_rejections, approvals, rejections, escalated, held_ms, comments, uses,
+     uses_left, permit_expires_at, effect_id, approvers, escalate, answer_schema, answer, payload, edited_payload,
      effective_payload`
 
 export const here = 'tenant_id = :tenant_id and id = :id'

@@ -25,7 +25,7 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
   const resume = (caller: AgentCaller) =>
     tenants.resume(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id)
 
-  /** Locks of five minutes, and checkpoints with their timeouts in ten. */
+  /** Locks of five minutes, and checkpoints with their timeouts in ten, which escalate after seven and a half. */
   async function plant({ tenant_id }: AgentCaller): Promise<void> {
     const numbers =
       'with recursive numbers (n) as (select 10000 union all select n + 1 from numbers where n < 9999 + :count)'
@@ -53,13 +53,20 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
        select :tenant_id, 'timeout', 'chk_' || n, 'evt_' || n, '', :now + 600000, 0, 0, 0, 0 from numbers`,
       planted,
     )
+    await bench.write(
+      `${numbers}
+       insert into jobs (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, paused)
+       select :tenant_id, 'escalation', 'chk_' || n, 'evt_e' || n, '', :now + 450000, 0, 0, 0, 0 from numbers`,
+      planted,
+    )
   }
 
   /** By how much what was planted then has been moved, and how many of it. */
   async function moved({ tenant_id }: AgentCaller, planted_at: number) {
-    const of = (table: string, column: string, after_ms: number) =>
+    const of = (table: string, column: string, after_ms: number, kind = '') =>
       bench.rows<{ by_ms: number; rows: number }>(
-        `select ${column} - :planted as by_ms, count(*) as rows from ${table} where tenant_id = :tenant_id
+        `select ${column} - :planted as by_ms, count(*) as rows from ${table}
+          where tenant_id = :tenant_id ${kind && `and kind = '${kind}'`}
           group by ${column} order by ${column}`,
         { tenant_id, planted: planted_at + after_ms },
       )
@@ -68,10 +75,14 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     return {
       locks: shown(await of('dlq_items', 'locked_until', 300_000)),
       timeouts: shown(await of('checkpoints', 'expires_at', 600_000)),
-      jobs: shown(await of('jobs', 'next_at', 600_000)),
+      jobs: shown(await of('jobs', 'next_at', 600_000, 'timeout')),
+      escalations: shown(await of('jobs', 'next_at', 450_000, 'escalation')),
     }
   }
-  const all = (ms: number) => ({ locks: { [ms]: count }, timeouts: { [ms]: count }, jobs: { [ms]: count } })
+  const all = (ms: number) => {
+    const moved = { [ms]: count }
+    return { locks: moved, timeouts: moved, jobs: moved, escalations: moved }
+  }
 
   interface State {
     frozen_at: number | null
@@ -110,7 +121,7 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     expect(answered.tenant).toMatchObject({ frozen_at: planted_at + second_ms, resumed_at: now() })
     const first = await moved(caller, planted_at)
     expect(first.timeouts).toEqual({ 0: count - move_rows_max, [hour_ms]: move_rows_max })
-    expect(first.jobs).toEqual(first.timeouts)
+    expect([first.jobs, first.escalations]).toEqual([first.timeouts, first.timeouts])
     expect(first.locks).toEqual({ 0: count })
     expect((await bench.jobs(caller.tenant_id)).every(({ paused }) => paused === 1)).toBe(true)
     bench.clock.advance(minute_ms) // the steps may take their time: it is no part of the frozen time
@@ -145,10 +156,8 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     await resume(caller)
     await moveAll()
     const { locks, ...others } = await moved(caller, planted_at)
-    expect([locks, others]).toEqual([
-      { 0: count },
-      { timeouts: { [hour_ms]: count }, jobs: { [hour_ms]: count } },
-    ])
+    const { locks: _, ...rest } = all(hour_ms)
+    expect([locks, others]).toEqual([{ 0: count }, rest])
   })
 
   describe('frozen again meanwhile', () => {
