@@ -1,13 +1,9 @@
 // client.checkpoints
 
 import * as generated from './generated-resources.ts'
+import { lookUntil, wait_seconds_default } from './look.ts'
 import { type CallOptions, type CreateOptions, retries_max } from './transport.ts'
 import type { Checkpoint } from './types.ts'
-
-/** How long the service holds a waiting request; it accepts 55 at most. */
-const wait_seconds_default = 50
-/** A service with too many waiting requests answers at once. The next request then follows after this, and a little more. */
-const look_again_ms = 1_000
 
 type NewCheckpoint = Parameters<generated.Checkpoints['create']>[0]
 type Question = Omit<NewCheckpoint, 'callback_url'> & Partial<Pick<NewCheckpoint, 'callback_url'>>
@@ -35,14 +31,7 @@ export class Checkpoints extends generated.Checkpoints {
     id: string,
     { wait_seconds = wait_seconds_default, retries = retries_max, ...options }: WaitOptions = {},
   ): Promise<Checkpoint> {
-    const { now, sleep, random } = this.transport.platform
-    for (;;) {
-      const asked_at = now()
-      const checkpoint = await this.get(id, { ...options, retries, wait: wait_seconds })
-      if (checkpoint.status !== 'pending') return checkpoint
-      if (now() - asked_at < look_again_ms) {
-        await sleep(look_again_ms + Math.floor(random() * look_again_ms), options.signal)
-      }
-    }
+    const look = () => this.get(id, { ...options, retries, wait: wait_seconds })
+    return lookUntil(this.transport, look, ({ status }) => status !== 'pending', options.signal)
   }
 }

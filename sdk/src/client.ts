@@ -2,6 +2,7 @@
 
 import { Checkpoints } from './checkpoints.ts'
 import { Dlq } from './dlq.ts'
+import { Effects } from './effects.ts'
 import { Events, EventWait, type WaitOptions } from './events.ts'
 import { Resources } from './generated-resources.ts'
 import { Inboxes } from './inboxes.ts'
@@ -40,6 +41,7 @@ export class Waystation extends Resources {
   override readonly dlq: Dlq
   override readonly checkpoints: Checkpoints
   override readonly inboxes: Inboxes
+  override readonly effects: Effects
   override readonly rateLimit: RateLimit
   readonly events: Events
   readonly #transport: Transport
@@ -64,6 +66,7 @@ export class Waystation extends Resources {
     this.dlq = new Dlq(transport)
     this.checkpoints = new Checkpoints(transport)
     this.inboxes = new Inboxes(transport)
+    this.effects = new Effects(transport)
     this.rateLimit = new RateLimit(transport)
     this.events = new Events(transport)
     this.#transport = transport

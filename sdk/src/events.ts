@@ -1,13 +1,10 @@
 // client.events and client.wait
 
+import { pauseAfter, wait_seconds_default } from './look.ts'
 import { split } from './options.ts'
 import { type CallOptions, limited, retries_max, type Transport } from './transport.ts'
 import type { JournalEvent, Operations } from './types.ts'
 
-/** How long the service holds a waiting request; it accepts 55 at most. */
-const wait_seconds_default = 50
-/** A service with too many waiting requests answers at once. The next request then follows after this, and a little more. */
-const look_again_ms = 1_000
 const wait_seconds_max = 55
 
 type ListQuery = Operations['listEvents']['query']
@@ -182,14 +179,4 @@ export class EventWait implements PromiseLike<JournalEvent>, AsyncIterable<Journ
 
 function waitSeconds(given = wait_seconds_default): number {
   return limited('wait_seconds', given, 0, wait_seconds_max)
-}
-
-/** For an answer that came at once although there was nothing. */
-function pauseAfter({ platform }: Transport, signal: AbortSignal | undefined): () => Promise<void> {
-  const { now, sleep, random } = platform
-  const asked_at = now()
-  return async () => {
-    if (now() - asked_at < look_again_ms)
-      await sleep(look_again_ms + Math.floor(random() * look_again_ms), signal)
-  }
 }

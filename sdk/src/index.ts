@@ -10,6 +10,14 @@ export {
   verifyCallback,
 } from './callbacks.ts'
 export { Waystation, type WaystationOptions } from './client.ts'
+export {
+  EffectError,
+  EffectFailedError,
+  EffectInFlightError,
+  EffectRejectedError,
+  EffectUnknownError,
+  EffectUnrecordedError,
+} from './effect-errors.ts'
 export { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 export type {
   EventFilter,
@@ -24,6 +32,7 @@ export type {
 export type { InboxDetail, Message, Messages, MessagesOptions } from './inboxes.ts'
 export { RawJson } from './json.ts'
 export type { Entry, PutOptions, UpdateOptions } from './kv.ts'
+export type { OnceEffect, Permit, ThrownMeans } from './once.ts'
 export type { Page, Pages } from './pages.ts'
 export type { Fetch } from './platform.ts'
 export type { RateLimitResult, RateLimitRule, RateLimitWaitOptions } from './rate-limit.ts'

@@ -1,13 +1,22 @@
-// The lock of a dead letter while its handler runs.
+// The lock of a dead letter, or the lease of an effect, while its work is done.
 
-import type { Dlq } from './dlq.ts'
 import { WaystationError, WaystationTimeoutError } from './errors.ts'
 import { isPermanent } from './outcome.ts'
 import type { Platform } from './platform.ts'
-import type { ClaimedDeadLetter } from './types.ts'
+import type { CallOptions } from './transport.ts'
 
 /** An extension without an answer for this long, or for a quarter of the lock, is tried again. */
 const extend_ms_max = 10_000
+
+export interface Lock {
+  lock_ms: number
+  /** When it was asked for, by the clock here. */
+  asked_at: number
+  /** The part of its time after which it is extended. */
+  share: number
+  /** Lets it end `lock_ms` from now. */
+  extend(options: CallOptions): Promise<unknown>
+}
 
 export interface KeptLock {
   /** Stops the extensions. True when the lock was lost. */
@@ -15,21 +24,19 @@ export interface KeptLock {
 }
 
 /**
- * Extends a new lock at every half of its time, and at every tenth while the service does not answer. `on.lost` is called
+ * Extends a new lock at every `share` of its time, and at every tenth while the service does not answer. `on.lost` is called
  * when an extension is refused for good, and when the time is over here without one: whatever the service answers
  * later, another agent may have the item from then on.
  */
 export function keepLock(
-  dlq: Dlq,
   { now, sleep, timer }: Platform,
-  { id, lock_token, lock_seconds }: Pick<ClaimedDeadLetter, 'id' | 'lock_token' | 'lock_seconds'>,
+  { lock_ms, asked_at, share, extend }: Lock,
   on: { error(error: unknown): void; lost(reason: unknown): void },
 ): KeptLock {
-  const lock_ms = lock_seconds * 1_000
   const timeout_ms = Math.min(extend_ms_max, lock_ms / 4)
   const over = new AbortController()
   let lost = false
-  let stopTimer = timer(lock_ms, expire)
+  let stopTimer = timer(Math.max(0, asked_at + lock_ms - now()), expire)
   const keeping = keep()
   return {
     async stop() {
@@ -41,13 +48,12 @@ export function keepLock(
   }
 
   async function keep(): Promise<void> {
-    let wait_ms = lock_ms / 2
+    let wait_ms = lock_ms * share
     for (;;) {
       await caught(() => sleep(wait_ms, over.signal))
       if (over.signal.aborted) return
       const asked_at = now()
-      const ask = { lock_token, lock_seconds, timeout_ms, retries: 0, signal: over.signal }
-      const failed = await caught(() => dlq.extend(id, ask))
+      const failed = await caught(() => extend({ timeout_ms, retries: 0, signal: over.signal }))
       if (over.signal.aborted) return
       if (failed && isPermanent(failed.error)) return lose(failed.error)
       if (failed) {
@@ -57,7 +63,7 @@ export function keepLock(
       }
       stopTimer()
       stopTimer = timer(Math.max(0, asked_at + lock_ms - now()), expire)
-      wait_ms = lock_ms / 2
+      wait_ms = lock_ms * share
     }
   }
 

@@ -134,11 +134,14 @@ class Worker {
     const stop = new AbortController()
     const onEnd = () => stop.abort(ended.reason)
     ended.addEventListener('abort', onEnd, { once: true })
+    const { id, lock_token } = item
     const { lock_seconds = item.lock_seconds } = this.options
     const lock = keepLock(
-      this.dlq,
       this.platform,
-      { ...item, lock_seconds },
+      {
+        ...{ lock_ms: lock_seconds * 1_000, asked_at: this.platform.now(), share: 1 / 2 },
+        extend: (options) => this.dlq.extend(id, { lock_token, lock_seconds, ...options }),
+      },
       {
         error: (error) => this.#report(error, item),
         lost: (reason) => stop.abort(reason),

@@ -1,0 +1,33 @@
+// Requests that the service holds while there is nothing to report, one after the other.
+
+import type { Transport } from './transport.ts'
+
+/** How long the service holds a waiting request; it accepts 55 at most. */
+export const wait_seconds_default = 50
+/** A service with too many waiting requests answers at once. The next request then follows after this, and a little more. */
+const look_again_ms = 1_000
+
+/** For an answer that came at once although there was nothing. */
+export function pauseAfter({ platform }: Transport, signal: AbortSignal | undefined): () => Promise<void> {
+  const { now, sleep, random } = platform
+  const asked_at = now()
+  return async () => {
+    if (now() - asked_at < look_again_ms)
+      await sleep(look_again_ms + Math.floor(random() * look_again_ms), signal)
+  }
+}
+
+/** Looks until it is done. */
+export async function lookUntil<T>(
+  transport: Transport,
+  look: () => Promise<T>,
+  isDone: (seen: T) => boolean,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  for (;;) {
+    const pause = pauseAfter(transport, signal)
+    const seen = await look()
+    if (isDone(seen)) return seen
+    await pause()
+  }
+}
