@@ -35,7 +35,25 @@ export async function checkedArguments(
     ...unsendable(ready, given),
     ...faultsOfDelay(ready, given),
   ]
-  return issues.length > 0 ? issues : withTime(ready, given, clock)
+  const all = issues.length > 0 ? issues : faultsOfTarget(ready, given)
+  return all.length > 0 ? all : withTime(ready, given, clock)
+}
+
+/** A tool that calls one of several operations: what this one needs, and what it does not take. */
+function faultsOfTarget(ready: ReadyTool, given: Arguments): Issue[] {
+  const { without, choice } = ready.tool
+  if (!without && !choice) return []
+  const { takes, needs } = targetOf(ready, given)
+  const other = choice ? `${choice.argument} "${given[choice.argument]}"` : without!.argument
+  const or = choice ? '' : `, or ${other}`
+  return [
+    ...needs
+      .filter((argument) => given[argument] === undefined)
+      .map((argument) => ({ argument, message: `is required${or}` })),
+    ...Object.keys(given)
+      .filter((argument) => ready.places.has(argument) && !takes.has(argument))
+      .map((argument) => ({ argument, message: `does not go with ${other}` })),
+  ]
 }
 
 function faultsOfDelay({ tool: { delay } }: ReadyTool, given: Arguments): Issue[] {

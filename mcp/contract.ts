@@ -58,6 +58,9 @@ export interface Target {
   method: string
   path: string
   has_body: boolean
+  /** The arguments that it takes, and those that it needs. */
+  takes: ReadonlySet<string>
+  needs: readonly string[]
 }
 
 /** A tool with all that is needed to list and to call it. */
@@ -103,7 +106,7 @@ const delay_schema: Schema = {
   type: 'number',
   minimum: 0,
   maximum: 315_360_000,
-  description: 'Seconds from now. Not with an idempotency_key: a repeat has to name the same time.',
+  description: 'Seconds from now; not with an idempotency_key.',
 }
 
 /** Simpler to say than what the header takes. */
@@ -111,12 +114,13 @@ const argument_schemas: Readonly<Record<string, Schema>> = {
   idempotency_key: {
     type: 'string',
     pattern: '^[!-~]{1,255}$',
-    description: 'Choose one before the first try: repeats have one effect.',
+    description: 'A repeat with the same has one effect.',
   },
+  lock_token: { type: 'string', description: 'That of your claim.' },
   if_version: {
     type: 'integer',
     minimum: 1,
-    description: 'Only if this is still the version; otherwise VERSION_MISMATCH.',
+    description: 'Only if this is still the version.',
   },
 }
 
@@ -125,9 +129,12 @@ export function readyTools(document: Document): ReadyTool[] {
 }
 
 function ready(tool: Tool, document: Document): ReadyTool {
-  const [path, method, operation] = operationOf(document, tool.operation)
-  const parameters = (operation.parameters ?? []).filter(({ name }) => !tool.leave_out?.includes(name))
-  const body = schemaIn(operation.requestBody, document)
+  const operation = operationOf(document, tool.operation)[2]
+  const chosen = Object.entries(tool.choice?.operations ?? {})
+  const others = [tool.without?.operation, ...chosen.map(([, id]) => id)].filter((id) => id !== undefined)
+  const { parameters, body } = together(
+    [tool.operation, ...others].map((id) => partsOf(tool, operationOf(document, id)[2], document)),
+  )
   const wrapped = operation['x-wrapped'] ?? false
   const success = successOf(operation, document)
   const blocked = wrapped ? blockedDataOf(operation, document) : null
@@ -137,22 +144,16 @@ function ready(tool: Tool, document: Document): ReadyTool {
   const answer = other ? common(own, other as ObjectSchema) : own
   const places: ReadyTool['places'] = new Map([
     ...parameters.map(({ in: place, name }) => [argumentOf(name), { place, name }] as const),
-    ...Object.keys(body?.properties ?? {})
-      .filter((name) => !tool.leave_out?.includes(name))
-      .map((name) => [name, { place: 'body' as const, name }] as const),
+    ...Object.keys(body?.properties ?? {}).map((name) => [name, { place: 'body' as const, name }] as const),
   ])
-  const target = { method: method.toUpperCase(), path, has_body: body !== null }
+  const targetFor = (id: string) => targetOf(tool, id, document)
+  const target = targetFor(tool.operation)
   return {
     tool,
     target,
-    target_without: tool.without ? { ...target, path: pathOf(tool.without.operation, document) } : null,
-    target_prefixed: tool.prefixed ? { ...target, path: pathOf(tool.prefixed.operation, document) } : null,
-    target_chosen: new Map(
-      Object.entries(tool.choice?.operations ?? {}).map(([value, id]) => [
-        value,
-        { ...target, path: pathOf(id, document) },
-      ]),
-    ),
+    target_without: tool.without ? targetFor(tool.without.operation) : null,
+    target_prefixed: tool.prefixed ? targetFor(tool.prefixed.operation) : null,
+    target_chosen: new Map(chosen.map(([value, id]) => [value, targetFor(id)])),
     places,
     wrapped,
     answer_fields: answer.required,
@@ -182,8 +183,63 @@ function operationOf(document: Document, id: string): [path: string, method: str
   throw new Error(`openapi.json has no operation ${id}`)
 }
 
-function pathOf(operation: string, document: Document): string {
-  return operationOf(document, operation)[0]
+/** What goes into an operation, without what the tool leaves out. */
+interface Parts {
+  parameters: Parameter[]
+  body: Schema | null
+}
+
+function partsOf(tool: Tool, operation: Operation, document: Document): Parts {
+  const isTaken = (name: string) => !tool.leave_out?.includes(name)
+  const body = schemaIn(operation.requestBody, document)
+  const properties = Object.entries(body?.properties ?? {}).filter(([name]) => isTaken(name))
+  return {
+    parameters: (operation.parameters ?? []).filter(({ name }) => isTaken(name)),
+    body: body && { ...body, properties: Object.fromEntries(properties) },
+  }
+}
+
+/** The parts of operations that one tool calls: needed is what all of them need. */
+function together(all: Parts[]): Parts {
+  const [first, ...others] = all as [Parts, ...Parts[]]
+  return others.reduce(
+    (one, other) => ({
+      parameters: [
+        ...one.parameters.map((parameter) =>
+          other.parameters.some(({ name, required }) => name === parameter.name && required)
+            ? parameter
+            : { ...parameter, required: false },
+        ),
+        ...other.parameters
+          .filter(({ name }) => !one.parameters.some((parameter) => parameter.name === name))
+          .map((parameter) => ({ ...parameter, required: false })),
+      ],
+      body: one.body && {
+        ...one.body,
+        properties: { ...other.body?.properties, ...one.body.properties },
+        required: (one.body.required ?? []).filter((name) => other.body?.required?.includes(name)),
+      },
+    }),
+    first,
+  )
+}
+
+function targetOf(tool: Tool, id: string, document: Document): Target {
+  const [path, method, operation] = operationOf(document, id)
+  const { parameters, body } = partsOf(tool, operation, document)
+  const named = parameters.map(({ name, required }) => ({ name: argumentOf(name), required }))
+  const members = Object.keys(body?.properties ?? {})
+  const needed = [
+    ...named.filter(({ required }) => required).map(({ name }) => name),
+    ...members.filter((name) => body?.required?.includes(name)),
+  ]
+  return {
+    method: method.toUpperCase(),
+    path,
+    has_body: body !== null,
+    takes: new Set([...named.map(({ name }) => name), ...members]),
+    needs: needed.filter((name) => !isFilled(tool, name)),
+  }
 }
 
 function argumentOf(name: string): string {
@@ -196,15 +252,14 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   for (const { in: place, name, required: needed, description, schema } of parameters) {
     const argument = argumentOf(name)
     // Arguments are plain text; they are encoded here.
-    const described = description === undefined ? {} : ofArgument({ description })
+    const described = ofArgument(description === undefined ? {} : { description })
     // A path with an empty part is another path.
     const filled = place === 'path' && schema.pattern === undefined ? { minLength: 1 } : {}
     properties[argument] = argument_schemas[argument] ?? { ...described, ...plain(schema), ...filled }
-    if (needed && tool.without?.argument !== name && !isFilled(tool, argument)) required.push(argument)
+    if (needed && !isFilled(tool, argument)) required.push(argument)
   }
   for (const [name, schema] of Object.entries(body?.properties ?? {})) {
-    if (tool.leave_out?.includes(name)) continue
-    properties[name] = plain(ofArgument(schema))
+    properties[name] = argument_schemas[name] ?? plain(ofArgument(narrowed(schema, tool.narrows?.[name])))
     if (body?.required?.includes(name) && !isFilled(tool, name)) required.push(name)
   }
   if (tool.choice) {
@@ -216,7 +271,10 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   for (const [name, value] of Object.entries(tool.defaults ?? {})) {
     properties[name] = { ...properties[name]!, default: value }
   }
-  if (tool.wait) properties[tool.wait] = { ...properties[tool.wait]!, maximum: wait_seconds_max }
+  if (tool.wait) {
+    const { description: _, ...wait } = properties[tool.wait]!
+    properties[tool.wait] = { ...wait, maximum: wait_seconds_max }
+  }
   return {
     type: 'object',
     properties,
@@ -225,12 +283,23 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   }
 }
 
-/** Sentences of descriptions about headers and paths, which no tool has. */
-const of_http = /, percent-encoded once|; default that of X-Workflow-Id/
+/** An object with these members alone; the API takes the others as well. */
+function narrowed(schema: Schema, names: readonly string[] | undefined): Schema {
+  if (!names) return schema
+  return { ...schema, properties: Object.fromEntries(names.map((name) => [name, schema.properties![name]!])) }
+}
+
+/** Parts of descriptions about headers, paths and parts that no tool has. */
+const of_http =
+  /, percent-encoded once|; default that of X-Workflow-Id|; above \d+ counts as \d+| One of windowSeconds and window is needed; both are the same\./
+/** What the name of an argument says as well. */
+const said_by_name =
+  /^The [a-z ]+, [a-z]{3}_….$|^Ties together |^next_cursor of the page |^1 to \d+ bytes of UTF-8.$|^__… is/
 
 function ofArgument(schema: Schema): Schema {
   const { description, ...rest } = schema
-  return description === undefined ? rest : { ...rest, description: description.replace(of_http, '') }
+  if (description === undefined || said_by_name.test(description)) return rest
+  return { ...rest, description: description.replace(of_http, '') }
 }
 
 /** Some value is there without the caller: a default, or a time that another argument gives. */
@@ -265,14 +334,24 @@ function answerOf(tool: Tool, data: ObjectSchema, other: ObjectSchema | null): O
 
 /** Names and types alone: the description of a tool says how to read its answer, and a model pays for every word. */
 function answered(schema: Schema): Schema {
-  return without(
+  const shown = without(
     plain(schema),
     (name, item) =>
       (name === 'required' && Array.isArray(item)) || (left_out.includes(name) && typeof item !== 'object'),
-  ) as Schema
+  )
+  return texts(shown) as Schema
 }
 
-const left_out = ['description', 'format', 'minimum', 'maximum', 'minLength', 'maxLength']
+/** One of a list of texts is a text. */
+function texts(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const { enum: one_of, ...rest } = value as Schema
+  const is_text = Array.isArray(one_of) && one_of.every((text) => typeof text === 'string')
+  const shown = is_text ? { ...rest, type: 'string' } : value
+  return Object.fromEntries(Object.entries(shown).map(([name, item]) => [name, texts(item)]))
+}
+
+const left_out = ['description', 'format', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern']
 
 /** Null when a success has no body. */
 function successOf({ responses }: Operation, document: Document): Schema | null {

@@ -32,6 +32,8 @@ export const own_next_steps: Readonly<Record<string, string>> = {
   IDEMPOTENCY_IN_PROGRESS: `The first call with this idempotency_key is still running. ${later}`,
   IDEMPOTENCY_KEY_REUSED:
     'This idempotency_key belongs to a call with other arguments. Use a new one for a new call.',
+  EFFECT_APPROVAL_REQUIRED:
+    'Call effect_begin with type, key and payload again, without the id: that asks for its approval.',
   RATE_LIMITED: later,
   UNAVAILABLE: later,
   INTERNAL:

@@ -58,12 +58,16 @@ describe.each(ready_tools.map((ready) => [ready.tool.name, ready] as const))('%s
   const operation = operations.get(tool.operation)!
 
   test('takes every part of its operation, or leaves it out by name', () => {
-    const parts = [
-      ...(operation.parameters ?? []).map(({ name }) => name),
-      ...Object.keys(operation.requestBody?.content['application/json'].schema.properties ?? {}),
-    ]
+    const others = [tool.without?.operation, ...Object.values(tool.choice?.operations ?? {})]
+    const called = [operation, ...others.flatMap((id) => (id === undefined ? [] : [operations.get(id)!]))]
+    const parts = new Set(
+      called.flatMap(({ parameters = [], requestBody }) => [
+        ...parameters.map(({ name }) => name),
+        ...Object.keys(requestBody?.content['application/json'].schema.properties ?? {}),
+      ]),
+    )
     const taken = [...places.values()].map(({ name }) => name)
-    expect([...taken, ...(tool.leave_out ?? [])].toSorted()).toEqual(parts.toSorted())
+    expect([...taken, ...(tool.leave_out ?? [])].toSorted()).toEqual([...parts].toSorted())
     const added = [tool.delay?.argument, tool.choice?.argument]
     const own = Object.keys(listed.inputSchema.properties).filter((name) => !added.includes(name))
     expect([...places.keys()].toSorted()).toEqual(own.toSorted())
@@ -120,6 +124,7 @@ const annotations_of: Record<string, string> = {
   ...{ checkpoint_create: '---O', checkpoint_wait: 'R-I-' },
   ...{ checkpoint_cancel: '-DI-', inbox_create: '---O', inbox_wait: 'R-IO', inbox_replay: '---O' },
   rate_limit_check: '----',
+  effect_begin: '---O', // it may ask a person
 }
 
 /** Destructive as its route says, idempotent when its SDK method may be repeated, open world when it is given a URL. */

@@ -241,6 +241,71 @@ forEachService('MCP', (service) => {
       expect(came.next_step).toStartWith('inbox.created has come: go on with your work.')
     })
 
+    test('an agent does once what a person has approved, and is answered the result from then on', async () => {
+      const payload = { order: 7, amount: 30 }
+      const claim = { type: 'refund', key: `order-${over}`, payload, approval: { title: 'Refund 30 EUR?' } }
+      const { id, checkpoint, next_step } = await call('effect_begin', claim)
+      expect(next_step).toBe(`A person is asked. Call effect_status with id "${id}" until it is decided.`)
+      const waited = call('effect_status', { id })
+      await service.ask('POST', `/v1/checkpoints/${checkpoint.id}/approve`, { key: tenant.admin_key })
+      expect(await waited).toMatchObject({
+        status: 'approved',
+        next_step: `It may be done: call effect_begin with id "${id}" and nothing else.`,
+      })
+      const begun = await call('effect_begin', { id, lease_seconds: 120 })
+      expect(begun).toMatchObject({ status: 'running', payload, effective_payload: null })
+      expect(begun.next_step).toStartWith(
+        `You have the lease until ${begun.lease_until}: do exactly what payload`,
+      )
+      const again = await agent.call('effect_begin', claim)
+      expect(again.data).toMatchObject({ code: 'EFFECT_IN_FLIGHT', retry_after_seconds: 120 })
+      const { lease_token } = begun
+      const result = { refund: 're_9' }
+      await call('effect_finish', { id, lease_token, outcome: 'succeeded', result })
+      expect(await call('effect_begin', claim)).toMatchObject({
+        status: 'succeeded',
+        result,
+        lease_token: null,
+      })
+      expect((await call('effect_status', { id, wait: 0 })).next_step).toStartWith('It has happened')
+    })
+
+    test('an agent reports that an effect did not happen, for good or to be tried again', async () => {
+      const claim = { type: 'refund', key: `other-${over}`, payload: [1] }
+      const { id, lease_token } = await call('effect_begin', claim)
+      const failed = { id, lease_token, outcome: 'failed', error: 'card declined' }
+      expect(await call('effect_finish', { ...failed, retry: true })).toMatchObject({ status: 'ready' })
+      const second = await call('effect_begin', { id })
+      expect(second.fence).toBe(2)
+      await call('effect_finish', { ...failed, lease_token: second.lease_token })
+      expect((await call('effect_begin', claim)).next_step).toBe('It is failed for good: do not do it.')
+    })
+
+    test('arguments of the other operation of a tool are refused, and missing ones named', async () => {
+      const issuesOf = async (name: string, args: Record<string, unknown>) => {
+        const { data } = await agent.call(name, args)
+        expect(data.code).toBe('VALIDATION_FAILED')
+        return data.details.issues.map((issue: { argument: string; message: string }) => [
+          issue.argument,
+          issue.message,
+        ])
+      }
+      const id = 'eff_01m7yjrz37hxnv52px0106nehd'
+      expect(await issuesOf('effect_begin', { key: 'k' })).toEqual([
+        ['type', 'is required, or id'],
+        ['payload', 'is required, or id'],
+      ])
+      expect(await issuesOf('effect_begin', { id, payload: 1 })).toEqual([['payload', 'does not go with id']])
+      const report = { id, lease_token: 'x'.repeat(16) }
+      expect(await issuesOf('effect_finish', { ...report, outcome: 'failed', result: 1 })).toEqual([
+        ['error', 'is required'],
+        ['result', 'does not go with outcome "failed"'],
+      ])
+      expect(await issuesOf('effect_finish', { ...report, outcome: 'succeeded', retry: true })).toEqual([
+        ['retry', 'does not go with outcome "succeeded"'],
+      ])
+    })
+
     test('an agent calls every tool that no story above is about, with an example of its arguments', async () => {
       expect(called.size).toBeGreaterThanOrEqual(24)
       const { tenant_id, agent_id, admin_key: admin, api_key } = tenant

@@ -2286,19 +2286,19 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** The kind of the effect, such as refund: letters, digits and . _ : -, at most 128. */
+      /** What is done, such as refund. */
       type: string
-      /** Tells it from others of its type: such as the number of the order. */
+      /** Makes it one, such as the number of an order. */
       key: string
       /** Any JSON, at most 256 KiB: exactly what is done. */
       payload: unknown
       /** For people; not bound to the effect. */
       note?: string | undefined
-      /** How long the lease holds; default 60, or that of the claim. */
+      /** How long it holds; default that of the claim, or 60. */
       lease_seconds?: number | undefined
-      /** Random text of your own for the lease, so that a repeat after a lost answer gets the same lease; default one that the service makes. */
+      /** Random text of your own, so that a repeat after a lost answer gets the same lease. */
       lease_token?: string | undefined
-      /** When the lease runs out: hold, the default, waits for an admin; ask opens a checkpoint; retry lets it be started again, for what is idempotent at its target. */
+      /** When the lease runs out: hold, the default, waits for an admin; ask opens a checkpoint; retry frees it: for what is idempotent. */
       on_unknown?: 'hold' | 'ask' | 'retry' | undefined
       /** Asks a person first, who sees exactly these bytes. */
       approval?:
@@ -2371,7 +2371,7 @@ export interface Operations {
     body: {
       /** The token of the lease. */
       lease_token: string
-      /** How long the lease holds; default 60, or that of the claim. */
+      /** How long it holds; default that of the claim, or 60. */
       lease_seconds?: number | undefined
     }
     answer: Effect
@@ -2429,9 +2429,9 @@ export interface Operations {
     body: {
       /** The SHA-256 of the bytes that you are about to act on, in hex: any other are refused. */
       payload_hash?: string | undefined
-      /** How long the lease holds; default 60, or that of the claim. */
+      /** How long it holds; default that of the claim, or 60. */
       lease_seconds?: number | undefined
-      /** Random text of your own for the lease, so that a repeat after a lost answer gets the same lease; default one that the service makes. */
+      /** Random text of your own, so that a repeat after a lost answer gets the same lease. */
       lease_token?: string | undefined
     }
     answer: ClaimedEffect

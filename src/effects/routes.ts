@@ -95,7 +95,7 @@ export const claimEffect = route({
   auth: ['agent'],
   body: Type.Object({
     type: EffectType,
-    key: Text(key_characters_max, 'Tells it from others of its type: such as the number of the order.', {
+    key: Text(key_characters_max, 'Makes it one, such as the number of an order.', {
       minLength: 1,
     }),
     payload: AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB: exactly what is done.'),
@@ -105,7 +105,7 @@ export const claimEffect = route({
     on_unknown: Type.Optional(
       Type.Enum([...unknown_actions], {
         description:
-          'When the lease runs out: hold, the default, waits for an admin; ask opens a checkpoint; retry lets it be started again, for what is idempotent at its target.',
+          'When the lease runs out: hold, the default, waits for an admin; ask opens a checkpoint; retry frees it: for what is idempotent.',
       }),
     ),
     approval: Type.Optional(ApprovalBody),

@@ -33,7 +33,7 @@ export const LeaseSeconds = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: lease_seconds_max,
-    description: 'How long the lease holds; default 60, or that of the claim.',
+    description: 'How long it holds; default that of the claim, or 60.',
   }),
 )
 export const LeaseToken = Type.String({
@@ -46,7 +46,7 @@ export const OwnLeaseToken = Type.Optional(
   Type.String({
     pattern: '^[A-Za-z0-9_-]{16,64}$',
     description:
-      'Random text of your own for the lease, so that a repeat after a lost answer gets the same lease; default one that the service makes.',
+      'Random text of your own, so that a repeat after a lost answer gets the same lease.',
   }),
 )
 export const Result = Type.Optional(
@@ -172,5 +172,5 @@ function rawOrNull(text: string | null): RawJson | null {
 
 export const EffectType = Type.String({
   pattern: type_form.source,
-  description: 'The kind of the effect, such as refund: letters, digits and . _ : -, at most 128.',
+  description: 'What is done, such as refund.',
 })
