@@ -14,6 +14,7 @@ const root = join(import.meta.dir, '..')
 const example = join(root, 'examples/first-steps.sh')
 const callbacks = join(root, 'examples/callbacks.ts')
 const inbox = join(root, 'examples/inbox.ts')
+const refund = join(root, 'examples/refund.ts')
 const secrets = /svc_(adm|agt|apr)_[0-9A-Za-z]|whsec_/
 /** The address in README: the service's own default. */
 const printed_address = 'http://127.0.0.1:8420'
@@ -132,6 +133,23 @@ forEachDatabase('Examples that are called back', ({ newUrl }) => {
       "- its bytes are exact: the sender's signature is genuine, and that of a changed copy is not",
       '- a schedule of its own came to the same inbox',
       '- done; the inbox is gone, and the tenant is scheduled for deletion',
+    ])
+  })
+
+  test('examples/refund.ts has a refund proposed, changed, approved and done once, its agent killed three times', async () => {
+    const run = await started([process.execPath, refund, server.url])
+    expect(run).toMatchObject({ exit_code: 0, stderr: '' })
+    expect(run.stdout.trimEnd().split('\n')).toEqual([
+      '- a tenant with one agent, a person with an approval key, and a bank',
+      '- the agent proposed to refund 900 EUR and waited: killed, the first time',
+      '- the person saw exactly that, made it 600 EUR on the phone, and approved',
+      '- the agent went to the bank: killed on its way, the second time',
+      '- nobody knew: the person looked, the bank had not paid, so it may be done',
+      '- the bank paid 600 EUR: killed before it heard of it, the third time',
+      '- nobody knew: the person looked, the bank had paid, and so it is recorded',
+      '- started once more, the agent was answered receipt-1 and did nothing',
+      '- the bank has paid once, in 2 tries; what was proposed and what was approved are both kept',
+      '- done; the tenant is scheduled for deletion',
     ])
   })
 

@@ -520,7 +520,7 @@ forEachService('MCP', (service) => {
       const { tools } = await reader.client.listTools()
       expect(tools.map(({ name }) => name)).toEqual([
         ...['kv_get', 'kv_list', 'audit_list', 'workflow_timeline', 'dlq_list', 'dlq_get', 'schedule_get'],
-        ...['checkpoint_wait', 'inbox_wait'],
+        ...['checkpoint_wait', 'inbox_wait', 'effect_status'],
       ])
       expect(reader.client.getInstructions()).toEndWith('only tools that change nothing are there.')
       expect((await reader.call('kv_list', { namespace: 'state' })).is_error).toBe(false)

@@ -28,6 +28,7 @@ const examples: Readonly<Record<string, () => Promise<unknown>>> = {
   'recipes/retry.ts': () => import('../../examples/recipes/retry.ts', { with: { type: 'text' } }),
   'recipes/ten-workers.ts': () => import('../../examples/recipes/ten-workers.ts', { with: { type: 'text' } }),
   'recipes/webhook.ts': () => import('../../examples/recipes/webhook.ts', { with: { type: 'text' } }),
+  'refund.ts': () => import('../../examples/refund.ts', { with: { type: 'text' } }),
   'tutorial/agent.ts': () => import('../../examples/tutorial/agent.ts', { with: { type: 'text' } }),
   'tutorial/receiver.ts': () => import('../../examples/tutorial/receiver.ts', { with: { type: 'text' } }),
   'verify_bundle.py': () => import('../../examples/verify_bundle.py', { with: { type: 'text' } }),
