@@ -8,6 +8,7 @@ import type { Cli, GlobalOptions } from './cli.ts'
 import { checkpointCreate, checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
 import { dlqClaim, dlqDiscardMany, dlqRedriveMany } from './commands/dlq.ts'
+import { effectClaim, effectWait } from './commands/effect.ts'
 import { eventsList, eventsTail, wait } from './commands/events.ts'
 import { inboxMessages, inboxSearch, inboxTail } from './commands/inbox.ts'
 import { kvGet, namespaceGet } from './commands/kv.ts'
@@ -31,6 +32,7 @@ const overrides: Readonly<Record<string, Override>> = {
   rotateTenantKey: tenantRotateKey,
   getUsage: tenantUsage,
   createCheckpoint: checkpointCreate,
+  claimEffect: effectClaim,
   getValue: kvGet,
   getNamespaceKey: namespaceGet,
   claimItem: dlqClaim,
@@ -49,7 +51,7 @@ const overrides: Readonly<Record<string, Override>> = {
 const commands = [
   ...[serve, login, logout, profiles, profilesUse],
   ...generated.map((spec) => runnable(spec, overrides[spec.operation])),
-  ...[checkpointWait, inboxTail, eventsTail, verify, mcp, mcpConfig, completion],
+  ...[checkpointWait, effectWait, inboxTail, eventsTail, verify, mcp, mcpConfig, completion],
 ]
 
 const after = `

@@ -133,6 +133,7 @@ const without_operation: Record<string, string> = {
   mcp: 'makes the calls that its client asks for',
   'mcp config': 'prints what that client needs',
   'checkpoint wait': 'asks as get does, until it is decided',
+  'effect wait': 'asks as get does, until it is decided or over',
   'inbox tail': 'asks as messages does, without end',
   'events tail': 'follows the stream of the path of events list, without end',
   verify: 'checks offline',

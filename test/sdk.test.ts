@@ -112,6 +112,8 @@ const verbs = [
   'checkpoints.waitFor',
   'dlq.waitForOperation',
   'dlq.work',
+  'effects.once',
+  'effects.waitFor',
   'events.follow',
   'events.position',
   'inWorkflow',

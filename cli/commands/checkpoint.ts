@@ -1,18 +1,12 @@
 // waystation checkpoint create, wait
 
-import { type Checkpoint, type Waystation, WaystationTimeoutError } from '../../sdk/src/index.ts'
+import type { Checkpoint, Waystation } from '../../sdk/src/index.ts'
 import type { Cli } from '../cli.ts'
 import { exit, usageError } from '../failures.ts'
-import type { CommandOption, Override, OwnCommand } from '../spec.ts'
+import type { Override, OwnCommand } from '../spec.ts'
+import { wait_at_most, within } from '../within.ts'
 
-const timer_ms_max = 2 ** 31 - 1
 const example = 'chk_01m7yjrz37hxnv52px0106nehd'
-
-const wait_at_most: CommandOption = {
-  flag: '--for <duration>',
-  about: 'how long to wait at most; default until it is decided',
-  reads: 'duration',
-}
 
 export const checkpointCreate: Override = {
   options: [
@@ -20,7 +14,7 @@ export const checkpointCreate: Override = {
       flag: '--wait',
       about: 'wait for the decision: exit code 0 when approved, 8 when not; then a callback is not needed',
     },
-    wait_at_most,
+    wait_at_most('it is decided'),
   ],
   async run(cli, { idempotencyKey: idempotency_key, wait, for: wait_seconds, ...body }) {
     const { callback_url = wait ? null : undefined } = body
@@ -49,7 +43,7 @@ export const checkpointWait: OwnCommand = {
     `waystation checkpoint wait ${example} --for 10m   # exit code 7 when that is over`,
   ],
   path: ['id'],
-  options: [wait_at_most],
+  options: [wait_at_most('it is decided')],
   async run(cli, { id, for: wait_seconds }) {
     printDecision(cli, await decision(cli, id, wait_seconds))
   },
@@ -60,28 +54,7 @@ function printDecision(cli: Cli, checkpoint: Checkpoint): void {
   cli.out.record(checkpoint)
 }
 
-async function decision(cli: Cli, id: string, wait_seconds: number | undefined): Promise<Checkpoint> {
+function decision(cli: Cli, id: string, wait_seconds: number | undefined): Promise<Checkpoint> {
   const { checkpoints } = cli.client()
-  if (wait_seconds === undefined) return checkpoints.waitFor(id, cli.retries)
-  const over = new Error('the time to wait is over')
-  const controller = new AbortController()
-  const until_ms = performance.now() + wait_seconds * 1_000
-  let timer: ReturnType<typeof setTimeout>
-  // A timer that is set for longer than timer_ms_max fires at once.
-  const arm = () => {
-    const left_ms = until_ms - performance.now()
-    timer = setTimeout(
-      left_ms > timer_ms_max ? arm : () => controller.abort(over),
-      Math.min(left_ms, timer_ms_max),
-    )
-  }
-  arm()
-  try {
-    return await checkpoints.waitFor(id, { ...cli.retries, signal: controller.signal })
-  } catch (error) {
-    if (error !== over) throw error
-    throw new WaystationTimeoutError(wait_seconds * 1_000, `Not decided within ${wait_seconds} s.`)
-  } finally {
-    clearTimeout(timer!)
-  }
+  return within(wait_seconds, 'Not decided', (signal) => checkpoints.waitFor(id, { ...cli.retries, signal }))
 }
