@@ -1,4 +1,5 @@
-// effects.once of the SDK: claims, waits, starts, extends, records; and agents that are killed at every step of it.
+// effects.once of the SDK: claims, waits, starts, extends, records; and agents that are killed at every step of it, ONCE_ROUNDS
+// times each.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import {
@@ -22,6 +23,8 @@ import {
   TestPlatform,
 } from './support/sdk.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
+
+const rounds = Number(process.env.ONCE_ROUNDS ?? 1)
 
 forEachService('effects.once', (service) => {
   let tenant: TestTenant
@@ -412,7 +415,7 @@ forEachService('effects.once', (service) => {
 
     const deaths = [1, 2, 3, 4, 5, 6].flatMap((at) => [[at, true] as const, [at, false] as const])
     test.each(deaths)('the %ith, before: %p, it is done exactly once', async (dies_at, before) => {
-      for (const asks of [false, true]) {
+      for (const asks of Array.from({ length: 2 * rounds }, (_, i) => i % 2 === 1)) {
         const target: string[] = []
         const effect = newEffect({
           retries: 0,
