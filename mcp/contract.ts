@@ -183,7 +183,7 @@ function operationOf(document: Document, id: string): [path: string, method: str
   throw new Error(`openapi.json has no operation ${id}`)
 }
 
-/** What goes into an operation, without what the tool leaves out. */
+/** The parts of a request of one operation, without what the tool leaves out. */
 interface Parts {
   parameters: Parameter[]
   body: Schema | null
@@ -292,7 +292,7 @@ function narrowed(schema: Schema, names: readonly string[] | undefined): Schema 
 /** Parts of descriptions about headers, paths and parts that no tool has. */
 const of_http =
   /, percent-encoded once|; default that of X-Workflow-Id|; above \d+ counts as \d+| One of windowSeconds and window is needed; both are the same\./
-/** What the name of an argument says as well. */
+/** Descriptions that say no more than the name of the argument. */
 const said_by_name =
   /^The [a-z ]+, [a-z]{3}_….$|^Ties together |^next_cursor of the page |^1 to \d+ bytes of UTF-8.$|^__… is/
 

@@ -2,7 +2,7 @@
 
 import type { WaystationError } from './errors.ts'
 
-/** What is known of the effect. */
+/** The effect, as far as it is known. */
 export interface About {
   /** Empty when there is none. */
   id: string
@@ -86,7 +86,7 @@ export class EffectUnrecordedError extends EffectError {
 
   constructor(
     about: About,
-    /** What `work` returned. */
+    /** As `work` returned it. */
     readonly result: unknown,
     /** True when it was recorded that it has happened: the result alone is missing. */
     readonly has_succeeded: boolean,

@@ -16,7 +16,7 @@ import type { Body } from './options.ts'
 import { type CallOptions, retries_max, type Transport } from './transport.ts'
 import type { ClaimedEffect, Effect } from './types.ts'
 
-/** What it says of the effect that `work` has thrown: it did not happen; so, and it may be started again; nobody knows. */
+/** The meaning of an error of `work`: it did not happen; it did not, and may be started again; nobody knows. */
 export type ThrownMeans = 'failed' | 'retry' | 'unknown'
 
 export interface OnceEffect<P = unknown>
@@ -31,7 +31,7 @@ export interface OnceEffect<P = unknown>
   /** Called with the approval that it waits for, once: `approval_url` is for the person. */
   on_waiting?: ((checkpoint: NonNullable<ClaimedEffect['checkpoint']>) => unknown) | undefined
   /**
-   * What is recorded when `work` throws: `failed`, the default; `retry` when it certainly did not happen; `unknown`, the
+   * Recorded when `work` throws: `failed`, the default; `retry` when it certainly did not happen; `unknown`, the
    * default once its signal is aborted: then nothing is reported, and the lease runs out.
    */
   on_throw?: ThrownMeans | ((error: unknown) => ThrownMeans) | undefined
@@ -40,7 +40,7 @@ export interface OnceEffect<P = unknown>
 export interface Permit<P = unknown> {
   /** The id of the effect, the same however often it is started: an idempotency key for the target. */
   id: string
-  /** What to do: your payload, or the one that an approver has put in its place. */
+  /** Says what to do: your payload, or the one that an approver has put in its place. */
   payload: P
   /** Of these bytes: SHA-256 in hex. */
   payload_hash: string

@@ -2286,7 +2286,7 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** What is done, such as refund. */
+      /** The kind of the effect, such as refund. */
       type: string
       /** Makes it one, such as the number of an order. */
       key: string

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { askForEffect, heardDecisions } from '../../test/support/effect-checkpoints.ts'
 import { eventsOf } from '../../test/support/events.ts'
 import { receiversOfFile } from '../../test/support/receivers.ts'
-import { cron_secret, forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachService } from '../../test/support/service.ts'
+import { approvalsOf } from '../../test/support/steering.ts'
 import { iso } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 import { answerText } from './answer.ts'
@@ -136,29 +137,7 @@ describe('An answer', () => {
 })
 
 forEachService('Decisions that steer', (service) => {
-  async function ask(tenant: TestTenant, body: object = {}) {
-    service.clock.advance(1)
-    const wanted = { title: 'Refund order 7?', callback_url: null, ...body }
-    const made = await service.ask('POST', '/v1/checkpoints', { key: tenant.api_key, body: wanted })
-    expect([made.status, made.body.error]).toEqual([201, undefined])
-    return made.body
-  }
-
-  async function voter(tenant: TestTenant, body: object = {}) {
-    const made = await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body })
-    expect(made.status).toBe(201)
-    return { id: made.body.approval_key_id as string, key: made.body.approval_key as string }
-  }
-
-  const decide = (key: string, id: string, verb: 'approve' | 'reject', body: object = {}) =>
-    service.ask('POST', `/v1/checkpoints/${id}/${verb}`, { key, body })
-  const read = async ({ api_key }: TestTenant, id: string) =>
-    (await service.ask('GET', `/v1/checkpoints/${id}`, { key: api_key })).body
-  const votesOf = async ({ admin_key }: TestTenant, id: string) =>
-    (await service.ask('GET', `/v1/checkpoints/${id}/votes`, { key: admin_key })).body.items
-  const tick = () => service.ask('POST', '/v1/tick', { key: cron_secret })
-  const left = async ({ tenant_id }: TestTenant) =>
-    (await eventsOf(service, tenant_id, 'checkpoint')).map(({ type }) => type)
+  const { ask, voter, decide, read, votesOf, tick, left } = approvalsOf(service)
 
   describe('an answer', () => {
     test('is carried by the approval, and by its callback', async () => {
@@ -364,102 +343,6 @@ forEachService('Decisions that steer', (service) => {
       const body = { title: 't', callback_url: null, ...more }
       const refused = await service.ask('POST', '/v1/checkpoints', { key: api_key, body })
       expect([refused.status, refused.body.error?.details.issues[0].path]).toEqual([400, path])
-    })
-  })
-
-  describe('escalation', () => {
-    test('widens the approvers, step by step, and leaves an event each', async () => {
-      const tenant = await service.signUp()
-      const [kim, lee, mo] = [await voter(tenant), await voter(tenant), await voter(tenant)]
-      const escalate = [{ after_seconds: 60, approvers: [lee.id] }, { after_seconds: 120 }]
-      const { id } = await ask(tenant, { approvers: [kim.id], escalate })
-      service.clock.advance(59_999)
-      await tick()
-      expect((await decide(lee.key, id, 'approve')).status).toBe(403)
-      service.clock.advance(1)
-      await tick()
-      expect(await read(tenant, id)).toMatchObject({ approvers: [kim.id, lee.id], escalated: 1 })
-      expect((await decide(mo.key, id, 'reject')).status).toBe(403)
-      service.clock.advance(60_000)
-      await tick()
-      expect(await read(tenant, id)).toMatchObject({ approvers: null, escalated: 2, status: 'pending' })
-      expect((await decide(mo.key, id, 'approve')).body.status).toBe('approved')
-      const widened = (await eventsOf(service, tenant.tenant_id, 'checkpoint')).filter(
-        ({ type }) => type === 'checkpoint.escalated',
-      )
-      expect(widened.map(({ actor, data }) => [actor, data])).toEqual([
-        ['service', { step: 1, approvers: lee.id }],
-        ['service', { step: 2, approvers: null }],
-      ])
-    })
-
-    test('does nothing once it is settled', async () => {
-      const tenant = await service.signUp()
-      const { id } = await ask(tenant, { approvers: ['admin'], escalate: [{ after_seconds: 60 }] })
-      await decide(tenant.admin_key, id, 'approve')
-      const before = await read(tenant, id)
-      service.clock.advance(61_000)
-      await tick()
-      expect(await read(tenant, id)).toEqual(before)
-      expect(await left(tenant)).not.toContain('checkpoint.escalated')
-    })
-
-    test('is moved by exactly the time that the tenant was frozen', async () => {
-      const tenant = await service.signUp()
-      const escalate = [{ after_seconds: 60, approvers: ['admin'] }, { after_seconds: 120 }]
-      const approvers = [(await voter(tenant)).id]
-      const { id } = await ask(tenant, { approvers, escalate })
-      const verb = (name: string) =>
-        service.ask('POST', `/v1/tenants/${tenant.tenant_id}/${name}`, { key: tenant.admin_key })
-      const afterTick = async () => {
-        await tick()
-        return (await read(tenant, id)).escalated
-      }
-      service.clock.advance(40_000)
-      await verb('freeze')
-      service.clock.advance(3_600_017)
-      expect(await afterTick()).toBe(0)
-      await verb('resume')
-      expect(await afterTick()).toBe(0)
-      service.clock.advance(19_999)
-      expect(await afterTick()).toBe(0)
-      service.clock.advance(1)
-      expect(await afterTick()).toBe(1)
-      await verb('freeze') // between two steps
-      service.clock.advance(1_000_000)
-      await verb('resume')
-      service.clock.advance(59_999)
-      expect(await afterTick()).toBe(1)
-      service.clock.advance(1)
-      expect(await afterTick()).toBe(2)
-      expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvers: null })
-    })
-
-    test('of a step that was due before the freeze is made on resume', async () => {
-      const tenant = await service.signUp()
-      const escalate = [{ after_seconds: 60, approvers: ['admin'] }, { after_seconds: 120 }]
-      const { id } = await ask(tenant, { approvers: [(await voter(tenant)).id], escalate })
-      service.clock.advance(60_000)
-      const verb = (name: string) =>
-        service.ask('POST', `/v1/tenants/${tenant.tenant_id}/${name}`, { key: tenant.admin_key })
-      await verb('freeze')
-      service.clock.advance(1_000_000)
-      await verb('resume')
-      await tick()
-      expect(await read(tenant, id)).toMatchObject({ escalated: 1 })
-      service.clock.advance(60_000)
-      await tick()
-      expect(await read(tenant, id)).toMatchObject({ escalated: 2 })
-    })
-
-    test('of both steps at once makes both', async () => {
-      const tenant = await service.signUp()
-      const escalate = [{ after_seconds: 60, approvers: ['admin'] }, { after_seconds: 120 }]
-      const { id } = await ask(tenant, { approvers: [(await voter(tenant)).id], escalate })
-      service.clock.advance(200_000)
-      await tick()
-      await tick()
-      expect(await read(tenant, id)).toMatchObject({ approvers: null, escalated: 2 })
     })
   })
 

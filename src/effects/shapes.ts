@@ -172,5 +172,5 @@ function rawOrNull(text: string | null): RawJson | null {
 
 export const EffectType = Type.String({
   pattern: type_form.source,
-  description: 'What is done, such as refund.',
+  description: 'The kind of the effect, such as refund.',
 })
