@@ -45,8 +45,7 @@ export const LeaseToken = Type.String({
 export const OwnLeaseToken = Type.Optional(
   Type.String({
     pattern: '^[A-Za-z0-9_-]{16,64}$',
-    description:
-      'Random text of your own, so that a repeat after a lost answer gets the same lease.',
+    description: 'Random text of your own, so that a repeat after a lost answer gets the same lease.',
   }),
 )
 export const Result = Type.Optional(
