@@ -30,7 +30,7 @@ const edits: Record<string, (value: string | number | null) => string | number> 
   at: (value) => Number(value) + 1,
   data: (value) =>
     String(value).replace(/"count":\d+/, (text) => (text === '"count":1' ? '"count":2' : '"count":1')),
-  id: (value) => `${String(value).slice(0, -2)}zz`,
+  id: (value) => `${value}z`,
   request_id: () => 'req_2',
   subject_id: (value) => `${value}0`,
   subject_kind: () => 'other',
