@@ -59,6 +59,13 @@ describe('Effects', () => {
       const effects = page.getByRole('link', { name: 'Effects', exact: true })
       expect(await effects.getAttribute('aria-describedby')).not.toBeNull()
       await page.getByText('1 of which nobody knows').waitFor()
+      await open(page, '/console')
+      await page.getByText('2 to decide').waitFor()
+      expect(await page.locator('.rows').first().getByRole('link').allInnerTexts()).toEqual([
+        'Did refund lost happen?',
+        'Refund 30 EUR?',
+      ])
+      await open(page, '/console/effects')
       for (const [tab, titles] of [
         ['Unknown', ['refund lost']],
         ['To approve', ['refund asked']],
