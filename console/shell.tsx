@@ -45,7 +45,15 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </p>
           <Navigation {...{ loaded }} />
           <div class="side-foot">
-            {tenant && <Stop {...{ tenant }} onChange={loaded.reload} />}
+            {tenant && (
+              <Stop
+                {...{ tenant }}
+                onChange={() => {
+                  menu_open.value = false
+                  loaded.reload()
+                }}
+              />
+            )}
             <ThemeSwitch />
             <DocsLink kind="quiet">Docs</DocsLink>
             <Button

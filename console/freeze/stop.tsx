@@ -13,7 +13,7 @@ import { announce } from '../ui/toast.tsx'
 
 interface StopProps {
   tenant: Tenant
-  /** Called with what the tenant is then. */
+  /** Called once it is frozen. */
   onChange: () => void
 }
 
