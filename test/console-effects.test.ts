@@ -100,7 +100,7 @@ describe('Effects', () => {
     await chromium.visit(service.url, async (page) => {
       await signIn(page, tenant, `/console/effects/${id}`)
       await page.getByText('Nobody knows whether this happened').waitFor()
-      await page.getByText('At the target of refund').waitFor()
+      await page.getByText('At the target: is there a refund for').waitFor()
       await press(page, button)
       expect(await dialog(page).locator('.emphasis').innerText()).toMatch(/^refund order-/)
       await press(page, 'Go back')

@@ -30,23 +30,17 @@ export function Verdict(props: VerdictProps) {
     <Part title="Look first, then decide">
       <ul class="look">
         <li>
-          At the target of <Code>{type}</Code>: is there one for <Text>{key}</Text>? The payload below says
-          what to look for.
+          At the target: is there a <Code>{type}</Code> for <Text>{key}</Text>? The payload below says what to
+          look for. Search for <Code>{id}</Code> or the fence {count(fence)}, if the agent sent them along.
         </li>
         <li>
-          {held_by === null ? (
-            'At the log of the agent'
-          ) : (
-            <>
-              At the log of <Code>{held_by}</Code>
-            </>
-          )}
+          In the log of <Code>{held_by ?? 'the agent'}</Code>
           {lease_until && (
             <>
-              , before <Time at={lease_until} />
+              , before its lease ran out <Time at={lease_until} />
             </>
           )}
-          . A target that was sent the fence or the id has {count(fence)}, or <Code>{id}</Code>.
+          .
         </li>
         <li>A late report of the agent still counts until you decide.</li>
       </ul>
