@@ -85,6 +85,9 @@ function unaskedOf(effects: ListedEffect[]): ListedEffect[] {
   return effects.filter(({ question_id }) => question_id === null)
 }
 
+/** Each may take two lines on a telephone: with more of them the cards below would move once they are there. */
+const waiting_rows_max = 4
+
 /** Effects of which nobody knows are not to wait, and requests that are over soon. */
 function rowsOf(effects: ListedEffect[], requests: Checkpoint[]): JSX.Element[] {
   return [
@@ -98,7 +101,7 @@ function rowsOf(effects: ListedEffect[], requests: Checkpoint[]): JSX.Element[] 
         <Code>{agent_id}</Code> <Countdown until={expires_at} over="time is up" />
       </Row>
     )),
-  ].slice(0, rows_max)
+  ].slice(0, waiting_rows_max)
 }
 
 function soonest(items: Checkpoint[]): Checkpoint[] {
