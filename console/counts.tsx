@@ -1,7 +1,7 @@
-// The numbers beside the pages of the navigation: requests and dead letters that wait.
+// The numbers beside the pages of the navigation: requests, unknown effects and dead letters that wait.
 
 import { useEffect, useRef } from 'preact/hooks'
-import type { Checkpoint, Tenant } from '../sdk/src/types.ts'
+import type { Checkpoint, ListedEffect, Tenant } from '../sdk/src/types.ts'
 import type { PageOf } from './api/client.ts'
 import { type Loaded, useGet } from './api/load.ts'
 import { changes } from './api/session.ts'
@@ -29,11 +29,17 @@ export function useCounts(tenant: Loaded<Tenant>): { counts: Counts; ready: bool
     every_ms: counts_every_ms,
     on: ['checkpoint'],
   })
+  const unknown = useGet<PageOf<ListedEffect>>(
+    '/v1/effects',
+    { status: 'unknown', limit: items_max },
+    { every_ms: counts_every_ms, on: ['effect'] },
+  )
   const made = changes.value
   const before = useRef(made)
   useEffect(() => {
     if (before.current !== made) {
       pending.reload()
+      unknown.reload()
       tenant.reload()
     }
     before.current = made
@@ -41,6 +47,8 @@ export function useCounts(tenant: Loaded<Tenant>): { counts: Counts; ready: bool
   const requests = pending.value?.items.length ?? 0
   const letters = tenant.value?.quota.dlq_items?.used ?? 0
   const cut = pending.value?.next_cursor ? '+' : ''
+  const effects = unknown.value?.items.length ?? 0
+  const effects_cut = unknown.value?.next_cursor ? '+' : ''
   const counts = {
     ...(requests > 0 && {
       Approvals: {
@@ -49,11 +57,18 @@ export function useCounts(tenant: Loaded<Tenant>): { counts: Counts; ready: bool
         number: requests,
       },
     }),
+    ...(effects > 0 && {
+      Effects: {
+        text: `${count(effects)}${effects_cut}`,
+        words: `${count(effects)}${effects_cut} of which nobody knows`,
+        number: effects,
+      },
+    }),
     ...(letters > 0 && {
       'Dead letters': { text: count(letters), words: `${count(letters)} open`, number: letters },
     }),
   }
-  return { counts, ready: pending.value !== null && tenant.value !== null }
+  return { counts, ready: pending.value !== null && unknown.value !== null && tenant.value !== null }
 }
 
 /** Read out when a number grows, not when the page is opened. */

@@ -4,6 +4,7 @@ import type { JSX } from 'preact'
 import { Approvals } from './approvals/list.tsx'
 import { Audit } from './audit/list.tsx'
 import { DeadLetters } from './dead-letters/list.tsx'
+import { Effects } from './effects/list.tsx'
 import { Inboxes } from './inboxes/list.tsx'
 import { Keys } from './keys/keys.tsx'
 import { KeyValues } from './kv/list.tsx'
@@ -25,6 +26,7 @@ export const pages: readonly PageEntry[] = [
   { title: 'Overview', pattern: '/console', page: Overview },
   { title: 'Workflows', pattern: '/console/workflows/:id?', page: Workflows },
   { title: 'Approvals', pattern: '/console/approvals/:id?', page: Approvals },
+  { title: 'Effects', pattern: '/console/effects/:id?', page: Effects },
   { title: 'Schedules', pattern: '/console/schedules/:id?', page: Schedules },
   { title: 'Dead letters', pattern: '/console/dlq/:id?', page: DeadLetters },
   { title: 'Audit', pattern: '/console/audit/:id?', page: Audit },

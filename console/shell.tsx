@@ -8,6 +8,8 @@ import { followJournal } from './api/journal.ts'
 import { type Loaded, useGet } from './api/load.ts'
 import { signOut } from './api/session.ts'
 import { Announced, counts_every_ms, useCounts } from './counts.tsx'
+import { Banner } from './freeze/banner.tsx'
+import { Stop } from './freeze/stop.tsx'
 import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
 import { shown } from './text/words.ts'
@@ -43,6 +45,15 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </p>
           <Navigation {...{ loaded }} />
           <div class="side-foot">
+            {tenant && (
+              <Stop
+                {...{ tenant }}
+                onChange={() => {
+                  menu_open.value = false
+                  loaded.reload()
+                }}
+              />
+            )}
             <ThemeSwitch />
             <DocsLink kind="quiet">Docs</DocsLink>
             <Button
@@ -57,6 +68,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
+        <Banner {...{ loaded }} />
         {children}
       </main>
     </div>

@@ -12,6 +12,8 @@ const service = useService()
 
 const pages: [path: string, shown: string][] = [
   ['/console/approvals', 'Pay invoice 7?'],
+  ['/console/effects', 'refund order-7'],
+  ['/console/effects?status=policies', '2 approvals required'],
   ['/console/schedules', 'agent.example.com'],
   ['/console/dlq', 'card declined'],
   ['/console/audit', 'import.finished'],

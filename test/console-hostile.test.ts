@@ -38,6 +38,10 @@ const fields: [path: string, what: string, texts: readonly string[]][] = [
   ['/console/approvals', 'prompts', fitting(400)],
   ['/console/approvals', 'reasons', fitting(4_096)],
   ['/console/approvals', 'names and strings of payloads', fitting(400)],
+  ['/console/effects', 'keys', fitting(256)],
+  ['/console/effects', 'notes', fitting(400)],
+  ['/console/effects', 'errors', fitting(400)],
+  ['/console/effects', 'strings of payloads', fitting(400)],
   ['/console/schedules', 'strings of payloads', fitting(400)],
   ['/console/dlq', 'errors', fitting(400)],
   ['/console/dlq', 'workflows', fitting(256)],
@@ -252,6 +256,10 @@ async function store(text: string, i: number): Promise<void> {
   await made('/v1/schedules', { callback_url, callback_payload: payload, fire_at }, api_key)
   const workflow_id = short(256)
   await made('/v1/dlq', { error: text, workflow_id, payload }, api_key)
+  const claim = { type: `hostile-${i}`, key: short(256), note: short(4_096), payload, workflow_id }
+  const effect = await made('/v1/effects', claim, api_key)
+  const failure = { lease_token: effect.lease_token, error: short(4_096) }
+  await made(`/v1/effects/${effect.id}/fail`, failure, api_key)
   const metadata = payloadOf(short(4_000))
   await made('/v1/audit', { action: short(128), workflow_id, actor: short(256), metadata }, api_key)
   const key = encodeURIComponent(fitting(400, { without_controls: true })[i]!)

@@ -48,6 +48,22 @@ function refusalOf({ code, details }: Problem): Refused | null {
       next: 'Nothing was changed. It can be resolved by that agent, or by others once the lock has ended.',
     }
   }
+  if (code === 'TENANT_FROZEN') {
+    return {
+      what: 'Everything is stopped.',
+      next: 'Nothing was changed: the console does this through an agent. Resume first, in the banner.',
+    }
+  }
+  if (code === 'AGENT_PAUSED' || code === 'AGENT_READ_ONLY') {
+    return {
+      what: code === 'AGENT_PAUSED' ? 'The console’s agent is paused.' : 'The console’s agent may only read.',
+      next: (
+        <>
+          Nothing was changed. Change that at the <a href={to('/console/keys')}>agents</a>.
+        </>
+      ),
+    }
+  }
   if (code === 'INVALID_STATE') return stateRefusal(details)
   if (code === 'QUOTA_EXCEEDED') return quotaRefusal(details)
   if (code === 'IDEMPOTENCY_IN_PROGRESS') {
@@ -98,6 +114,8 @@ const quota_names: Record<string, string> = {
   active_schedules: 'schedules that wait',
   dlq_items: 'open dead letters',
   agents: 'agents',
+  effects: 'effects that are not over',
+  effect_policies: 'policies for effects',
   api_calls_per_month: 'calls of /api in a month',
 }
 
@@ -105,6 +123,7 @@ const quota_steps: Record<string, string> = {
   active_schedules:
     'Wait until some of them have fired, cancel those that are not needed, or raise the plan.',
   dlq_items: 'Discard or resolve others first, or raise the plan.',
+  effect_policies: 'Delete a policy that is not needed, or raise the plan.',
   agents: 'Delete an agent that is not needed, or raise the plan.',
 }
 

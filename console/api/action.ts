@@ -90,7 +90,7 @@ export function newKey(): string {
 }
 
 /** The problem of a field, by its JSON pointer; of a list, that of its first wrong entry. */
-function issueOf(problem: Problem | null, path: string): string | undefined {
+export function issueOf(problem: Problem | null, path: string): string | undefined {
   const issues = problem?.details.issues
   if (!Array.isArray(issues)) return undefined
   const found = issues.find((issue) => issue?.path === path || String(issue?.path).startsWith(`${path}/`))

@@ -12,6 +12,8 @@ export type Noun =
   | 'callback'
   | 'checkpoint'
   | 'dlq'
+  | 'effect'
+  | 'effect_policy'
   | 'inbox'
   | 'kv'
   | 'message'

@@ -23,7 +23,7 @@ export interface AnswerSchema {
   required?: string[]
 }
 
-/** What was typed, by field: a text, or whether a box is ticked. */
+/** The text of each field, or whether its box is ticked. */
 export type Typed = Record<string, string | boolean>
 
 /** A text that long is written in several lines. */

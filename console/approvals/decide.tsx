@@ -62,11 +62,12 @@ function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
   const action = useAction()
   const { busy, problem } = action
   const text = reason.value.trim()
+  const changed = edit.value ?? edited
   const ends_at = new Date(until.value)
   const decision = (): Decision => ({
     reason: text,
     ...(schema && { answer: answerOf(schema, typed.value) }),
-    ...((edit.value ?? edited) !== null && { effective_payload: (edit.value ?? edited)!.trim() }),
+    ...(changed !== null && { effective_payload: changed.trim() }),
     ...(proposed !== null && uses.value.trim() !== '1' && { uses: Number(uses.value) || 0 }),
     ...(proposed !== null && !Number.isNaN(ends_at.getTime()) && { expires_at: ends_at.toISOString() }),
   })
@@ -120,9 +121,11 @@ function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
         >
           <Emphasis>{title}</Emphasis>
           <Consequence verb={verb.value} {...{ of, agent }} />
-          {verb.value === 'approve' && schema && <Answer of={answerOf(schema, typed.value)} />}
-          {verb.value === 'approve' && edit.value !== null && (
-            <Difference before={proposed!} after={edit.value} what="between proposal and your change" />
+          {verb.value === 'approve' && schema && (
+            <Answer of={answerOf(schema, typed.value)} {...{ schema }} />
+          )}
+          {verb.value === 'approve' && changed !== null && (
+            <Difference before={proposed!} after={changed} what="between proposal and what you approve" />
           )}
           {text !== '' && (
             <p class="prompt">
@@ -149,26 +152,35 @@ function Permit({ uses, until, problem }: PermitProps) {
     const issue = issues.find((each) => each.path === path)
     return issue && `It ${shown(issue.message)}.`
   }
+  const [uses_error, until_error] = [errorAt('/uses'), errorAt('/expires_at')]
   return (
-    <>
-      <Field
-        label="How often"
-        hint="Effects with exactly these bytes that may start under your approval, 1 to 100."
-        inputmode="decimal"
-        error={errorAt('/uses')}
-        value={uses.value}
-        onInput={setFrom(uses)}
-      />
-      <Field
-        label="Until"
-        hint="Optional. Afterwards the effect no longer starts."
-        type="datetime-local"
-        error={errorAt('/expires_at')}
-        value={until.value}
-        onInput={setFrom(until)}
-      />
-    </>
+    <details class="permit" open={Boolean(uses_error ?? until_error) || undefined}>
+      <summary>How often, and until when: {permitInWords(uses.value, until.value)}</summary>
+      <div class="stack">
+        <Field
+          label="How often"
+          hint="Effects with exactly these bytes that may start under your approval, 1 to 100."
+          inputmode="decimal"
+          error={uses_error}
+          value={uses.value}
+          onInput={setFrom(uses)}
+        />
+        <Field
+          label="Until"
+          hint="Optional. Afterwards the effect no longer starts."
+          type="datetime-local"
+          error={until_error}
+          value={until.value}
+          onInput={setFrom(until)}
+        />
+      </div>
+    </details>
   )
+}
+
+function permitInWords(uses: string, until: string): string {
+  const often = uses.trim() === '1' ? 'once' : `${shown(uses.trim())} times`
+  return until === '' ? `${often}, without an end` : `${often}, until ${shown(until.replace('T', ' '))}`
 }
 
 function Consequence({ verb, of, agent }: { verb: Verb; of: Steered; agent: string }) {

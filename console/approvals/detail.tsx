@@ -140,12 +140,13 @@ function useOwnVote(path: string, checkpoint: Checkpoint | null): 'approved' | '
 }
 
 function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {
-  const { agent_id, created_at, expires_at, status, timeout_action, callback_url } = checkpoint
+  const { agent_id, effect_id, created_at, expires_at, status, timeout_action, callback_url } = checkpoint
   return (
     <Facts
       facts={{
         Agent: <Code>{agent_id}</Code>,
         Workflow: workflowOf(checkpoint.workflow_id),
+        Effect: effect_id !== null && <a href={to(pathOf('/console/effects', effect_id))}>what it is for</a>,
         Asked: <Time at={created_at} />,
         'Time left': status === 'pending' && <Countdown until={expires_at} over="time is up" />,
         'If nobody decides': timeout_action === 'dlq' ? 'expires, leaves a dead letter' : 'is rejected',

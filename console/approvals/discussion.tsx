@@ -9,6 +9,7 @@ import { count, counted, shown } from '../text/words.ts'
 import { Badge, Button, Text, Time } from '../ui/basics.tsx'
 import { Field, Form } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
+import type { AnswerSchema } from './answer-form.tsx'
 import { useFocusAt } from './focus-at.ts'
 import type { Steered } from './steered.ts'
 
@@ -59,7 +60,7 @@ export function Votes({ of, path, ask }: VotesProps) {
                 <Text>{vote.reason}</Text>
               </p>
             )}
-            {vote.answer && <Answer of={vote.answer} />}
+            {vote.answer && <Answer of={vote.answer} schema={of.answer_schema} />}
           </li>
         ))}
       </ul>
@@ -67,13 +68,19 @@ export function Votes({ of, path, ask }: VotesProps) {
   )
 }
 
+interface AnswerProps {
+  of: Record<string, unknown>
+  /** Says what the members are called. */
+  schema: AnswerSchema | null
+}
+
 /** The members of an answer, one a line. */
-export function Answer({ of }: { of: Record<string, unknown> }) {
+export function Answer({ of, schema }: AnswerProps) {
   return (
     <dl class="answer-shown">
       {Object.entries(of).map(([name, value]) => (
         <div key={name}>
-          <dt>{shown(name)}</dt>
+          <dt>{shown(titleIn(schema, name))}</dt>
           <dd>
             <Text>{typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value)}</Text>
           </dd>
@@ -81,6 +88,11 @@ export function Answer({ of }: { of: Record<string, unknown> }) {
       ))}
     </dl>
   )
+}
+
+function titleIn(schema: AnswerSchema | null, name: string): string {
+  const { properties = {} } = schema ?? {}
+  return (Object.hasOwn(properties, name) && properties[name]!.title) || name
 }
 
 function Name({ id, label }: { id: string; label: string | null }) {

@@ -64,7 +64,7 @@ export function Edit({ current, proposed, edited, error }: EditProps) {
     )
   const is_json = isJson(text)
   return (
-    <section ref={place} aria-label="Change" class="stack">
+    <section ref={place} aria-label="Change" class="edit stack">
       <Field
         label="Payload"
         hint="JSON. It is approved as you write it."

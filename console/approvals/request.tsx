@@ -7,6 +7,7 @@ import { resolver } from '../text/words.ts'
 import { Text, Time } from '../ui/basics.tsx'
 import { Markdown } from '../ui/markdown.tsx'
 import { Tree } from '../ui/tree.tsx'
+import type { AnswerSchema } from './answer-form.tsx'
 import { Answer } from './discussion.tsx'
 import { Difference } from './edit.tsx'
 import type { Steered } from './steered.ts'
@@ -55,7 +56,7 @@ export function Content({ prompt, payload, heading }: ContentProps) {
 }
 
 interface OutcomeProps {
-  of: Pick<Checkpoint, 'status' | 'reason' | 'resolved_by' | 'resolved_at' | 'answer'>
+  of: Pick<Checkpoint, 'status' | 'reason' | 'resolved_by' | 'resolved_at' | 'answer' | 'answer_schema'>
   /** The decision was made on this page. */
   own: boolean
   children?: ComponentChildren
@@ -63,7 +64,7 @@ interface OutcomeProps {
 
 /** The decision: its time, its reason and the one who made it. It takes the focus when it appears. */
 export function Outcome({ of, own, children }: OutcomeProps) {
-  const { status, reason, resolved_by, resolved_at, answer } = of
+  const { status, reason, resolved_by, resolved_at, answer, answer_schema } = of
   const place = useRef<HTMLDivElement>(null)
   const was_pending = useRef(false)
   useLayoutEffect(() => {
@@ -97,7 +98,7 @@ export function Outcome({ of, own, children }: OutcomeProps) {
             <Text>{reason}</Text>
           </p>
         )}
-        {answer && <Answer of={answer} />}
+        {answer && <Answer of={answer} schema={answer_schema as AnswerSchema | null} />}
         {children}
       </div>
     </div>

@@ -1,4 +1,4 @@
-// One agent: its key is rotated and its deletion confirmed here.
+// One agent: it is paused, its mode is changed, its key is rotated and its deletion confirmed here.
 
 import { useSignal } from '@preact/signals'
 import type { Agent, RotatedAgent } from '../../sdk/src/types.ts'
@@ -11,11 +11,16 @@ import { Button, Code, ExternalLink, Facts, setTo, Text, Time } from '../ui/basi
 import { Confirm } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
 import { announce } from '../ui/toast.tsx'
+import { modeTitle, Paused, StopAgent } from './agent-stop.tsx'
 import { Rotate } from './rotate.tsx'
 
 export function AgentDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/agents', id)
-  const loaded = useGet<Agent>(path)
+  const loaded = useGet<Agent>(path, {}, { on: ['agent'] })
+  const reload = () => {
+    loaded.reload()
+    onChange()
+  }
   return (
     <Detail {...{ loaded }} what="the agent" title="Agent" name={({ name }) => name}>
       {(agent) => (
@@ -32,8 +37,10 @@ export function AgentDetail({ id, onChange }: OpenProps) {
               change asks before it creates another.
             </p>
           )}
+          <Paused {...agent} />
           <Facts
             facts={{
+              'May do': modeTitle(agent.mode),
               Key: <Code>{agent.api_key}</Code>,
               Created: <Time at={agent.created_at} />,
               'Callbacks resolve against': agent.callback_base_url ? (
@@ -43,14 +50,7 @@ export function AgentDetail({ id, onChange }: OpenProps) {
               ),
             }}
           />
-          <Changes
-            {...{ id, path }}
-            onRotated={() => {
-              loaded.reload()
-              onChange()
-            }}
-            onDeleted={onChange}
-          />
+          <Changes {...{ id, path, agent }} onChange={reload} onDeleted={onChange} />
         </>
       )}
     </Detail>
@@ -60,15 +60,17 @@ export function AgentDetail({ id, onChange }: OpenProps) {
 interface ChangesProps {
   id: string
   path: string
-  onRotated: () => void
+  agent: Agent
+  onChange: () => void
   onDeleted: () => void
 }
 
-function Changes({ id, path, onRotated, onDeleted }: ChangesProps) {
+function Changes({ id, path, agent, onChange, onDeleted }: ChangesProps) {
   const open = useSignal<'rotate' | 'delete' | null>(null)
   const onClose = setTo(open, null)
   return (
     <div class="detail-actions parts">
+      <StopAgent {...{ agent, path, onChange }} />
       <Button text="Rotate the key…" onClick={setTo(open, 'rotate')} />
       <Button text="Delete…" kind="danger" onClick={setTo(open, 'delete')} />
       {open.value === 'rotate' && (
@@ -76,7 +78,8 @@ function Changes({ id, path, onRotated, onDeleted }: ChangesProps) {
           title={`Rotate the key of ${id}?`}
           rotate={(grace_seconds) => ask('POST', `${path}/rotate-key`, { body: { grace_seconds } })}
           keyOf={({ api_key }) => api_key}
-          {...{ onRotated, onClose }}
+          onRotated={onChange}
+          {...{ onClose }}
         >
           <p>
             The agent needs the new key before the old one ends. An earlier grace period, if there is one,

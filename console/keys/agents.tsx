@@ -14,6 +14,7 @@ import { Split, TableList } from '../ui/list.tsx'
 import { Meter } from '../ui/meter.tsx'
 import { type Column, codeColumn, linkColumn, timeColumn } from '../ui/table.tsx'
 import { AgentDetail } from './agent.tsx'
+import { AgentState } from './agent-stop.tsx'
 import { first_agent } from './first.ts'
 import { OneTime } from './one-time.tsx'
 
@@ -26,12 +27,13 @@ const columns: Column<Agent>[] = [
     grow: true,
     cell: ({ description }) => description && <Text>{description.slice(0, 300)}</Text>,
   },
+  { title: 'State', cell: (agent) => <AgentState {...agent} /> },
   codeColumn('Key', ({ api_key }) => api_key),
   timeColumn('Created', ({ created_at }) => created_at, true),
 ]
 
 export function Agents({ id }: { id: string | undefined }) {
-  const list = usePages<Agent>('/v1/agents')
+  const list = usePages<Agent>('/v1/agents', {}, { on: ['agent'] })
   const tenant = useGet<Tenant>('/v1/tenants/me')
   const quota = tenant.value?.quota.agents
   const creating = useSignal(false)

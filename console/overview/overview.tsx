@@ -1,12 +1,13 @@
-// The overview: requests that wait, failures of the last day, calls by the hour, quotas.
+// The overview: requests and unknown effects that wait, failures of the last day, calls by the hour, quotas.
 
-import type { Checkpoint, Operations, Tenant } from '../../sdk/src/types.ts'
+import type { JSX } from 'preact'
+import type { Checkpoint, ListedEffect, Operations, Tenant } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import type { PageOf } from '../api/client.ts'
 import { type Loaded, useGet } from '../api/load.ts'
 import { to } from '../router.ts'
 import { count } from '../text/words.ts'
-import { Code, Countdown, DocsLink } from '../ui/basics.tsx'
+import { Code, Countdown, DocsLink, Time } from '../ui/basics.tsx'
 import { Row } from '../ui/list.tsx'
 import { Quotas } from '../ui/meter.tsx'
 import { Card, LoadedView, Page } from '../ui/page.tsx'
@@ -49,28 +50,58 @@ const waiting_hint = (
 
 function Waiting() {
   const query = { status: 'pending', limit: items_max }
-  const loaded = useGet<PageOf<Checkpoint>>('/v1/checkpoints', query, { every_ms, on: ['checkpoint'] })
+  const requests = useGet<PageOf<Checkpoint>>('/v1/checkpoints', query, { every_ms, on: ['checkpoint'] })
+  const lost = { status: 'unknown', limit: items_max }
+  const unknown = useGet<PageOf<ListedEffect>>('/v1/effects', lost, { every_ms, on: ['effect'] })
+  const reload = () => {
+    requests.reload()
+    unknown.reload()
+  }
+  const loaded = {
+    value: requests.value && unknown.value && { requests: requests.value, unknown: unknown.value },
+    ...{ problem: requests.problem ?? unknown.problem, reload },
+  }
   return (
     <Card title="Waits for you" actions={<a href={to('/console/approvals')}>All approvals</a>}>
       <LoadedView {...{ loaded }} what="what waits" lines={rows_max}>
-        {({ items, next_cursor }) => (
+        {({ requests, unknown }) => (
           <Newest
-            items={items}
-            cut={next_cursor !== null}
+            items={[...unaskedOf(unknown.items), ...requests.items]}
+            cut={requests.next_cursor !== null || unknown.next_cursor !== null}
             of="to decide"
             empty="Nothing waits for you"
             hint={waiting_hint}
           >
-            {soonest(items).map(({ id, title, agent_id, expires_at }) => (
-              <Row key={id} href={to(pathOf('/console/approvals', id))} text={title}>
-                <Code>{agent_id}</Code> <Countdown until={expires_at} over="time is up" />
-              </Row>
-            ))}
+            {rowsOf(unaskedOf(unknown.items), requests.items)}
           </Newest>
         )}
       </LoadedView>
     </Card>
   )
+}
+
+/** Of the others a person is asked already, in a request. */
+function unaskedOf(effects: ListedEffect[]): ListedEffect[] {
+  return effects.filter(({ question_id }) => question_id === null)
+}
+
+/** Each may take two lines on a telephone: with more of them the cards below would move once they are there. */
+const waiting_rows_max = 4
+
+/** Effects of which nobody knows are not to wait, and requests that are over soon. */
+function rowsOf(effects: ListedEffect[], requests: Checkpoint[]): JSX.Element[] {
+  return [
+    ...effects.map(({ id, type, key, held_by, updated_at }) => (
+      <Row key={id} href={to(pathOf('/console/effects', id))} text={`Did ${type} ${key} happen?`}>
+        <Code>{held_by ?? '–'}</Code> <Time at={updated_at} />
+      </Row>
+    )),
+    ...soonest(requests).map(({ id, title, agent_id, expires_at }) => (
+      <Row key={id} href={to(pathOf('/console/approvals', id))} text={title}>
+        <Code>{agent_id}</Code> <Countdown until={expires_at} over="time is up" />
+      </Row>
+    )),
+  ].slice(0, waiting_rows_max)
 }
 
 function soonest(items: Checkpoint[]): Checkpoint[] {

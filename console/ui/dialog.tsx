@@ -124,15 +124,18 @@ function isGone({ code }: Problem): boolean {
 
 interface FormDialogProps extends DialogProps {
   action: Pick<Action, 'busy' | 'problem'>
+  /** The label of the button that sends it. */
+  verb?: string
   /** The label of the button that leaves. */
   back?: string
   own_checks?: boolean
   onSubmit: () => void
 }
 
-/** A form that creates a record. Its first child gets the focus. */
+/** A form that creates or changes a record. Its first child gets the focus. */
 export function FormDialog(props: FormDialogProps) {
-  const { title, action, back = 'Go back', own_checks = false, onSubmit, onClose, children } = props
+  const { title, action, verb = 'Create', back = 'Go back', own_checks = false } = props
+  const { onSubmit, onClose, children } = props
   const close = () => action.busy || onClose()
   return (
     <Dialog title={title} onClose={close}>
@@ -141,7 +144,7 @@ export function FormDialog(props: FormDialogProps) {
         {action.problem && <ErrorBox problem={action.problem} />}
         <div class="dialog-buttons parts">
           <Button text={back} onClick={close} />
-          <Button text="Create" kind="primary" type="submit" busy={action.busy} />
+          <Button text={verb} kind="primary" type="submit" busy={action.busy} />
         </div>
       </Form>
     </Dialog>

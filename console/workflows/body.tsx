@@ -2,8 +2,9 @@
 
 import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
-import type { Checkpoint, DeadLetter, InboxDetail, Message, Schedule } from '../../sdk/src/types.ts'
+import type { Checkpoint, DeadLetter, Effect, InboxDetail, Message, Schedule } from '../../sdk/src/types.ts'
 import { Successor } from '../actions/refusal.tsx'
+import { Difference } from '../approvals/edit.tsx'
 import { titleOf as titleOfLetter } from '../dead-letters/letter.ts'
 import { bodyOf } from '../inboxes/body.ts'
 import { exactMember } from '../text/json.ts'
@@ -44,6 +45,7 @@ function Expanded({ event, thing }: { event: JournalEvent; thing: Thing }) {
     const checkpoint = value as Checkpoint
     return verb === 'created' ? <Question {...{ checkpoint, text }} /> : <Decision {...checkpoint} />
   }
+  if (noun === 'effect') return <EffectSaid {...{ event, text }} effect={value as Effect} />
   if (noun === 'schedule') return <Call schedule={value as Schedule} text={text} />
   if (noun === 'dlq') return <Letter letter={value as DeadLetter} text={text} />
   if (noun === 'audit') return <Payload text={exactMember(text, 'metadata')} what="the metadata" />
@@ -113,6 +115,33 @@ function Call({ schedule, text }: { schedule: Schedule; text: string }) {
       </p>
     </div>
   )
+}
+
+/** The bytes where it begins, their change where they were approved, the report at its end. */
+function EffectSaid({ event, effect, text }: { event: JournalEvent; effect: Effect; text: string }) {
+  const payload = exactMember(text, 'payload')
+  switch (event.type) {
+    case 'effect.approved': {
+      const after = exactMember(text, 'effective_payload')
+      if (payload === null || after === null) return null
+      return <Difference before={payload} after={after} what="between proposal and approval" />
+    }
+    case 'effect.succeeded':
+      return <Payload text={exactMember(text, 'result')} what="the result" />
+    case 'effect.failed':
+      return effect.error === null ? null : <p class="moment-why">{shown(effect.error)}</p>
+    default:
+      return (
+        <div class="moment-card">
+          {effect.note !== null && (
+            <p>
+              <Text>{effect.note}</Text>
+            </p>
+          )}
+          <Payload text={payload} what="the payload" />
+        </div>
+      )
+  }
 }
 
 /** A letter of the service repeats the call that failed, which stands above it. */
@@ -196,12 +225,15 @@ const known_data = new Set([
   'checkpoint_id',
   'method',
   'expired',
+  ...['decision', 'comment_id'],
+  // Of effects: their bytes are shown where they begin.
+  ...['type', 'payload_hash', 'effective_hash', 'resolved_by', 'outcome', 'ran_out'],
 ])
 
 function Said({ name, value }: { name: string; value: JournalEvent['data'][string] | undefined }) {
   const text = String(value)
   if (name === 'redriven_as' || name === 'retried_as') return <Successor id={text} />
-  if (name.endsWith('_at') || name === 'locked_until') return <Time at={text} />
+  if (name.endsWith('_at') || name === 'locked_until' || name === 'lease_until') return <Time at={text} />
   return <Text>{text}</Text>
 }
 

@@ -1,7 +1,7 @@
 // The end of the line: what is open now, with the time that is left, or that nothing is.
 
 import type { ComponentChildren } from 'preact'
-import type { Checkpoint, DeadLetter, Schedule } from '../../sdk/src/types.ts'
+import type { Checkpoint, DeadLetter, Effect, Schedule } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import type { Following } from '../api/events.ts'
 import { titleOf as titleOfLetter } from '../dead-letters/letter.ts'
@@ -45,6 +45,7 @@ const looks: Record<Open['kind'], string> = {
   schedule: '/v1/schedules',
   callback: '/v1/checkpoints',
   dlq: '/v1/dlq',
+  effect: '/v1/effects',
 }
 
 function OpenView({ kind, id, since, event, things }: Open & { things: Things }) {
@@ -52,7 +53,7 @@ function OpenView({ kind, id, since, event, things }: Open & { things: Things })
   const value = thing?.ok ? thing.value : null
   const until = untilOf(kind, value) ?? (typeof event.data.fire_at === 'string' ? event.data.fire_at : null)
   return (
-    <Row sign={kind === 'dlq' ? 'bad' : 'open'}>
+    <Row sign={kind === 'dlq' || kind === 'effect' ? 'bad' : 'open'}>
       <div class="ending-head">
         <p class="moment-title">{titles[kind]}</p>
         {until !== null && (
@@ -72,7 +73,7 @@ function OpenView({ kind, id, since, event, things }: Open & { things: Things })
         <p class="screen-only">
           <a
             class="button"
-            data-kind={kind === 'checkpoint' ? 'primary' : 'plain'}
+            data-kind={kind === 'checkpoint' || kind === 'effect' ? 'primary' : 'plain'}
             href={to(pathOf(links[kind][0], id))}
           >
             {links[kind][1]}
@@ -88,6 +89,7 @@ const titles: Record<Open['kind'], string> = {
   schedule: 'The call comes in',
   callback: 'The decision is on its way',
   dlq: 'Waits for somebody to deal with it',
+  effect: 'Nobody knows whether it happened',
 }
 
 const links: Record<Open['kind'], [path: string, text: string]> = {
@@ -95,6 +97,7 @@ const links: Record<Open['kind'], [path: string, text: string]> = {
   schedule: ['/console/schedules', 'Open the schedule'],
   callback: ['/console/approvals', 'Open the request'],
   dlq: ['/console/dlq', 'Open the dead letter'],
+  effect: ['/console/effects', 'Look, and decide'],
 }
 
 function untilOf(kind: Open['kind'], value: unknown): string | null {
@@ -110,6 +113,10 @@ function nameOf(kind: Open['kind'], value: unknown): string {
   if (kind === 'schedule') {
     const { name, callback_url } = value as Schedule
     return name ?? placeOf(callback_url)
+  }
+  if (kind === 'effect') {
+    const { type, key } = value as Effect
+    return `${type} ${key}`
   }
   return kind === 'dlq' ? titleOfLetter(value as DeadLetter) : (value as Checkpoint).title
 }

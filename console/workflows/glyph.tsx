@@ -21,6 +21,9 @@ const paths: Record<string, string> = {
 function signOf({ type }: JournalEvent): string {
   if (type === 'checkpoint.approved') return 'yes'
   if (type === 'checkpoint.rejected' || type === 'checkpoint.cancelled') return 'no'
+  if (type === 'effect.succeeded' || type === 'effect.approved' || type === 'effect.resolved') return 'yes'
+  if (type === 'effect.rejected') return 'no'
+  if (type === 'effect.unknown') return 'question'
   if (type === 'checkpoint.expired') return 'clock'
   if (type === 'checkpoint.created') return 'question'
   if (type === 'schedule.fired' || type === 'callback.delivered' || type === 'message.forwarded')
@@ -30,6 +33,7 @@ function signOf({ type }: JournalEvent): string {
   return (
     {
       schedule: 'clock',
+      effect: 'send',
       dlq: 'yes',
       message: 'letter',
       inbox: 'letter',

@@ -106,7 +106,8 @@ const wait_words: Record<Wait, (began: JournalEvent) => string> = {
 
 const decisions = new Set(['checkpoint.approved', 'checkpoint.rejected', 'checkpoint.expired'])
 const calls = new Set(['schedule.attempted', 'schedule.fired', 'schedule.failed'])
-const mends = new Set(['dlq.claimed', 'dlq.resolved', 'dlq.archived', 'dlq.deleted'])
+const mends = new Set(['dlq.claimed', 'dlq.resolved', 'dlq.archived', 'dlq.deleted', 'effect.resolved'])
+const failures = new Set(['dlq.created', 'effect.unknown'])
 
 function endOfWait({ type }: JournalEvent): Wait | null {
   if (decisions.has(type)) return 'decision'
@@ -122,12 +123,12 @@ function beginOf(wait: Wait, event: JournalEvent, events: readonly JournalEvent[
   )
   const found = events[i]
   if (!found) return null
-  return wait === 'mend' && found.type !== 'dlq.created' ? null : found
+  return wait === 'mend' && !failures.has(found.type) ? null : found
 }
 
 /** A thing that is open at the end of the line. */
 export interface Open {
-  kind: 'checkpoint' | 'schedule' | 'callback' | 'dlq'
+  kind: 'checkpoint' | 'schedule' | 'callback' | 'dlq' | 'effect'
   id: string
   since: string
   /** The event that opened it. */
@@ -140,6 +141,7 @@ const opens: Record<string, Open['kind']> = {
   'callback.redriven': 'callback',
   'schedule.created': 'schedule',
   'schedule.workflow_joined': 'schedule',
+  'effect.unknown': 'effect',
   'dlq.created': 'dlq',
   'dlq.reopened': 'dlq',
 }
@@ -148,10 +150,11 @@ const closes = new Set([
   ...['checkpoint.cancelled', 'callback.delivered', 'callback.failed'],
   ...['schedule.fired', 'schedule.failed', 'schedule.cancelled', 'schedule.workflow_left'],
   ...['dlq.resolved', 'dlq.archived', 'dlq.deleted'],
+  ...['effect.succeeded', 'effect.failed', 'effect.retried', 'effect.resolved'],
 ])
 
 /** People come first. */
-const urgency: readonly Open['kind'][] = ['checkpoint', 'dlq', 'callback', 'schedule']
+const urgency: readonly Open['kind'][] = ['checkpoint', 'effect', 'dlq', 'callback', 'schedule']
 
 /** The things that are open: of one kind in the order in which they came. */
 export function openOf(events: readonly JournalEvent[]): Open[] {
@@ -167,7 +170,7 @@ export function openOf(events: readonly JournalEvent[]): Open[] {
 
 /** As the service counts them for lists; a decision that is on its way waits as well. */
 export function countsOf(open: readonly Open[]): { waiting: number; failing: number } {
-  const failing = open.filter(({ kind }) => kind === 'dlq').length
+  const failing = open.filter(({ kind }) => kind === 'dlq' || kind === 'effect').length
   return { waiting: open.length - failing, failing }
 }
 
@@ -197,8 +200,11 @@ export function waitedForPeople(events: readonly JournalEvent[], now_ms: number)
 export function openInWords(open: readonly Open[]): string | null {
   const of = (kind: Open['kind']) => open.filter((one) => one.kind === kind).length
   const [requests, calls_due, letters] = [of('checkpoint'), of('schedule') + of('callback'), of('dlq')]
+  const effects = of('effect')
   const parts = [
     requests > 0 && `${counted(requests, 'request')} ${requests === 1 ? 'waits' : 'wait'} for a decision`,
+    effects > 0 &&
+      `${counted(effects, 'effect')} of which nobody knows ${effects === 1 ? 'whether it' : 'whether they'} happened`,
     calls_due > 0 && `${counted(calls_due, 'call')} to come`,
     letters > 0 && `${counted(letters, 'failure')} to deal with`,
   ].filter((part) => part !== false)

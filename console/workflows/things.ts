@@ -87,6 +87,7 @@ const read_at: Record<string, string> = {
   checkpoint: '/v1/checkpoints',
   schedule: '/v1/schedules',
   dlq_item: '/v1/dlq',
+  effect: '/v1/effects',
 }
 
 function idOf(subject: JournalEvent['subject'], data: JournalEvent['data']): string {
@@ -99,6 +100,11 @@ const shown_at: Record<string, string> = {
   'checkpoint.rejected': '/v1/checkpoints',
   'checkpoint.cancelled': '/v1/checkpoints',
   'checkpoint.expired': '/v1/checkpoints',
+  'effect.claimed': '/v1/effects',
+  'effect.proposed': '/v1/effects',
+  'effect.approved': '/v1/effects',
+  'effect.succeeded': '/v1/effects',
+  'effect.failed': '/v1/effects',
   'schedule.created': '/v1/schedules',
   'dlq.created': '/v1/dlq',
   'audit.appended': '/v1/audit',
@@ -111,6 +117,8 @@ export function pageOf({ type, subject, data }: JournalEvent): [path: string, te
   const [noun] = type.split('.')
   if (noun === 'checkpoint' || noun === 'callback')
     return [pathOf('/console/approvals', id), 'Open the request']
+  if (noun === 'effect') return [pathOf('/console/effects', id), 'Open the effect']
+  if (noun === 'effect_policy') return ['/console/effects?status=policies', 'All policies']
   if (noun === 'schedule') return [pathOf('/console/schedules', id), 'Open the schedule']
   if (noun === 'dlq') return [pathOf('/console/dlq', id), 'Open the dead letter']
   if (noun === 'audit') return [pathOf('/console/audit', id), 'Open the entry']

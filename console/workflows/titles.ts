@@ -16,6 +16,12 @@ interface Words {
 const subject_agent = ({ subject }: JournalEvent) => shown(subject.id)
 const times = (event: JournalEvent) => Number(event.data.attempts ?? 1)
 const tries = (event: JournalEvent) => (times(event) > 1 ? ` after ${times(event)} attempts` : '')
+const effectOf = ({ data }: JournalEvent) => `${data.type} ${data.key}`
+const verdicts: Record<string, string> = {
+  succeeded: 'Decided: it happened',
+  failed: 'Decided: it did not happen',
+  retry: 'Decided: it may be started again',
+}
 const keyOf = ({ data }: JournalEvent) => `${data.namespace}/${data.key}`
 
 const words: Record<string, Words> = {
@@ -38,6 +44,69 @@ const words: Record<string, Words> = {
   'callback.redriven': { title: 'The decision is sent again', tone: 'accent' },
   'callback.delivered': { title: (event) => `The decision was delivered${tries(event)}`, tone: 'good' },
   'callback.failed': { title: (event) => `The decision was not delivered${tries(event)}`, tone: 'bad' },
+  'checkpoint.voted': {
+    title: ({ data }) => (data.decision === 'rejected' ? 'A vote to reject' : 'A vote to approve'),
+    short: 'A vote',
+    tone: 'accent',
+  },
+  'checkpoint.escalated': { title: 'More people may decide', tone: 'warn' },
+  'checkpoint.commented': { title: 'Commented' },
+  'effect.claimed': {
+    title: (event) => `Began ${effectOf(event)}`,
+    short: 'Began an effect',
+    tone: 'accent',
+  },
+  'effect.proposed': {
+    title: (event) => `Asked to do ${effectOf(event)}`,
+    short: 'Asked to do an effect',
+    tone: 'accent',
+  },
+  'effect.approved': {
+    title: ({ data }) => (data.effective_hash ? 'It may be started, as it was changed' : 'It may be started'),
+    short: 'An effect was approved',
+    tone: 'good',
+  },
+  'effect.rejected': { title: 'It will not be done', short: 'An effect was rejected', tone: 'bad' },
+  'effect.started': {
+    title: (event) => `Started ${effectOf(event)}`,
+    short: 'Started an effect',
+    tone: 'accent',
+  },
+  'effect.extended': { title: 'The lease was extended' },
+  'effect.succeeded': {
+    title: (event) => `Did ${effectOf(event)}`,
+    short: 'Did an effect',
+    tone: 'good',
+  },
+  'effect.failed': {
+    title: (event) => `${effectOf(event)} did not happen`,
+    short: 'An effect did not happen',
+    tone: 'bad',
+  },
+  'effect.retried': {
+    title: ({ data }) =>
+      data.ran_out ? 'The lease ran out: it may be started again' : 'Released: it may be started again',
+    short: 'An effect may be started again',
+    tone: 'warn',
+  },
+  'effect.unknown': {
+    title: (event) => `Nobody knows whether ${effectOf(event)} happened`,
+    short: 'Nobody knows whether an effect happened',
+    tone: 'bad',
+  },
+  'effect.resolved': {
+    title: ({ data }) => verdicts[String(data.outcome)] ?? 'It was decided what came of it',
+    short: 'It was decided what came of an effect',
+    tone: 'good',
+  },
+  'effect_policy.updated': {
+    title: ({ subject }) => `The policy for ${shown(subject.id)} was set`,
+    short: 'A policy for effects was set',
+  },
+  'effect_policy.deleted': {
+    title: ({ subject }) => `The policy for ${shown(subject.id)} was deleted`,
+    short: 'A policy for effects was deleted',
+  },
   'schedule.created': { title: 'A call was scheduled', tone: 'accent' },
   'schedule.updated': { title: 'The call was changed' },
   'schedule.cancelled': { title: 'The call was cancelled' },
@@ -82,6 +151,19 @@ const words: Record<string, Words> = {
     title: (event) => `The key of ${subject_agent(event)} was rotated`,
     short: 'The key of an agent was rotated',
   },
+  'agent.paused': {
+    title: (event) => `The agent ${subject_agent(event)} was paused`,
+    short: 'An agent was paused',
+    tone: 'warn',
+  },
+  'agent.resumed': {
+    title: (event) => `The agent ${subject_agent(event)} was resumed`,
+    short: 'An agent was resumed',
+  },
+  'agent.mode_changed': {
+    title: (event) => `The mode of ${subject_agent(event)} was changed`,
+    short: 'The mode of an agent was changed',
+  },
   'agent.deleted': {
     title: (event) => `The agent ${subject_agent(event)} was deleted`,
     short: 'An agent was deleted',
@@ -106,6 +188,8 @@ const words: Record<string, Words> = {
   'tenant.signing_secret_rotated': { title: 'The signing secret was rotated' },
   'tenant.plan_changed': { title: 'The plan was changed' },
   'tenant.storage_changed': { title: 'The room for data was changed' },
+  'tenant.frozen': { title: 'Everything was stopped', tone: 'bad' },
+  'tenant.resumed': { title: 'Everything was resumed', tone: 'good' },
   'tenant.deleted': { title: 'The tenant was deleted', tone: 'bad' },
   'tenant.restored': { title: 'The tenant was restored', tone: 'good' },
   'seal.checkpoint': { title: 'A checkpoint of the seal was kept' },

@@ -56,11 +56,13 @@ export const events = declareEvents({
     about: 'The holder of the lease reported that it happened.',
     subject: 'effect',
     data: about_data,
+    failing: -1,
   },
   'effect.failed': {
     about: 'The holder of the lease reported that it did not happen, and will not.',
     subject: 'effect',
     data: about_data,
+    failing: -1,
   },
   'effect.retried': {
     about: 'The lease ended, and it may be started again.',
@@ -71,6 +73,7 @@ export const events = declareEvents({
         description: 'True when the lease ran out, false when its holder released it.',
       }),
     },
+    failing: -1,
   },
   'effect.unknown': {
     about: 'The lease ran out: nobody knows whether it happened.',
@@ -91,6 +94,7 @@ export const events = declareEvents({
       outcome: Type.Enum([...outcomes], { description: 'What was decided.' }),
       resolved_by: Type.String({ description: 'admin, or approval_key:<id>.' }),
     },
+    failing: -1,
   },
   'effect_policy.updated': {
     about: 'The policy for a type of effects was set.',

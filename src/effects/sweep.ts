@@ -69,7 +69,9 @@ async function endLeases(tx: Tx, tenant_id: string, at: Millis): Promise<number>
 async function leaseRanOut(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<void> {
   const about = aboutOf(tenant_id, service_cause, effect)
   if (effect.status !== 'unknown') {
-    await journal.emit(tx, events['effect.retried'], { ...about, data: { ...dataOf(effect), ran_out: true } })
+    const data = { ...dataOf(effect), ran_out: true }
+    // It was never unknown.
+    await journal.emit(tx, events['effect.retried'], { ...about, failing: 0, data })
     return
   }
   const checkpoint_id = effect.on_unknown === 'ask' ? await ask(tx, tenant_id, effect) : null

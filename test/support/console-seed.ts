@@ -1,6 +1,7 @@
 // What the console is looked at with: a night and an hour of a small company's agents, lived through the API.
 
 import { Waystation } from '../../sdk/src/index.ts'
+import { finishEffects, openEffects } from './console-seed-effects.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 import { cron_secret, type TestService } from './service.ts'
 
@@ -17,7 +18,7 @@ export interface Company {
   waiting: string
 }
 
-interface Staff {
+export interface Staff {
   service: TestService
   admin: Waystation
   billing: Waystation
@@ -141,6 +142,7 @@ async function workAnHour(staff: Staff): Promise<void> {
   await runSchedules(staff)
   await keepTheLog(staff)
   await payBack(staff)
+  await finishEffects(staff)
   await untilDelivered(staff, hooks)
 }
 
@@ -235,6 +237,7 @@ async function leaveWork(staff: Staff): Promise<{ approval_url: string; waiting:
     callback_payload: answer,
     timeout_seconds: 25 * 3_600,
   })
+  await openEffects(staff)
   const { approval_url } = await staff.admin.approvalKeys.create({ checkpoint_id: waiting, label: 'Ada' })
   return { approval_url: approval_url!, waiting }
 }

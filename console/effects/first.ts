@@ -1,0 +1,27 @@
+// Effects and policies before the first.
+
+import { agentCurl, curlWith } from '../text/curl.ts'
+import type { FirstUse } from '../ui/first.tsx'
+
+export const first: FirstUse = {
+  title: 'No effects yet',
+  purpose:
+    'An effect is something that must happen at most once: a refund, a mail, a deletion. An agent claims it by type and key, does it, and reports what came of it. Where nobody knows, a person decides here.',
+  command: () =>
+    agentCurl('POST', '/v1/effects', {
+      json: '{"type": "refund", "key": "order-7",\n' + '    "payload": {"order": 7, "amount": 30}}',
+    }),
+  page: 'effects',
+}
+
+export const first_policy: FirstUse = {
+  title: 'No policies yet',
+  purpose:
+    'A policy says what effects of a type need at the least, whatever their agents ask for: an approval, several of them, those of certain people, a short lease.',
+  command: () =>
+    curlWith('ADMIN_KEY', 'PUT', '/v1/effect-policies/refund', {
+      json: '{"approval": "required", "required_approvals": 2}',
+    }),
+  key: 'ADMIN_KEY',
+  page: 'effects#policies',
+}

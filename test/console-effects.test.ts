@@ -1,0 +1,415 @@
+// What agents do at most once, as the operator sees it: effects with what they wait for, the verdict where nobody knows,
+// policies, and the buttons that stop everything, or one agent.
+
+import { describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { useChromium } from './support/chromium.ts'
+import {
+  accessibilityFaults,
+  narrow,
+  overflow,
+  refusals,
+  signIn,
+  tabTo,
+  themes,
+  useRealTime,
+  useService,
+} from './support/console.ts'
+import { entries, loaded, open } from './support/console-walk.ts'
+import { ask, claim, claimed, decide, proposed, read, runOut } from './support/effects.ts'
+import { becomes } from './support/patience.ts'
+import type { TestTenant } from './support/service.ts'
+
+const chromium = useChromium()
+const service = useService()
+
+/** Its lease has run out, and nobody has reported. */
+async function unknown(tenant: TestTenant, body: object = {}) {
+  const effect = await claimed(service, tenant, { lease_seconds: 1, ...body })
+  await runOut(service, 1)
+  useRealTime(service)
+  expect(await read(service, tenant, effect.id)).toMatchObject({ status: 'unknown' })
+  return effect
+}
+
+const detail = (page: Page) => page.locator('.split-detail')
+const dialog = (page: Page) => page.locator('dialog[open]')
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const rows = (page: Page) => page.locator('.table tbody tr')
+const toast = (page: Page) => page.locator('.toast').last()
+const failures = (page: Page) => page.locator('.failure').allInnerTexts()
+
+describe('Effects', () => {
+  test('are listed by status with what they wait for, those of which nobody knows first', async () => {
+    const tenant = await service.signUp()
+    await unknown(tenant, { key: 'lost' })
+    await claimed(service, tenant, { key: 'busy', lease_seconds: 3_000 })
+    await proposed(service, tenant, { key: 'asked' })
+    const done = await claimed(service, tenant, { key: 'done' })
+    await ask(service, tenant.api_key, done.id, 'succeed', { lease_token: done.lease_token })
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/effects')
+      await page.getByText('refund lost').waitFor()
+      expect(await failures(page)).toEqual([
+        'refund lost\nWaits for you: did it happen?',
+        'refund done\nIt happened',
+        'refund asked\nWaits for its approval',
+        expect.stringMatching(/^refund busy\nWaits for the report of agent-one, (49|50) min/),
+      ])
+      const effects = page.getByRole('link', { name: 'Effects', exact: true })
+      expect(await effects.getAttribute('aria-describedby')).not.toBeNull()
+      await page.getByText('1 of which nobody knows').waitFor()
+      await open(page, '/console')
+      await page.getByText('2 to decide').waitFor()
+      expect(await page.locator('.rows').first().getByRole('link').allInnerTexts()).toEqual([
+        'Did refund lost happen?',
+        'Refund 30 EUR?',
+      ])
+      await open(page, '/console/effects')
+      for (const [tab, titles] of [
+        ['Unknown', ['refund lost']],
+        ['To approve', ['refund asked']],
+        ['Running', ['refund busy']],
+        ['Succeeded', ['refund done']],
+        ['Failed', []],
+      ] as const) {
+        await page.getByRole('tab', { name: tab }).click()
+        await loaded(page)
+        expect([tab, await page.locator('.failure-title').allInnerTexts()]).toEqual([tab, [...titles]])
+      }
+    })
+  })
+
+  test.each([
+    [
+      'Succeeded…',
+      { field: 'Result', text: '{"refund": 90071992547409931}', verb: 'Yes, it happened' },
+      { status: 'succeeded' },
+      'It happened',
+    ],
+    [
+      'Failed…',
+      { field: 'Why', text: 'card declined', verb: 'Yes, close it' },
+      { status: 'failed', error: 'card declined' },
+      'It did not happen, and never will',
+    ],
+    ['Retry…', { field: null, text: '', verb: 'Yes, retry' }, { status: 'ready' }, 'It may be started again'],
+  ] as const)('of which nobody knows: %s is asked once more, and done', async (button, form, is, said) => {
+    const tenant = await service.signUp()
+    const { id } = await unknown(tenant)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/effects/${id}`)
+      await page.getByText('Nobody knows whether this happened').waitFor()
+      await page.getByText('At the target: is there a refund for').waitFor()
+      await press(page, button)
+      expect(await dialog(page).locator('.emphasis').innerText()).toMatch(/^refund order-/)
+      await press(page, 'Go back')
+      expect(await read(service, tenant, id)).toMatchObject({ status: 'unknown' })
+      await press(page, button)
+      if (form.field !== null) await dialog(page).getByLabel(form.field).fill(form.text)
+      await press(page, form.verb)
+      await detail(page).getByText(said, { exact: true }).waitFor()
+      await dialog(page).waitFor({ state: 'detached' })
+      await becomes(() => page.evaluate('document.activeElement.getAttribute("role")'), 'status')
+    })
+    expect(await read(service, tenant, id)).toMatchObject({ ...is, resolved_by: 'admin' })
+    const answer = await service.ask('GET', `/v1/effects/${id}`, { key: tenant.api_key })
+    if (is.status === 'succeeded') expect(answer.text).toContain(`"result":${form.text}`)
+  })
+
+  test('take a result that is JSON alone', async () => {
+    const tenant = await service.signUp()
+    const { id } = await unknown(tenant)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/effects/${id}`)
+      await press(page, 'Succeeded…')
+      await dialog(page).getByLabel('Result').fill('re_9')
+      await page.getByText('It is not JSON yet.').waitFor()
+      expect(await page.getByRole('button', { name: 'Yes, it happened' }).isDisabled()).toBe(true)
+      await dialog(page).getByLabel('Result').fill('"re_9"')
+      await press(page, 'Yes, it happened')
+      await detail(page).getByText('Decided by an administrator').waitFor()
+    })
+    expect(await read(service, tenant, id)).toMatchObject({ status: 'succeeded', result: 're_9' })
+  })
+
+  test('show that the agent was faster, as it happens', async () => {
+    const tenant = await service.signUp()
+    const { id, lease_token } = await unknown(tenant)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/effects/${id}`)
+      await press(page, 'Retry…')
+      await ask(service, tenant.api_key, id, 'succeed', { lease_token, result: { refund: 're_9' } })
+      await detail(page).getByText('It happened', { exact: true }).waitFor()
+      await dialog(page).waitFor({ state: 'detached' })
+      await detail(page).getByText('Reported by agent-one').waitFor()
+      await detail(page).getByRole('region', { name: 'Result' }).getByText('re_9').waitFor()
+    })
+  })
+
+  test('show both versions as a difference, the approval, the lease, the fence and what happened', async () => {
+    const tenant = await service.signUp()
+    const approval = { title: 'Refund 30 EUR?', editable: true }
+    const { id, checkpoint_id } = await proposed(service, tenant, {
+      ...{ approval, note: 'asked twice', workflow_id: 'w 1' },
+    })
+    await decide(service, tenant, checkpoint_id, 'approve', { effective_payload: { order: 7, amount: 20 } })
+    const { lease_token } = (await ask(service, tenant.api_key, id, 'start', { lease_seconds: 600 })).body
+    for (let i = 0; i < 2; i += 1)
+      await ask(service, tenant.api_key, id, 'extend', { lease_token, lease_seconds: 900 })
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/effects/${id}`)
+      await detail(page).getByText('It is being done').waitFor()
+      const changed = page.locator('.difference :is(ins, del)')
+      expect(await changed.allInnerTexts()).toEqual(['−   "amount": 30', '+   "amount": 20'])
+      const facts = await detail(page).locator('.facts').innerText()
+      expect(facts).toMatch(/Fence\n+1\n/)
+      expect(facts).toMatch(/Lease ends\n+1[45] min/)
+      const happened = detail(page).getByRole('list', { name: 'What happened, newest first' })
+      expect(await happened.locator('.history-title').allInnerTexts()).toEqual([
+        'Extended 2 times',
+        expect.stringMatching(/^Started refund order-/),
+        'It may be started, as it was changed',
+        expect.stringMatching(/^Asked to do refund order-/),
+      ])
+      const approved = detail(page).getByRole('region', { name: 'Approval' })
+      await approved.getByText('Decided by an administrator').waitFor()
+      await approved.getByRole('link', { name: 'Refund 30 EUR?' }).click()
+      await detail(page).getByText('As it was approved').waitFor()
+      await detail(page).getByRole('link', { name: 'what it is for' }).click()
+      await detail(page).getByRole('link', { name: 'w 1' }).click()
+      await page.getByRole('heading', { name: 'w 1' }).waitFor()
+      await page.getByRole('link', { name: 'Open the effect' }).click()
+      await detail(page).getByText('asked twice').waitFor()
+    })
+  })
+
+  test('follow what happens, in the list and beside it', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/effects')
+      await page.locator('.first').getByText('No effects yet').waitFor()
+      const { id, lease_token } = await claimed(service, tenant, { key: 'live' })
+      await page.getByText('refund live').click()
+      await detail(page).getByText('It is being done').waitFor()
+      await ask(service, tenant.api_key, id, 'fail', { lease_token, error: 'The bank is away', retry: true })
+      await detail(page).getByText('It may be started again', { exact: true }).waitFor()
+      await rows(page).getByText('Waits for an agent to start it again').waitFor()
+      await press(page, 'Failed…')
+      await press(page, 'Yes, close it')
+      await detail(page).getByText('It did not happen, and never will').waitFor()
+      expect((await claim(service, tenant, { key: 'live' })).body).toMatchObject({ status: 'failed' })
+    })
+  })
+
+  test('of which nobody knows are the end of the line of their workflow, until somebody decides', async () => {
+    const tenant = await service.signUp()
+    const { id } = await unknown(tenant, { workflow_id: 'order-7' })
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/workflows/order-7')
+      await page.getByText('1 effect of which nobody knows whether it happened').waitFor()
+      const ending = page.getByRole('region', { name: 'What is open now' })
+      await ending.getByText('Nobody knows whether it happened').waitFor()
+      await page.getByText('1 failed').waitFor()
+      await service.ask('POST', `/v1/effects/${id}/resolve`, {
+        ...{ key: tenant.admin_key, body: { outcome: 'failed' } },
+      })
+      await page.getByRole('heading', { name: 'Decided: it did not happen' }).waitFor()
+      await ending.getByText('Nothing is open').waitFor()
+    })
+  })
+
+  test.each(themes)('are accessible and fit a telephone in the %s theme', async (colorScheme) => {
+    const tenant = await service.signUp()
+    const { id } = await unknown(tenant, { key: 'a'.repeat(256), note: 'b'.repeat(400) })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/effects')
+        await loaded(page)
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+        await open(page, `/console/effects/${id}`)
+        for (const button of ['Succeeded…', 'Failed…', 'Retry…']) {
+          await press(page, button)
+          expect([button, await overflow(page), await accessibilityFaults(page)]).toEqual([button, 0, []])
+          await press(page, 'Go back')
+        }
+      },
+      { ...narrow, colorScheme },
+    )
+  })
+})
+
+describe('Policies for effects', () => {
+  test('are set, changed and deleted', async () => {
+    const tenant = await service.signUp()
+    const key = tenant.admin_key
+    const kim = (await service.ask('POST', '/v1/approval-keys', { key, body: { label: 'Kim' } })).body
+    const policies = async () => (await service.ask('GET', '/v1/effect-policies', { key })).body.items
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/effects?status=policies')
+        await page.locator('.first').getByText('No policies yet').waitFor()
+        await press(page, 'Set a policy…')
+        expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('Type of effects')
+        await dialog(page).getByLabel('Type of effects').fill('re fund')
+        await dialog(page).getByLabel('Longest lease').fill('4000')
+        await press(page, 'Set the policy')
+        await dialog(page).getByText('or * for all others').waitFor()
+        await dialog(page).getByText('Seconds, from 1 to 3600.').waitFor()
+        expect(await policies()).toEqual([])
+        await dialog(page).getByLabel('Type of effects').fill('refund')
+        await dialog(page).getByLabel('Approvals at the least').fill('2')
+        await dialog(page).getByLabel('Kim').check()
+        await dialog(page).getByLabel('An administrator').check()
+        await dialog(page).getByLabel('Longest lease').fill('300')
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+        await press(page, 'Set the policy')
+        await page.getByText('2 approvals required').waitFor()
+        expect(await policies()).toMatchObject([
+          {
+            ...{ type: 'refund', approval: 'required', required_approvals: 2, lease_seconds_max: 300 },
+            approvers: [kim.approval_key_id, 'admin'],
+          },
+        ])
+        await press(page, 'Change the policy for refund…')
+        expect(await dialog(page).getByLabel('Longest lease').inputValue()).toBe('300')
+        await dialog(page).getByLabel('Approval', { exact: true }).selectOption('optional')
+        await dialog(page).getByLabel('An administrator').uncheck()
+        await dialog(page).getByLabel('Approvals at the least').fill('1')
+        await dialog(page).getByLabel('Longest lease').fill('')
+        await press(page, 'Set the policy')
+        await rows(page).getByText('optional').waitFor()
+        expect(await policies()).toMatchObject([
+          { approval: 'optional', approvers: [kim.approval_key_id], lease_seconds_max: null },
+        ])
+        await press(page, 'Delete the policy for refund…')
+        await press(page, 'Yes, delete')
+        await page.locator('.first').getByText('No policies yet').waitFor()
+        expect(await policies()).toEqual([])
+      },
+      narrow,
+    )
+  })
+})
+
+describe('The red button', () => {
+  const tenantOf = async ({ tenant_id, admin_key }: TestTenant) =>
+    (await service.ask('GET', `/v1/tenants/${tenant_id}`, { key: admin_key })).body
+
+  test('stops everything after a question, and every page says so until somebody resumes', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant)
+      await tabTo(page, 'Stop everything…')
+      await page.keyboard.press('Enter')
+      await dialog(page).getByText('No agent may change anything.').waitFor()
+      await press(page, 'Go back')
+      expect((await tenantOf(tenant)).frozen_at).toBeNull()
+      await press(page, 'Stop everything…')
+      await dialog(page).getByLabel('Reason').fill('The importer runs wild')
+      await press(page, 'Yes, stop everything')
+      const banner = page.getByRole('region', { name: 'Everything is stopped' })
+      await banner.waitFor()
+      await becomes(() => page.evaluate('document.activeElement.className'), 'frozen')
+      expect(await tenantOf(tenant)).toMatchObject({ frozen_reason: 'The importer runs wild' })
+      expect(await page.getByRole('button', { name: 'Stop everything…' }).count()).toBe(0)
+      for (const { path } of entries()) {
+        await open(page, path)
+        expect([path, await banner.innerText()]).toEqual([
+          path,
+          expect.stringMatching(/The importer runs wild\n+(just now|\d+ s ago), by an administrator/),
+        ])
+      }
+      expect((await claim(service, tenant)).body.error.code).toBe('TENANT_FROZEN')
+      await press(page, 'Resume…')
+      await dialog(page).getByText('end later by exactly the time').waitFor()
+      await press(page, 'Yes, resume')
+      await banner.waitFor({ state: 'detached' })
+      expect(await page.evaluate('document.activeElement.localName')).toBe('h1')
+      expect(await toast(page).innerText()).toBe('Resumed: agents go on.')
+      await page.getByRole('button', { name: 'Stop everything…' }).waitFor()
+    })
+    expect((await tenantOf(tenant)).frozen_at).toBeNull()
+  })
+
+  test('that somebody else has pressed is seen at once, and the console’s agent says why it may not', async () => {
+    const tenant = await service.signUp()
+    await service.ask('PUT', '/v1/kv/state/a', { key: tenant.api_key, body: { value: 1 } })
+    const path = `/v1/tenants/${tenant.tenant_id}`
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/kv/state/a')
+        await page.getByRole('button', { name: 'Delete…' }).waitFor()
+        await service.ask('POST', `${path}/freeze`, { key: tenant.admin_key })
+        await page.getByRole('region', { name: 'Everything is stopped' }).waitFor()
+        await press(page, 'Delete…')
+        await dialog(page).locator('.button').last().click()
+        await dialog(page).getByText('Resume first, in the banner.').waitFor()
+        await press(page, 'Go back')
+        await service.ask('POST', `${path}/resume`, { key: tenant.admin_key })
+        await page.getByRole('region', { name: 'Everything is stopped' }).waitFor({ state: 'detached' })
+      },
+      { expected: refusals(403) },
+    )
+  })
+
+  test.each(themes)('and its banner fit a telephone in the %s theme', async (colorScheme) => {
+    const tenant = await service.signUp()
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant)
+        await press(page, 'Menu')
+        await press(page, 'Stop everything…')
+        await dialog(page).getByLabel('Reason').fill('w'.repeat(500))
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+        await press(page, 'Yes, stop everything')
+        await page.getByRole('region', { name: 'Everything is stopped' }).waitFor()
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+        await press(page, 'Resume…')
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+      },
+      { ...narrow, colorScheme },
+    )
+  })
+})
+
+describe('One agent', () => {
+  test('is paused with a reason and resumed, and its mode is changed', async () => {
+    const tenant = await service.signUp()
+    const agent = async () =>
+      (await service.ask('GET', `/v1/agents/${tenant.agent_id}`, { key: tenant.admin_key })).body
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, `/console/keys/agents/${tenant.agent_id}`)
+        await press(page, 'Pause…')
+        await dialog(page).getByLabel('Reason').fill('asks twice')
+        await press(page, 'Yes, pause')
+        await detail(page).getByText('asks twice').waitFor()
+        expect(await agent()).toMatchObject({ paused_reason: 'asks twice', paused_at: expect.any(String) })
+        expect((await claim(service, tenant)).body.error.code).toBe('AGENT_PAUSED')
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+        await press(page, 'Resume')
+        await page.getByRole('button', { name: 'Pause…' }).waitFor()
+        expect(await agent()).toMatchObject({ paused_at: null })
+        await press(page, 'Change the mode…')
+        const change = page.getByRole('button', { name: 'Change the mode', exact: true })
+        expect(await change.isDisabled()).toBe(true)
+        await dialog(page).getByLabel('It may do').selectOption('propose')
+        await dialog(page).getByText('Each of its effects waits for an approval').waitFor()
+        expect(await accessibilityFaults(page)).toEqual([])
+        await change.click()
+        await detail(page).getByText('Effects only with an approval').waitFor()
+        await open(page, '/console/keys')
+        await rows(page).getByText('proposes').waitFor()
+      },
+      narrow,
+    )
+    expect(await agent()).toMatchObject({ mode: 'propose' })
+    expect((await claim(service, tenant)).body).toMatchObject({ status: 'awaiting_approval' })
+  })
+})
