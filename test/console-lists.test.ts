@@ -361,7 +361,6 @@ describe('The navigation', () => {
     const { tenant, ids } = await withLetters(2)
     await ask(tenant, 'first')
     await chromium.visit(service.url, async (page) => {
-      await page.clock.install()
       await signIn(page, tenant)
       const link = page.getByRole('link', { name: 'Approvals', exact: true })
       await page.locator('.waiting').nth(1).waitFor()
@@ -373,7 +372,6 @@ describe('The navigation', () => {
       expect(await accessibilityFaults(page)).toEqual([])
       await ask(tenant, 'second')
       await service.ask('POST', `/v1/dlq/${ids[0]}/resolve`, { key: tenant.api_key })
-      await page.clock.fastForward(31_000)
       await status.getByText('Approvals: 2 to decide.', { exact: true }).waitFor({ state: 'attached' })
       await becomes(() => numbers(page), ['2', '1'])
     })
