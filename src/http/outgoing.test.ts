@@ -238,10 +238,17 @@ describe('a client', () => {
     site.answer = () => outgoing(200, {}, text)
     const slow = site.client()
     await until(() => site.memory.bytes === text.length)
-    await settled(() => site.clock.looks) // each piece that is taken is progress at a time
-    site.clock.advance(1_000)
-    const answer = await fetch(site.url)
-    expect([answer.status, (await answer.text()).length]).toEqual([200, text.length])
+    const after_a_second = async () => {
+      await settled(() => site.clock.looks) // each piece that is taken is progress at a time
+      site.clock.advance(1_000)
+      site.ended.length = 0
+      const answer = await fetch(site.url)
+      return [answer.status, (await answer.text()).length]
+    }
+    let seen = await after_a_second()
+    // On a busy machine the system takes a further piece after the clock has moved. It takes only so many.
+    for (let tries = 1; tries < 10 && seen[0] !== 200; tries++) seen = await after_a_second()
+    expect(seen).toEqual([200, text.length])
     expect([site.ended, site.closing]).toEqual([['end', 'end'], [1]])
     slow.destroy()
     await until(() => site.deliveries.size.sending === 0)
