@@ -63,9 +63,12 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     done: { code: 'INVALID_STATE', status: 'cancelled' },
   },
   approveCheckpoint: {
-    safe: true,
-    why: 'a checkpoint that is approved stays so, and a key has one vote',
-    done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
+    safe: { without: ['effective_payload'] },
+    why: 'a checkpoint that is approved stays so, and a key has one vote; an edit would void the votes after it',
+    done: [
+      { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
+      { code: 'ALREADY_VOTED', decision: 'approved', read: 'getCheckpoint' },
+    ],
   },
   cancelCheckpoint: {
     safe: true,
@@ -75,7 +78,10 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   rejectCheckpoint: {
     safe: true,
     why: 'a checkpoint that is rejected stays so, and a key has one vote',
-    done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
+    done: [
+      { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
+      { code: 'ALREADY_VOTED', decision: 'rejected', read: 'getCheckpoint' },
+    ],
   },
   deleteInbox: {
     safe: true,

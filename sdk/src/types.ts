@@ -1957,7 +1957,7 @@ export interface Operations {
       reason?: string | undefined
       /** Fits the `answer_schema` of the checkpoint. */
       answer?: object | null | undefined
-      /** The payload of the effect as it is approved, where it is `editable`. Default, and null: as proposed. */
+      /** The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed. */
       effective_payload?: unknown
       /** Until when the effect may start under the approval. Default: no end. */
       expires_at?: string | undefined
