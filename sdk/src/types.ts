@@ -557,6 +557,7 @@ export interface Checkpoint {
   /** Those of them that are left, the effect that it was asked for included. */
   uses_left: number
   effect_id: string | null
+  effect: AboutEffect | null
   /** The payload of the effect, the exact text; null without one. */
   payload: unknown
 }
@@ -572,6 +573,14 @@ export interface CheckpointCallback {
 export interface Escalation {
   after_seconds: number
   approvers: string[] | null
+}
+
+export interface AboutEffect {
+  /** The type of that effect. */
+  type: string
+  /** Its key. */
+  key: string
+  note: string | null
 }
 
 export interface Comment {
@@ -632,6 +641,7 @@ export interface Approval {
   /** Those of them that are left, the effect that it was asked for included. */
   uses_left: number
   effect_id: string | null
+  effect: AboutEffect | null
   /** The payload of the effect, the exact text; null without one. */
   effect_payload: unknown
   /** This key is an approver. */
@@ -1256,7 +1266,10 @@ export interface Operations {
       tenant_id: string
     }
     query: object
-    body: object
+    body: {
+      /** The `frozen_at` of the freeze that you mean: 409 while another one holds. */
+      frozen_at?: string | undefined
+    }
     answer: Tenant
   }
   rotateSigningSecret: {
@@ -2417,6 +2430,8 @@ export interface Operations {
       result?: unknown
       /** Why it did not happen. */
       error?: string | undefined
+      /** The `fence` of the effect that you looked at: 409 when it has another one now. */
+      fence?: number | undefined
     }
     answer: Effect
   }

@@ -75,8 +75,8 @@ export async function create(
 
 function bytesOf(wanted: store.NewCheckpoint): number {
   const { title, prompt, callback_url, callback_payload, workflow_id } = wanted
-  const { answer_schema, payload, approvers, escalate } = wanted
-  const steering = [answer_schema, payload, approvers, escalate]
+  const { answer_schema, payload, effect, approvers, escalate } = wanted
+  const steering = [answer_schema, payload, effect, approvers, escalate]
   return rowBytes(title, prompt, callback_url, callback_payload, workflow_id, ...steering)
 }
 

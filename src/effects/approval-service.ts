@@ -33,6 +33,8 @@ interface Asked {
   /** Absent: it gets one. */
   checkpoint_id?: string
   type: string
+  key: string
+  note: string | null
   payload: string
   workflow_id: string | null
   approval: Approval | null
@@ -58,13 +60,14 @@ export function openApproval(
   policy: PolicyRow | null,
 ) {
   const { timeout_seconds, expires_at, editable, steering, ...approval } = approvalOf(asked)
-  const { id: effect_id, checkpoint_id, payload, workflow_id } = asked
+  const { id: effect_id, checkpoint_id, payload, workflow_id, type, key, note } = asked
+  const effect = { type, key, note }
   const given = atLeast(steering, policy)
   return checkpoints.create(tx, caller, dependencies, {
     ...{ ...approval, callback_payload: null, workflow_id },
     expires_at: checkpoints.expiryOf(tx.now, timeout_seconds, expires_at),
     ...(checkpoint_id !== undefined && { id: checkpoint_id }),
-    ...checkpoints.steeringOf(given, { effect_id, payload, editable }, '/approval'),
+    ...checkpoints.steeringOf(given, { effect_id, effect, payload, editable }, '/approval'),
   })
 }
 

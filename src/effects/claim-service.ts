@@ -119,7 +119,13 @@ async function claimAgain(
     const started = await startIn(tx, caller, dependencies, found.id, lease)
     return started && { status: 201, effect: started, lease_token, checkpoint: null }
   }
-  const checkpoint = await openApproval(tx, caller, dependencies, { ...claim, id: found.id }, policy)
+  const checkpoint = await openApproval(
+    tx,
+    caller,
+    dependencies,
+    { ...claim, id: found.id, note: found.note },
+    policy,
+  )
   const proposed = await permits.propose(tx, tenant_id, found.id, checkpoint.id)
   if (!proposed) throw new ApiError('INVALID_STATE', { details: { status: found.status } })
   return wasProposed(tx, caller, proposed, checkpoint)
