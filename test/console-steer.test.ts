@@ -115,7 +115,17 @@ forEachService('The approval page of a decision that steers', (service) => {
       service.url,
       async (page) => {
         await page.goto(linkOf(id, await keyOf(tenant)))
-        await page.getByText('Exactly this is approved').waitFor()
+        const about = page.getByRole('region', { name: 'Exactly this is approved' })
+        await about.getByText('Exactly this is approved').waitFor()
+        expect((await about.locator('.facts').innerText()).split(/\s+/)).toEqual([
+          'Effect',
+          'refund',
+          'Key',
+          'order-7',
+        ])
+        await page.getByText('How often, and until when: once').click()
+        await page.getByText('Effects of this type, refund, with exactly these bytes').waitFor()
+        await page.getByLabel('How often').fill('3')
         await page.getByRole('button', { name: 'Change the payload' }).click()
         const field = page.getByRole('textbox', { name: 'Payload' })
         expect(await field.inputValue()).toBe('{\n  "to": "kim",\n  "amount": 1e2\n}')
@@ -128,6 +138,8 @@ forEachService('The approval page of a decision that steers', (service) => {
         expect(await accessibilityFaults(page)).toEqual([])
         expect(await overflow(page)).toBe(0)
         await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('dialog').getByText('refund order-7').waitFor()
+        await page.getByRole('dialog').getByText('It may start 3 times.').waitFor()
         await page.getByRole('button', { name: 'Yes, approve' }).click()
         await page.getByText('You approved this').waitFor()
         expect(await seen()).toEqual(['−   "amount": 1e2', '+   "amount": 40'])

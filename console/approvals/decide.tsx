@@ -6,7 +6,7 @@ import type { Checkpoint } from '../../sdk/src/types.ts'
 import { useAction } from '../api/action.ts'
 import type { Problem, Result } from '../api/client.ts'
 import { count, counted, shown } from '../text/words.ts'
-import { Button, Code, setFrom, setTo, Time } from '../ui/basics.tsx'
+import { Button, Code, setFrom, setTo, Text, Time } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
 import { Field } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
@@ -135,7 +135,7 @@ function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
     <div ref={form} class="decide stack">
       {schema && <AnswerForm {...{ schema, typed, errors }} />}
       {proposed !== null && editable && <Edit {...{ of, proposed, draft }} />}
-      {proposed !== null && <Permit {...{ uses, until, problem }} />}
+      {proposed !== null && <Permit type={of.effect?.type ?? ''} {...{ uses, until, problem }} />}
       <Field
         label="Reason"
         hint="Optional. The agent receives it."
@@ -190,6 +190,11 @@ function Sure({ title, agent, of, asked, busy, onConfirm, onClose }: SureProps) 
       {...{ onConfirm, onClose }}
     >
       <Emphasis>{title}</Emphasis>
+      {of.effect && (
+        <p>
+          <Code>{of.effect.type}</Code> <Text>{of.effect.key}</Text>
+        </p>
+      )}
       <Consequence {...{ verb, of, agent }} is_edit={change.is_edit} />
       {answer && <Answer of={answer} schema={of.answer_schema} />}
       {approves && change.text !== null && (
@@ -217,13 +222,15 @@ function Sure({ title, agent, of, asked, busy, onConfirm, onClose }: SureProps) 
 }
 
 interface PermitProps {
+  /** Of the effect. */
+  type: string
   uses: Signal<string>
   until: Signal<string>
   problem: Problem | null
 }
 
 /** The reach of the approval of an effect. */
-function Permit({ uses, until, problem }: PermitProps) {
+function Permit({ type, uses, until, problem }: PermitProps) {
   const issues = (problem?.details.issues ?? []) as { path: string; message: string }[]
   const errorAt = (path: string) => {
     const issue = issues.find((each) => each.path === path)
@@ -236,7 +243,7 @@ function Permit({ uses, until, problem }: PermitProps) {
       <div class="stack">
         <Field
           label="How often"
-          hint="Effects with exactly these bytes that may start under your approval, 1 to 100."
+          hint={`Effects of this type, ${shown(type)}, with exactly these bytes that may start under your approval: 1 to 100.`}
           inputmode="decimal"
           error={uses_error}
           value={uses.value}
