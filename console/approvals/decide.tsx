@@ -6,7 +6,7 @@ import type { Checkpoint } from '../../sdk/src/types.ts'
 import { useAction } from '../api/action.ts'
 import type { Problem, Result } from '../api/client.ts'
 import { count, counted, shown } from '../text/words.ts'
-import { Button, Code, setFrom, setTo, Text, Time } from '../ui/basics.tsx'
+import { Button, Code, setFrom, setTo, Time } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
 import { Field } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
@@ -192,7 +192,7 @@ function Sure({ title, agent, of, asked, busy, onConfirm, onClose }: SureProps) 
       <Emphasis>{title}</Emphasis>
       {of.effect && (
         <p>
-          <Code>{of.effect.type}</Code> <Text>{of.effect.key}</Text>
+          <Code>{of.effect.type}</Code> <Code>{of.effect.key}</Code>
         </p>
       )}
       <Consequence {...{ verb, of, agent }} is_edit={change.is_edit} />

@@ -17,20 +17,27 @@ export function EffectPayload({ of }: { of: Steered }) {
   const { effect, proposed, edited, effective } = of
   if (effect === null) return null
   const { type, key, note } = effect
-  const facts = (
-    <Facts
-      facts={{
-        Effect: <Code>{type}</Code>,
-        Key: <Text>{key}</Text>,
-        Note: note !== null && <Text>{note}</Text>,
-      }}
-    />
+  const about = (
+    <>
+      <Facts facts={{ Effect: <Code>{type}</Code>, Key: <Code>{key}</Code> }} />
+      {note !== null && (
+        <p class="prompt">
+          <span class="muted">Note: </span>
+          <Text>{note}</Text>
+        </p>
+      )}
+    </>
   )
-  if (proposed === null) return <section aria-label="The effect">{facts}</section>
+  if (proposed === null)
+    return (
+      <section aria-label="The effect" class="effect-payload">
+        {about}
+      </section>
+    )
   const after = effective ?? edited
   return (
-    <section aria-label="Exactly this is approved">
-      {facts}
+    <section aria-label="Exactly this is approved" class="effect-payload">
+      {about}
       <h2 class="label">{after === null ? 'Exactly this is approved' : 'As it was proposed'}</h2>
       <Tree text={proposed} what="the payload of the effect" />
       {after !== null && (
