@@ -50,7 +50,7 @@ export function Decide(props: DecideProps) {
   )
 }
 
-/** What is asked about in the dialog, as it was when it opened: nothing that changes later slips into the decision. */
+/** The decision as it was when the dialog opened: nothing that changes later slips into it. */
 interface Asked {
   verb: Verb
   decision: Decision

@@ -21,7 +21,7 @@ export function Difference({ before, after, what }: DifferenceProps) {
   const lines = useMemo(() => difference(before, after), [before, after])
   if (before === after) return null
   if (lines.every(({ kind }) => kind === 'same'))
-    return <p class="muted">Only white space differs: that is no change.</p>
+    return <p class="muted">Only white space differs: this counts as unchanged.</p>
   return (
     <ScrollBox kind="difference" label={`Difference ${what}`}>
       {lines.map(({ kind, text }, i) => {
@@ -48,7 +48,7 @@ export interface Change {
   is_edit: boolean
 }
 
-/** The payload that is approved, by the text in the editor: null while it is closed. White space alone is no change. */
+/** The payload that is approved, by the text in the editor: null while it is closed. White space alone changes nothing. */
 export function changeOf(
   draft: string | null,
   { proposed, edited }: Pick<Steered, 'proposed' | 'edited'>,
