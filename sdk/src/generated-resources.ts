@@ -686,7 +686,8 @@ export class Effects extends Resource {
    * Claim the right to do something once. The pair of type and key is unique; the payload is bound to it
    * byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or
    * over, with its result. A repeat answers how it stands. Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN,
-   * EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED, INVALID_STATE, CHECKPOINT_NOT_FOUND.
+   * EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, EFFECT_APPROVERS_GONE, QUOTA_EXCEEDED,
+   * INVALID_STATE, CHECKPOINT_NOT_FOUND.
    */
   claim(body: Body<'claimEffect'>, options: CallOptions = {}): Promise<ClaimedEffect> {
     return this.transport.call('claimEffect', { body }, options)

@@ -40,6 +40,7 @@ export type ErrorCode =
   | 'ALREADY_CLAIMED'
   | 'ALREADY_VOTED'
   | 'CHECKPOINT_ALREADY_RESOLVED'
+  | 'EFFECT_APPROVERS_GONE'
   | 'EFFECT_IN_FLIGHT'
   | 'EFFECT_NOT_HELD'
   | 'EFFECT_UNKNOWN'
@@ -3147,7 +3148,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Only read, or ask the admin for another mode. The same request fails again.',
     exit: 'forbidden',
   },
-  EFFECT_APPROVAL_REQUIRED: { next: 'POST the effect again: that asks for its approval.', exit: 'forbidden' },
+  EFFECT_APPROVAL_REQUIRED: {
+    next: 'POST the effect again, without a checkpoint_id: that asks for its approval.',
+    exit: 'forbidden',
+  },
   EFFECT_REJECTED: {
     next: 'Do not do it. Propose another effect under another key when it is still wanted.',
     exit: 'forbidden',
@@ -3218,6 +3222,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   },
   CHECKPOINT_ALREADY_RESOLVED: {
     next: 'Read the checkpoint to see who decided what, and act on that.',
+    exit: 'conflict',
+  },
+  EFFECT_APPROVERS_GONE: {
+    next: 'Have an admin set the policy again, with approval keys that exist.',
     exit: 'conflict',
   },
   EFFECT_IN_FLIGHT: {

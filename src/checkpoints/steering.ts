@@ -162,10 +162,3 @@ export function voterOf(caller: AdminCaller | ApprovalCaller): string {
 export function isApprover(row: Pick<CheckpointRow, 'approvers'>, voter: string): boolean {
   return approversOf(row)?.includes(voter) ?? true
 }
-
-/** The payload that the votes of a pending checkpoint are for, and the one that was approved. */
-export function approvedPayload(
-  row: Pick<CheckpointRow, 'payload' | 'edited_payload' | 'effective_payload'>,
-): string | null {
-  return row.effective_payload ?? row.edited_payload ?? row.payload
-}

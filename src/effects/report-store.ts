@@ -7,7 +7,7 @@ import { columns, ended, from, held, here, no_lease, startable } from './store.t
 // A lease that was settled has no end any more; one that ran out has it in the past, and its holder may still report. While a
 // person is asked what became of it, the question is withdrawn first: a decision takes the rows in the same order.
 const reported = `${held} and lease_until is not null and question_id is null`
-// What follows counts from what was read: when the row has changed meanwhile, it is read again.
+// A report counts from what was read: when the row has changed meanwhile, it is read again.
 const as_read = 'status = :status_before and fence = :fence_before'
 
 const succeeded = `status = 'succeeded', result = :result, kept_bytes = kept_bytes + :more_bytes, lease_until = null, ${ended}`

@@ -12,6 +12,7 @@ import { outcomes, type WholeEffect } from './effect.ts'
 import { aboutOf, dataOf } from './event-service.ts'
 import { events } from './events.ts'
 import * as store from './sweep-store.ts'
+import { questionTerms } from './terms-service.ts'
 
 const sweep_rows_max = limit(
   'effects.sweep_rows',
@@ -77,8 +78,10 @@ async function leaseRanOut(tx: Tx, tenant_id: string, effect: WholeEffect): Prom
   await journal.emit(tx, events['effect.unknown'], { ...about, data: { ...dataOf(effect), checkpoint_id } })
 }
 
-/** Opens the checkpoint that asks what became of it; returns its id. */
-async function ask(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<string> {
+/** Opens the checkpoint that asks what became of it; returns its id. Null when nobody is left who may answer: it waits for an admin. */
+async function ask(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<string | null> {
+  const terms = await questionTerms(tx, tenant_id, effect)
+  if (terms === null) return null
   const { id, type, key, note, agent_id, workflow_id, held_by } = effect
   const about = { effect_id: id, effect: { type, key, note }, payload: null, editable: false }
   const checkpoint = await checkpoints.ask(tx, tenant_id, no_worker, {
@@ -86,7 +89,7 @@ async function ask(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<stri
     prompt: questionOf({ type, key, held_by, id }),
     ...{ callback_url: checkpoints.no_callback, callback_payload: null, timeout_action: 'auto_reject' },
     ...{ expires_at: tx.now + question_ms, agent_id, workflow_id },
-    ...checkpoints.steeringOf({ answer_schema: question_schema }, about),
+    ...checkpoints.steeringOf({ ...terms, answer_schema: question_schema }, about),
   })
   await store.ask(tx, tenant_id, id, checkpoint.id)
   return checkpoint.id
