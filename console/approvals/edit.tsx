@@ -2,11 +2,12 @@
 
 import type { Signal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
-import { difference, jsonLines } from '../text/difference.ts'
+import { difference, isSameJson, jsonLines } from '../text/difference.ts'
 import { shown } from '../text/words.ts'
 import { Button, ScrollBox } from '../ui/basics.tsx'
 import { Field } from '../ui/form.tsx'
 import { useFocusAt } from './focus-at.ts'
+import type { Steered } from './steered.ts'
 
 interface DifferenceProps {
   before: string
@@ -19,7 +20,8 @@ interface DifferenceProps {
 export function Difference({ before, after, what }: DifferenceProps) {
   const lines = useMemo(() => difference(before, after), [before, after])
   if (before === after) return null
-  if (lines.every(({ kind }) => kind === 'same')) return <p class="muted">Only white space differs.</p>
+  if (lines.every(({ kind }) => kind === 'same'))
+    return <p class="muted">Only white space differs: this counts as unchanged.</p>
   return (
     <ScrollBox kind="difference" label={`Difference ${what}`}>
       {lines.map(({ kind, text }, i) => {
@@ -39,17 +41,40 @@ export function Difference({ before, after, what }: DifferenceProps) {
   )
 }
 
-interface EditProps {
-  /** The exact text that the votes are for now. */
-  current: string
-  proposed: string
-  /** Null while it is not changed. */
-  edited: Signal<string | null>
-  error: string | undefined
+export interface Change {
+  /** The exact text that an approval names; null where nobody has changed the proposal. */
+  text: string | null
+  /** It differs from the payload that the votes are for, which no longer count then. */
+  is_edit: boolean
 }
 
-export function Edit({ current, proposed, edited, error }: EditProps) {
-  const text = edited.value
+/** The payload that is approved, by the text in the editor: null while it is closed. White space alone changes nothing. */
+export function changeOf(
+  draft: string | null,
+  { proposed, edited }: Pick<Steered, 'proposed' | 'edited'>,
+): Change {
+  if (draft === null || proposed === null || isSameJson(draft, edited ?? proposed))
+    return { text: edited, is_edit: false }
+  return { text: isSameJson(draft, proposed) ? proposed : draft.trim(), is_edit: true }
+}
+
+/** Undefined for a payload that can be approved. */
+export function faultOf(draft: string, proposed: string): string | undefined {
+  if (!isJson(draft)) return 'It is not JSON yet.'
+  if (draft.trim() === 'null' && proposed !== 'null')
+    return 'A change to null would look like no change. Reject the request instead.'
+  return undefined
+}
+
+interface EditProps {
+  of: Steered
+  proposed: string
+  /** Null while the editor is closed. */
+  draft: Signal<string | null>
+}
+
+export function Edit({ of, proposed, draft }: EditProps) {
+  const text = draft.value
   const place = useFocusAt(text !== null)
   if (text === null)
     return (
@@ -57,30 +82,33 @@ export function Edit({ current, proposed, edited, error }: EditProps) {
         <Button
           text="Change the payload"
           onClick={() => {
-            edited.value = jsonLines(current).join('\n')
+            draft.value = jsonLines(of.edited ?? proposed).join('\n')
           }}
         />
       </section>
     )
-  const is_json = isJson(text)
+  const fault = faultOf(text, proposed)
+  const votes = of.approvals + of.rejections
   return (
     <section ref={place} aria-label="Change" class="edit stack">
       <Field
         label="Payload"
-        hint="JSON. It is approved as you write it."
-        error={error ?? (is_json ? undefined : 'It is not JSON yet.')}
+        hint={`JSON. It is approved exactly as you write it.${votes > 0 ? ' With a change, the votes so far no longer count.' : ''}`}
+        error={fault}
         rows={Math.min(16, Math.max(4, text.split('\n').length))}
         value={text}
         onInput={(value) => {
-          edited.value = value
+          draft.value = value
         }}
       />
-      {is_json && <Difference before={proposed} after={text} what="between the proposal and your change" />}
+      {fault === undefined && (
+        <Difference before={proposed} after={text} what="between the proposal and your change" />
+      )}
       <div>
         <Button
           text="Leave it as it was"
           onClick={() => {
-            edited.value = null
+            draft.value = null
           }}
         />
       </div>

@@ -85,10 +85,19 @@ function Who({ tenant_id, frozen_at }: { tenant_id: string; frozen_at: string })
 
 function Resume({ tenant, frozen_at, onChange, onClose }: FrozenProps & { onClose: () => void }) {
   const action = useAction()
+  // The freeze that is shown: another one may begin while this is open.
+  const shown_at = useRef(frozen_at).current
   const resume = async () => {
-    const resumed = await action.run(() =>
-      ask<Tenant>('POST', pathOf('/v1/tenants', tenant.tenant_id, 'resume'), { body: {} }),
-    )
+    const resumed = await action.run(async () => {
+      const body = { frozen_at: shown_at }
+      const result = await ask<Tenant>('POST', pathOf('/v1/tenants', tenant.tenant_id, 'resume'), { body })
+      if (!result.ok && result.problem.code === 'INVALID_STATE') {
+        onClose()
+        onChange()
+        announce('Everything was stopped again since you looked. Read why, then resume.')
+      }
+      return result
+    })
     if (resumed === null) return
     onClose()
     onChange()
@@ -104,7 +113,7 @@ function Resume({ tenant, frozen_at, onChange, onClose }: FrozenProps & { onClos
     >
       <p>
         Agents of <strong>{shown(tenant.name)}</strong> go on at once. It was stopped for{' '}
-        <span class="digits">{duration(now.value - Date.parse(frozen_at))}</span>.
+        <span class="digits">{duration(now.value - Date.parse(shown_at))}</span>.
       </p>
       <ul class="stops">
         <li>Schedules and callbacks that fell due are sent now, the longest due first.</li>

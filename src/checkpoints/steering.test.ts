@@ -371,6 +371,38 @@ forEachService('Decisions that steer', (service) => {
       expect(decided.body).toMatchObject({ status: 'approved', effective_payload: null })
     })
 
+    test('to null is refused, and changes nothing: it would look like no edit', async () => {
+      const tenant = await service.signUp()
+      const { id } = await askForEffect(service, tenant, { required_approvals: 2 })
+      for (const body of [{ effective_payload: null }, { reason: 'r', effective_payload: null }]) {
+        const before = await read(tenant, id)
+        const refused = await decide(tenant.admin_key, id, 'approve', body)
+        expect([refused.status, refused.body.error.code, refused.body.error.details]).toEqual([
+          ...[400, 'VALIDATION_FAILED'],
+          {
+            issues: [
+              { path: '/effective_payload', message: 'must not be null: leave it out to change nothing' },
+            ],
+          },
+        ])
+        expect(await read(tenant, id)).toEqual(before)
+      }
+      const plain = await ask(tenant)
+      const refused = await decide(tenant.admin_key, plain.id, 'approve', { effective_payload: null })
+      expect([refused.status, refused.body.error.code]).toEqual([422, 'NOT_EDITABLE'])
+    })
+
+    test('to null binds these bytes where null was proposed', async () => {
+      const tenant = await service.signUp()
+      const [kim, lee] = [await voter(tenant), await voter(tenant)]
+      const { id } = await askForEffect(service, tenant, { payload: 'null', required_approvals: 2 })
+      await decide(kim.key, id, 'approve', { effective_payload: { amount: 30 } })
+      const back = await decide(lee.key, id, 'approve', { effective_payload: null })
+      expect(back.body).toMatchObject({ status: 'pending', approvals: 1, edited_payload: null })
+      const votes = await votesOf(tenant, id)
+      expect(votes.find(({ counts }: { counts: boolean }) => counts).payload_hash).toBe(hashOf('null'))
+    })
+
     test('where none is allowed is 422 NOT_EDITABLE, and changes nothing', async () => {
       const tenant = await service.signUp()
       const plain = await ask(tenant)

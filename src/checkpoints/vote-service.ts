@@ -101,6 +101,9 @@ function ballotOf(row: CheckpointRow, decision: Decision, now: Millis): Ballot {
   if (permit_expires_at !== null && permit_expires_at <= now)
     throw invalid({ path: '/expires_at', message: 'must be in the future' })
   const edited = effective_payload?.text ?? null
+  // In an answer it would look like a payload that nobody has changed.
+  if (edited === 'null' && row.payload !== edited)
+    throw invalid({ path: '/effective_payload', message: 'must not be null: leave it out to change nothing' })
   return { answer, edited_payload: edited === row.payload ? null : edited, permit_expires_at, uses }
 }
 

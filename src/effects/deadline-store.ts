@@ -25,7 +25,7 @@ const HOLD = sql(
   `update effects set held = 1
     where ${inChunk({
       ...{ ...table, index: 'effects_tenant_leased', order: 'tenant_id, lease_until', skip_locked: true },
-      where: `${of_shard} status = 'running' and held = 0 and tenant_id >= :tenant_id
+      where: `${of_shard} status = 'running' and held = 0 and (tenant_id, lease_until) > (:tenant_id, :frozen_at)
         and (tenant_id, lease_until) <= (:tenant_id, :now)`,
     })}`,
 )
@@ -36,7 +36,7 @@ export async function move(tx: Tx, move: Move, after_id: string, rows_max: numbe
   return moved.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-/** Leases that would have run out while the tenant is frozen hold until it is resumed; returns how many. */
-export function hold(tx: Tx, tenant_id: string, now: Millis, rows_max: number, bytes_max: number) {
-  return tx.run(HOLD, { tenant_id, now, rows_max, bytes_max })
+/** Leases that ran out since the tenant was frozen hold until it is resumed; returns how many. Those before it end. */
+export function hold(tx: Tx, tenant_id: string, frozen_at: Millis, rows_max: number, bytes_max: number) {
+  return tx.run(HOLD, { tenant_id, frozen_at, now: tx.now, rows_max, bytes_max })
 }
