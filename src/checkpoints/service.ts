@@ -28,11 +28,12 @@ import { purge as purgeComments } from './comment-store.ts'
 import { enqueueEscalation } from './escalation-service.ts'
 import { events, shownTitle } from './events.ts'
 import { ended, resolve, timeout_job } from './jobs.ts'
+import { takeUse } from './settlement-store.ts'
 import { approvedPayload, namedApprovers, plain, type Steering, steeringOf } from './steering.ts'
 import { steering_fields } from './steering-fields.ts'
 import * as store from './store.ts'
 import { type Decision, isPlain, vote } from './vote-service.ts'
-import { purge as purgeVotes, takeUse } from './vote-store.ts'
+import { purge as purgeVotes } from './vote-store.ts'
 
 /** Removes rows of a tenant that is being purged; returns how many. */
 export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
