@@ -1,4 +1,4 @@
-// What an agent may do at present: it is paused and resumed, and has a mode.
+// Pause, resume and mode of an agent: they say how much it may do.
 
 import './errors.ts'
 import { ApiError } from '../base/errors.ts'

@@ -152,7 +152,7 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'locks that have run out',
       "update dlq_items set status = 'claimed', locked_until = 5 where tenant_id = :tenant_id",
-      async (tx, tenant_id, ...most) => (await releaseExpired(tx, tenant_id, tx.now, ...most)).length,
+      async (...bounds) => (await releaseExpired(...bounds)).length,
       "status = 'claimed'",
     ],
     [
