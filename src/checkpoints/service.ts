@@ -116,18 +116,18 @@ async function open(
   return checkpoint
 }
 
-/** A name that is nobody's would leave a checkpoint that waits for it. Throws VALIDATION_FAILED. */
+/** One who cannot vote would leave a checkpoint that waits for them. Throws VALIDATION_FAILED. */
 async function requireApprovers(
-  q: Reader,
+  tx: Tx,
   tenant_id: string,
   { approvers = null, escalate = null }: Partial<Steering>,
 ): Promise<void> {
   const issues: Issue[] = []
-  const known = new Map<string, boolean>([['admin', true]])
+  const found = new Map<string, string | null>([['admin', null]])
   for (const { path, approver } of namedApprovers({ approvers, escalate })) {
-    if (!known.has(approver))
-      known.set(approver, await credentials.exists(q, { tenant_id, kind: 'approval', subject: approver }))
-    if (!known.get(approver)) issues.push({ path, message: 'is not an approval key of this tenant' })
+    if (!found.has(approver)) found.set(approver, await credentials.voterIssue(tx, tenant_id, approver))
+    const message = found.get(approver)
+    if (message) issues.push({ path, message })
   }
   if (issues.length > 0) throw invalid(...issues)
 }
