@@ -113,22 +113,28 @@ export async function identify(
   const caller = callerOf(row)
   const { expires_at, key_expires_at } = row
   key_cache.put(key, asked, caller, expires_at ?? key_expires_at)
-  if (caller.kind === 'approval') await noteUse(db, row, now)
+  if (caller.kind === 'approval') noteUse(db, key_cache, row, now)
   return caller
 }
 
 /** How exact the last use of an approval key is: no more than one write each minute. */
 const use_ms = minute_ms
 
-/** A use is served also where it cannot be noted, on a disk that is full say. */
-async function noteUse(
-  db: Db,
-  { tenant_id, subject, last_used_at }: store.FoundRow,
-  now: Millis,
-): Promise<void> {
+/** Approval keys whose use is being written, of each node. */
+const noting = new WeakMap<KeyCache, Set<string>>()
+
+/** Nobody waits for it: a use is served also where it cannot be noted, or not at once. */
+function noteUse(db: Db, key_cache: KeyCache, row: store.FoundRow, now: Millis): void {
+  const { tenant_id, subject, last_used_at } = row
   const used_before = now - use_ms
   if (last_used_at !== null && last_used_at > used_before) return
-  await db.write(tenant_id, (tx) => store.used(tx, { tenant_id, subject }, used_before)).catch(() => {})
+  const subjects = noting.get(key_cache) ?? new Set()
+  noting.set(key_cache, subjects)
+  if (subjects.has(subject)) return
+  subjects.add(subject)
+  db.write(tenant_id, (tx) => store.used(tx, { tenant_id, subject }, used_before))
+    .catch(() => {})
+    .finally(() => subjects.delete(subject))
 }
 
 function callerOf(row: store.FoundRow): KeyHolder {
