@@ -190,8 +190,8 @@ export const generated: readonly GeneratedCommand[] = [
     about: 'Let agents and everything due go on',
     examples: ['waystation tenant resume'],
     path: ['tenant_id'],
-    options: [],
-    call: ({ tenants }, { tenant_id }) => tenants.resume(tenant_id),
+    options: [{ sets: 'frozen_at', flag: '--frozen-at <time>', about: 'only the freeze that began then' }],
+    call: ({ tenants }, { tenant_id, ...sent }) => tenants.resume(tenant_id, sent),
   },
   {
     operation: 'rotateSigningSecret',
@@ -1467,7 +1467,10 @@ export const generated: readonly GeneratedCommand[] = [
     about: 'Decide what became of an effect of which nobody knows',
     examples: ['waystation effect resolve eff_01m7yjrz37hxnv52px0106nehd succeeded \'{"refund": "re_9"}\''],
     path: ['id'],
-    options: [{ sets: 'error', flag: '--error <text>', about: 'why it did not happen' }],
+    options: [
+      { sets: 'error', flag: '--error <text>', about: 'why it did not happen' },
+      { sets: 'fence', flag: '--fence <n>', about: 'only the lease of this number', reads: 'whole_number' },
+    ],
     json: { name: 'result', is_required: false, is_object: false },
     call: ({ effects }, { id, ...sent }) => effects.resolve(id, sent),
   },

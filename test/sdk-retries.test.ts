@@ -175,9 +175,16 @@ const changing: [
   [
     'resolveEffect',
     '',
-    'is sent again',
+    'is not sent again',
     freeEffect,
     (c, id) => c.admin.effects.resolve(id, { outcome: 'failed', error: 'late' }),
+  ],
+  [
+    'resolveEffect',
+    'with a fence',
+    'is sent again',
+    freeEffect,
+    (c, id) => c.admin.effects.resolve(id, { outcome: 'failed', error: 'late', fence: 1 }),
     { status: 'failed', error: 'late' },
   ],
   [
@@ -215,9 +222,16 @@ const changing: [
   [
     'resumeTenant',
     '',
+    'is not sent again',
+    frozenTenant,
+    (c, freeze) => c.admin.tenants.resume(freeze.split(' ')[0]!),
+  ],
+  [
+    'resumeTenant',
+    'with a frozen_at',
     'is sent again',
     frozenTenant,
-    (c, id) => c.admin.tenants.resume(id),
+    (c, freeze) => c.admin.tenants.resume(freeze.split(' ')[0]!, { frozen_at: freeze.split(' ')[1]! }),
     { frozen_at: null },
   ],
   [
@@ -451,9 +465,10 @@ const changing: [
 async function tenantId(_: Clients, { tenant_id }: TestTenant) {
   return tenant_id
 }
+/** Its id, and since when. */
 async function frozenTenant(c: Clients, { tenant_id }: TestTenant): Promise<string> {
-  await c.admin.tenants.freeze(tenant_id)
-  return tenant_id
+  const { frozen_at } = await c.admin.tenants.freeze(tenant_id)
+  return `${tenant_id} ${frozen_at}`
 }
 
 async function deletedTenant(c: Clients, { tenant_id }: TestTenant) {

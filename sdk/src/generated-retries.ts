@@ -7,7 +7,10 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   deleteTenant: { safe: true, why: 'deleting it again answers the same' },
   freezeTenant: { safe: true, why: 'a tenant that is frozen stays as it is' },
   restoreTenant: { safe: false, why: 'a tenant that is active already is refused' },
-  resumeTenant: { safe: true, why: 'a tenant that runs stays as it is' },
+  resumeTenant: {
+    safe: { with: 'frozen_at' },
+    why: 'with the time of the freeze a repeat never ends the next one',
+  },
   rotateSigningSecret: { safe: false, why: 'a repeat would rotate twice' },
   rotateTenantKey: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
   updateAgent: { safe: true, why: 'the same mode again changes nothing' },
@@ -95,7 +98,10 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   extendEffect: { safe: true, why: 'the token names one lease' },
   failEffect: { safe: true, why: 'the token names one lease; a repeat answers the same' },
-  resolveEffect: { safe: true, why: 'a repeat answers the same' },
+  resolveEffect: {
+    safe: { with: 'fence' },
+    why: 'with the number of the lease a repeat never frees the next one',
+  },
   startEffect: {
     safe: { with: 'lease_token' },
     why: 'with a token of your own a repeat gets the same lease',

@@ -40,6 +40,7 @@ export type ErrorCode =
   | 'ALREADY_CLAIMED'
   | 'ALREADY_VOTED'
   | 'CHECKPOINT_ALREADY_RESOLVED'
+  | 'EFFECT_APPROVERS_GONE'
   | 'EFFECT_IN_FLIGHT'
   | 'EFFECT_NOT_HELD'
   | 'EFFECT_UNKNOWN'
@@ -557,6 +558,7 @@ export interface Checkpoint {
   /** Those of them that are left, the effect that it was asked for included. */
   uses_left: number
   effect_id: string | null
+  effect: AboutEffect | null
   /** The payload of the effect, the exact text; null without one. */
   payload: unknown
 }
@@ -572,6 +574,14 @@ export interface CheckpointCallback {
 export interface Escalation {
   after_seconds: number
   approvers: string[] | null
+}
+
+export interface AboutEffect {
+  /** The type of that effect. */
+  type: string
+  /** Its key. */
+  key: string
+  note: string | null
 }
 
 export interface Comment {
@@ -632,6 +642,7 @@ export interface Approval {
   /** Those of them that are left, the effect that it was asked for included. */
   uses_left: number
   effect_id: string | null
+  effect: AboutEffect | null
   /** The payload of the effect, the exact text; null without one. */
   effect_payload: unknown
   /** This key is an approver. */
@@ -1256,7 +1267,10 @@ export interface Operations {
       tenant_id: string
     }
     query: object
-    body: object
+    body: {
+      /** The `frozen_at` of the freeze that you mean: 409 while another one holds. */
+      frozen_at?: string | undefined
+    }
     answer: Tenant
   }
   rotateSigningSecret: {
@@ -2417,6 +2431,8 @@ export interface Operations {
       result?: unknown
       /** Why it did not happen. */
       error?: string | undefined
+      /** The `fence` of the effect that you looked at: 409 when it has another one now. */
+      fence?: number | undefined
     }
     answer: Effect
   }
@@ -3132,7 +3148,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Only read, or ask the admin for another mode. The same request fails again.',
     exit: 'forbidden',
   },
-  EFFECT_APPROVAL_REQUIRED: { next: 'POST the effect again: that asks for its approval.', exit: 'forbidden' },
+  EFFECT_APPROVAL_REQUIRED: {
+    next: 'POST the effect again, without a checkpoint_id: that asks for its approval.',
+    exit: 'forbidden',
+  },
   EFFECT_REJECTED: {
     next: 'Do not do it. Propose another effect under another key when it is still wanted.',
     exit: 'forbidden',
@@ -3203,6 +3222,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   },
   CHECKPOINT_ALREADY_RESOLVED: {
     next: 'Read the checkpoint to see who decided what, and act on that.',
+    exit: 'conflict',
+  },
+  EFFECT_APPROVERS_GONE: {
+    next: 'Have an admin set the policy again, with approval keys that exist.',
     exit: 'conflict',
   },
   EFFECT_IN_FLIGHT: {

@@ -5,7 +5,7 @@ import type { Move } from '../contract/deadlines.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { of_shard, sql, type Tx } from '../db/db.ts'
 
-const texts = ['prompt', 'callback_payload', 'payload', 'edited_payload', 'answer_schema']
+const texts = ['prompt', 'callback_payload', 'payload', 'edited_payload', 'answer_schema', 'effect']
 
 const MOVE = sql<{ id: string; bytes: number }>(
   'checkpoints.move',

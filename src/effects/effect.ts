@@ -35,6 +35,8 @@ export const moves = {
   refuse: { from: ['awaiting_approval'], to: 'rejected' },
   /** A permit past its `expires_at`, found by a start. */
   expire_permit: { from: ['approved'], to: 'rejected' },
+  /** The same while the last lease, which ran out, was not reported: it may have happened, and must not be done again. */
+  expire_permit_unreported: { from: ['approved'], to: 'unknown' },
   /** A repeat with an approval, or under a policy that requires one. */
   propose: { from: ['ready'], to: 'awaiting_approval' },
   start: { from: ['approved', 'ready'], to: 'running' },

@@ -37,7 +37,10 @@ export function set(
     const { approval, required_approvals, lease_seconds_max } = policy
     await journal.emit(tx, events['effect_policy.updated'], {
       ...aboutOf(caller, policy.type),
-      data: { approval, required_approvals, lease_seconds_max },
+      data: {
+        ...{ approval, required_approvals, lease_seconds_max },
+        approvers: approversOf(policy)?.join(' ') ?? null,
+      },
     })
     return policy
   })

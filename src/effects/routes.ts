@@ -117,9 +117,13 @@ export const claimEffect = route({
     202: { body: ClaimedEffect, description: 'It waits for its approval.' },
   },
   status: 201,
-  emits: ['effect.claimed', 'effect.proposed', 'effect.started', 'effect.rejected', 'checkpoint.created'],
+  emits: [
+    ...(['effect.claimed', 'effect.proposed', 'effect.started', 'effect.rejected'] as const),
+    ...(['effect.unknown', 'checkpoint.created'] as const),
+  ],
   errors: [
     ...(['EFFECT_IN_FLIGHT', 'EFFECT_UNKNOWN', 'EFFECT_KEY_REUSED', 'EFFECT_REJECTED'] as const),
+    ...(['EFFECT_APPROVAL_REQUIRED', 'EFFECT_APPROVERS_GONE'] as const),
     ...(['QUOTA_EXCEEDED', 'INVALID_STATE', 'CHECKPOINT_NOT_FOUND'] as const),
   ],
   async handle({ db, caller, dependencies }, { body }) {

@@ -45,7 +45,7 @@ export const startEffect = route({
     lease_token: OwnLeaseToken,
   }),
   replies: { 200: { body: ClaimedEffect } },
-  emits: ['effect.started', 'effect.rejected'],
+  emits: ['effect.started', 'effect.rejected', 'effect.unknown'],
   errors: [
     ...(['EFFECT_NOT_FOUND', 'EFFECT_IN_FLIGHT', 'EFFECT_UNKNOWN', 'EFFECT_KEY_REUSED'] as const),
     ...(['EFFECT_REJECTED', 'EFFECT_APPROVAL_REQUIRED', 'INVALID_STATE'] as const),

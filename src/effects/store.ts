@@ -18,7 +18,7 @@ export function from(...names: (keyof typeof Moves)[]): string {
 }
 
 /** An effect that ends: its texts are kept for kept_ms from now. */
-export const ended = 'finished_at = :now, updated_at = :now, forget_at = kept_ms + :now'
+export const ended = 'held = 0, finished_at = :now, updated_at = :now, forget_at = kept_ms + :now'
 export const no_lease = 'lease_token_hash = null, lease_until = null'
 /** Back to where it can be started. */
 export const startable = `case when checkpoint_id is null then 'ready' else 'approved' end`
@@ -54,7 +54,8 @@ const FIND_PAIR = sql<WholeEffect>(
 const lease_ms = `case when :lease_ms > coalesce(lease_ms_max, :lease_ms) then lease_ms_max
                        when :lease_ms = 0 then lease_ms else :lease_ms end`
 const lease = `lease_until = :at + ${lease_ms}, updated_at = :now`
-const new_lease = `status = 'running', fence = fence + 1, lease_token_hash = :lease_token_hash, held_by = :agent_id, ${lease}`
+const new_lease = `status = 'running', fence = fence + 1, lease_token_hash = :lease_token_hash, held_by = :agent_id, held = 0,
+          resolved_by = null, lease_ms = ${lease_ms}, ${lease}`
 
 // Of any number of racers exactly one: the others find it running.
 const START = sql<WholeEffect>(

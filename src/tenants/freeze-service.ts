@@ -2,6 +2,7 @@
 // before agents and jobs go on.
 
 import './errors.ts'
+import { iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller } from '../contract/caller.ts'
@@ -57,19 +58,21 @@ async function requireActive(tx: Tx, tenant_id: string): Promise<void> {
 
 /**
  * A tenant that is not frozen stays as it is. `frozen_at` is still there in the answer when so much is to be moved that it is
- * done in the background. Throws TENANT_PENDING_DELETION, and UNAVAILABLE when the resume before this one takes long.
+ * done in the background. With the `frozen_at` of a freeze no other one is ended. Throws TENANT_PENDING_DELETION, INVALID_STATE
+ * while another freeze holds, and UNAVAILABLE when the resume before this one takes long.
  */
 export async function resume(
   db: Db,
   dependencies: FreezeDependencies,
   caller: AdminCaller,
   tenant_id: string,
+  frozen_at: Millis | null = null,
 ): Promise<TenantView> {
   requireOwn(caller, tenant_id)
   const counted = await inMemory(db, dependencies.counts.calls, tenant_id, db.clock.now())
   for (let step = 0; step <= rest_steps_max; step++) {
     const resumed = await db.write(tenant_id, async (tx) =>
-      (await beginResume(tx, dependencies, caller))
+      (await beginResume(tx, dependencies, caller, frozen_at))
         ? view(tx, tenant_id, dependencies, tx.now, counted)
         : null,
     )
@@ -80,14 +83,23 @@ export async function resume(
 }
 
 /** False when the resume before it has to end first: the tenant was frozen again meanwhile, and both times are added. */
-async function beginResume(tx: Tx, dependencies: FreezeDependencies, caller: AdminCaller): Promise<boolean> {
+async function beginResume(
+  tx: Tx,
+  dependencies: FreezeDependencies,
+  caller: AdminCaller,
+  frozen_at: Millis | null,
+): Promise<boolean> {
   const { tenant_id } = caller
   const found = await freeze_store.lock(tx, tenant_id)
   if (!found) {
     await requireActive(tx, tenant_id)
     return true
   }
-  if (found.resumed_at !== null) return found.frozen_again_at === null
+  const holds_since = found.resumed_at === null ? found.frozen_at : found.frozen_again_at
+  if (holds_since === null) return true // it is being resumed
+  if (frozen_at !== null && frozen_at !== holds_since)
+    throw new ApiError('INVALID_STATE', { details: { frozen_at: iso(holds_since) } })
+  if (found.resumed_at !== null) return false
   // A clock that was set back moves nothing to an earlier time.
   const resumed = await freeze_store.resume(tx, tenant_id, Math.max(tx.now, found.frozen_at))
   if (!resumed) throw new ApiError('TENANT_PENDING_DELETION')

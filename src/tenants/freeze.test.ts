@@ -71,6 +71,24 @@ forEachService('a tenant that is frozen', (service) => {
       expect(await eventsOf(tenant, 'tenant.resumed')).toEqual([{ frozen_ms: minute_ms }])
     })
 
+    test('a resume that names its freeze ends no other one, and a repeat changes nothing', async () => {
+      const tenant = await service.signUp()
+      const first = (await freeze(tenant)).body.frozen_at
+      service.clock.advance(minute_ms)
+      const other = await verb(tenant, 'resume', { frozen_at: iso(now()) })
+      expect(refusal(other)).toEqual([409, 'INVALID_STATE', { frozen_at: first }])
+      expect((await verb(tenant, 'resume', { frozen_at: first })).body.frozen_at).toBeNull()
+      expect((await verb(tenant, 'resume', { frozen_at: first })).status).toBe(200)
+      service.clock.advance(minute_ms)
+      const second = (await freeze(tenant)).body.frozen_at
+      const late = await verb(tenant, 'resume', { frozen_at: first })
+      expect(refusal(late)).toEqual([409, 'INVALID_STATE', { frozen_at: second }])
+      expect(refusal(await ask(tenant, 'POST', '/v1/dlq', { payload: {}, error: 'x' }))[1]).toBe(
+        'TENANT_FROZEN',
+      )
+      expect((await verb(tenant, 'resume', { frozen_at: second })).body.frozen_at).toBeNull()
+    })
+
     test.each([
       ['a reason of 500 characters', { reason: 'x'.repeat(500) }, 200],
       ['a reason of 501', { reason: 'x'.repeat(501) }, 400],

@@ -105,7 +105,7 @@ export async function create(
   const tenant: TenantRow = {
     ...{ ...input, tenant_id, status: 'active', purge_at: null },
     ...{ storage_bytes_max: null, created_at: tx.now },
-    ...{ frozen_at: null, frozen_reason: null, resumed_at: null },
+    ...{ frozen_at: null, frozen_reason: null, resumed_at: null, frozen_again_at: null },
   }
   const nothing = { calls: 0, storedBytes: () => 0 }
   const quota = await quotas.usage(tx, tenant, nothing, { plans, quotas: counts.quotas })

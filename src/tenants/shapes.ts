@@ -47,8 +47,9 @@ export function tenantOf({ tenant, quota }: TenantView) {
     status: tenant.status,
     purge_at: isoOrNull(tenant.purge_at),
     created_at: iso(tenant.created_at),
-    frozen_at: isoOrNull(tenant.frozen_at),
+    // The freeze that holds, also while the resume before it goes on.
+    frozen_at: isoOrNull(tenant.frozen_again_at ?? tenant.frozen_at),
     frozen_reason: tenant.frozen_reason,
-    resumed_at: isoOrNull(tenant.resumed_at),
+    resumed_at: tenant.frozen_again_at === null ? isoOrNull(tenant.resumed_at) : null,
   }
 }

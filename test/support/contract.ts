@@ -343,7 +343,7 @@ const steps_by_hand: Readonly<
   ...{ getEffectPolicy: ruled, deleteEffectPolicy: ruled },
   ...{
     startEffect: freed,
-    resolveEffect: freed,
+    resolveEffect: permitted,
     extendEffect: leased,
     succeedEffect: leased,
     failEffect: leased,
@@ -398,6 +398,17 @@ async function freed(service: TestService, route: Route, made: Ready): Promise<R
   const path = `/v1/effects/${held.params.id}/fail`
   expect((await service.ask('POST', path, { key: held.keyring.keys.agent, body })).status).toBe(200)
   return { ...held, body: made.body }
+}
+
+/** An effect that is approved and was never started: its fence is 0. */
+async function permitted(service: TestService, route: Route, { keyring, ...made }: Ready): Promise<Ready> {
+  const { agent, admin } = keyring.keys
+  const body = { type: 'refund', key: crypto.randomUUID(), payload: 1, approval: { title: 'May I?' } }
+  const { id, checkpoint_id } = (await service.ask('POST', '/v1/effects', { key: agent, body })).body
+  const decided = await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/approve`, { key: admin })
+  expect(decided.status).toBe(200)
+  const params = { id }
+  return { ...made, keyring, params, path: pathWith(route, params) }
 }
 
 /** A workflow begins with its first event. */
