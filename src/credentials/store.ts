@@ -105,7 +105,7 @@ export function insert(tx: Tx, subject: Subject, hash: string, last_four: string
   return tx.run(INSERT, { ...subject, hash, last_four, now: tx.now })
 }
 
-/** What an approval key is for, and until when; null when there is none. */
+/** Returns the end of an approval key and its checkpoint; null when there is no such key. */
 export function findVoter(q: Reader, { tenant_id, subject }: Omit<Subject, 'kind'>) {
   return q.one(FIND_VOTER, { tenant_id, subject })
 }
