@@ -28,11 +28,12 @@ import { purge as purgeComments } from './comment-store.ts'
 import { enqueueEscalation } from './escalation-service.ts'
 import { events, shownTitle } from './events.ts'
 import { ended, resolve, timeout_job } from './jobs.ts'
+import { takeUse } from './settlement-store.ts'
 import { namedApprovers, plain, type Steering, steeringOf } from './steering.ts'
 import { steering_fields } from './steering-fields.ts'
 import * as store from './store.ts'
 import { type Decision, isPlain, vote } from './vote-service.ts'
-import { counted as countedVotes, purge as purgeVotes, takeUse } from './vote-store.ts'
+import { counted as countedVotes, purge as purgeVotes } from './vote-store.ts'
 
 /** Removes rows of a tenant that is being purged; returns how many. */
 export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
@@ -120,19 +121,19 @@ async function open(
   return checkpoint
 }
 
-/** A name that is nobody's would leave a checkpoint that waits for it. Throws VALIDATION_FAILED. */
+/** One who cannot vote would leave a checkpoint that waits for them. Throws VALIDATION_FAILED. */
 async function requireApprovers(
-  q: Reader,
+  tx: Tx,
   tenant_id: string,
   { approvers = null, escalate = null }: Partial<Steering>,
   at: string,
 ): Promise<void> {
   const issues: Issue[] = []
-  const known = new Map<string, boolean>([['admin', true]])
+  const found = new Map<string, string | null>([['admin', null]])
   for (const { path, approver } of namedApprovers({ approvers, escalate }, at)) {
-    if (!known.has(approver))
-      known.set(approver, await credentials.exists(q, { tenant_id, kind: 'approval', subject: approver }))
-    if (!known.get(approver)) issues.push({ path, message: 'is not an approval key of this tenant' })
+    if (!found.has(approver)) found.set(approver, await credentials.voterIssue(tx, tenant_id, approver))
+    const message = found.get(approver)
+    if (message) issues.push({ path, message })
   }
   if (issues.length > 0) throw invalid(...issues)
 }

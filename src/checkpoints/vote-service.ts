@@ -15,6 +15,7 @@ import { answerText } from './answer.ts'
 import { type CheckpointRow, resolverOf } from './checkpoint.ts'
 import { events } from './events.ts'
 import { ended } from './jobs.ts'
+import * as settlements from './settlement-store.ts'
 import { isApprover, voterOf } from './steering.ts'
 import * as store from './vote-store.ts'
 
@@ -53,7 +54,7 @@ export async function vote(
   decision: Decision,
 ): Promise<CheckpointRow | null> {
   const { tenant_id } = caller
-  const row = await store.lock(tx, tenant_id, id)
+  const row = await settlements.lock(tx, tenant_id, id)
   if (!row) return null
   const voter = voterOf(caller)
   if (!isApprover(row, voter)) throw new ApiError('NOT_AN_APPROVER')
@@ -75,7 +76,7 @@ export async function vote(
   })
   const edited_payload = decision.status === 'approved' ? ballot.edited_payload : row.edited_payload
   tx.stores(tenant_id, textBytes(edited_payload) - textBytes(row.edited_payload))
-  if (isPending(row, counts)) return store.count(tx, tenant_id, id, { ...counts, edited_payload })
+  if (isPending(row, counts)) return settlements.count(tx, tenant_id, id, { ...counts, edited_payload })
   const settled = await settle(tx, caller, { row, counting, decision, ballot, counts, edited_payload })
   await ended(tx, tenant_id, dependencies, settled, causeOf(caller))
   return settled
@@ -200,5 +201,5 @@ function settle(
   }
   const kept = textBytes(settlement.effective_payload) - textBytes(edited_payload)
   tx.stores(tenant_id, textBytes(reason) + textBytes(ballot.answer) + kept)
-  return store.settle(tx, tenant_id, row.id, settlement)
+  return settlements.settle(tx, tenant_id, row.id, settlement)
 }

@@ -49,9 +49,9 @@ const USED = sql(
     where tenant_id = :tenant_id and approval_key_id = :subject and (last_used_at is null or last_used_at <= :used_before)`,
 )
 
-const EXISTS = sql<{ found: number }>(
-  'credentials.exists',
-  'select 1 as found from credentials where tenant_id = :tenant_id and kind = :kind and subject = :subject limit 1',
+const FIND_VOTER = sql<{ checkpoint_id: string | null; expires_at: Millis | null }>(
+  'credentials.find_voter',
+  'select checkpoint_id, expires_at from approval_keys where tenant_id = :tenant_id and approval_key_id = :subject',
 )
 
 const INSERT = sql(
@@ -105,8 +105,9 @@ export function insert(tx: Tx, subject: Subject, hash: string, last_four: string
   return tx.run(INSERT, { ...subject, hash, last_four, now: tx.now })
 }
 
-export async function exists(q: Reader, subject: Subject): Promise<boolean> {
-  return (await q.one(EXISTS, { ...subject })) !== null
+/** Returns the end of an approval key and its checkpoint; null when there is no such key. */
+export function findVoter(q: Reader, { tenant_id, subject }: Omit<Subject, 'kind'>) {
+  return q.one(FIND_VOTER, { tenant_id, subject })
 }
 
 /** An approval key was used, and not after `used_before`. */

@@ -158,6 +158,7 @@ export class Batches {
     const session = new Session(connection, line.place.lock, this.host.around)
     let answered = Promise.resolve()
     let due = line.batches_due
+    let is_lost = false
     do {
       due -= 1
       const members = this.#takeFrom(line)
@@ -166,14 +167,17 @@ export class Batches {
         const goes_on = session.overlaps && this.#goesOn(line, due)
         answered = session.commit(ready, goes_on).then(
           () => this.#settle(members, ready.ended),
-          (error) => this.#fail(members, line, error),
+          (error) => {
+            is_lost = !(error instanceof BatchFailed)
+            this.#fail(members, line, error)
+          },
         )
         if (!goes_on) await answered
       } catch (error) {
         this.#fail(members, line, error)
         if (!(error instanceof BatchFailed)) break
       }
-    } while (this.#goesOn(line, due))
+    } while (!is_lost && this.#goesOn(line, due))
     await answered
   }
 

@@ -891,6 +891,7 @@ forEachService('The sweep of dead letters', (service) => {
       schedules: { due: 0, fired: 0, retrying: 0, failed: 0 },
       checkpoints: { rejected: 0, expired: 0, callbacks: 0 },
       dlq: { locks_released: 1 },
+      effects: { ran_out: 0 },
       expired: { kv_keys: 0, inboxes: 0, idempotency_keys: 0 },
       tenants_purged: 0,
       duration_ms: expect.any(Number),

@@ -7,6 +7,7 @@ import { service_cause } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
+import { leases } from './deadline-service.ts'
 import * as deadlines from './deadline-store.ts'
 import { outcomes, type WholeEffect } from './effect.ts'
 import { aboutOf, dataOf } from './event-service.ts'
@@ -46,24 +47,22 @@ export async function runOut(db: Db, now: Millis): Promise<{ ran_out: number; mo
   return { ran_out, more: isMore(due, ran_out + leases_held) }
 }
 
-/**
- * Of a frozen tenant only the leases end that had run out before. The others hold until it is resumed, and are marked, so
- * that the next step does not read them again.
- */
+/** Of a frozen tenant only the leases end that had run out before. The others hold until the resume has moved them. */
 async function runOutOf(tx: Tx, tenant_id: string): Promise<{ ended: number; held: number }> {
-  const frozen = await tenants.lockFreeze(tx, tenant_id)
-  if (!frozen) return { ended: await endLeases(tx, tenant_id, tx.now), held: 0 }
-  if (frozen.resumed_at !== null) return { ended: 0, held: 0 } // once all is moved
-  const { frozen_at } = frozen
-  const ended = await endLeases(tx, tenant_id, frozen_at)
-  return { ended, held: await deadlines.hold(tx, tenant_id, frozen_at, sweep_rows_max, sweep_bytes_max) }
-}
-
-async function endLeases(tx: Tx, tenant_id: string, at: Millis): Promise<number> {
-  const effects = await store.runOut(tx, tenant_id, at, sweep_rows_max, sweep_bytes_max)
+  const { effects, held } = await runOutOrHold(tx, tenant_id)
   for (const effect of effects.toSorted((a, b) => a.lease_until! - b.lease_until!))
     await leaseRanOut(tx, tenant_id, effect)
-  return effects.length
+  return { ended: effects.length, held }
+}
+
+async function runOutOrHold(tx: Tx, tenant_id: string): Promise<{ effects: WholeEffect[]; held: number }> {
+  const frozen = await tenants.lockFreeze(tx, tenant_id)
+  if (frozen) {
+    const judged = tenants.frozenDeadlines(tx.now, frozen, leases.name)
+    return deadlines.runOutOrHold(tx, tenant_id, judged, sweep_rows_max, sweep_bytes_max)
+  }
+  const effects = await store.runOut(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+  return { effects, held: 0 }
 }
 
 async function leaseRanOut(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<void> {

@@ -4,7 +4,7 @@ import './errors.ts'
 import { ApiError } from '../base/errors.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import * as credentials from '../credentials/service.ts'
-import type { Reader } from '../db/db.ts'
+import type { Reader, Tx } from '../db/db.ts'
 import type { WholeEffect } from './effect.ts'
 import { approversOf, type PolicyRow, policyFor } from './policy.ts'
 import * as policies from './policy-store.ts'
@@ -14,12 +14,12 @@ type Step = NonNullable<Steering['escalate']>[number]
 
 /** Throws EFFECT_APPROVERS_GONE when too few approvers of the policy are left. */
 export async function atLeast(
-  q: Reader,
+  tx: Tx,
   tenant_id: string,
   given: Steering,
   policy: PolicyRow | null,
 ): Promise<Steering> {
-  const raised = await raise(q, tenant_id, given, policy)
+  const raised = await raise(tx, tenant_id, given, policy)
   if (raised) return raised
   const { type, required_approvals } = policy!
   throw new ApiError('EFFECT_APPROVERS_GONE', { details: { policy: type, required_approvals } })
@@ -30,7 +30,7 @@ export async function atLeast(
  * rejection is enough. Null when too few of its approvers are left.
  */
 async function raise(
-  q: Reader,
+  tx: Tx,
   tenant_id: string,
   given: Steering,
   policy: PolicyRow | null,
@@ -40,7 +40,7 @@ async function raise(
   const raised = { ...given, required_approvals, required_rejections: 1 }
   const named = approversOf(policy)
   if (named === null) return raised
-  const allowed = await thatExist(q, tenant_id, named)
+  const allowed = await thatCanVote(tx, tenant_id, named)
   if (allowed.length < policy.required_approvals) return null
   const within = (list: string[] | undefined) => list?.filter((each) => allowed.includes(each)) ?? allowed
   const own = within(given.approvers)
@@ -51,11 +51,11 @@ async function raise(
   return { ...rest, approvers, ...(steps.length > 0 && { escalate: steps }) }
 }
 
-async function thatExist(q: Reader, tenant_id: string, approvers: readonly string[]): Promise<string[]> {
+async function thatCanVote(tx: Tx, tenant_id: string, approvers: readonly string[]): Promise<string[]> {
   const found: string[] = []
-  for (const subject of approvers)
-    if (subject === 'admin' || (await credentials.exists(q, { tenant_id, kind: 'approval', subject })))
-      found.push(subject)
+  for (const approver of approvers)
+    if (approver === 'admin' || (await credentials.voterIssue(tx, tenant_id, approver)) === null)
+      found.push(approver)
   return found
 }
 
@@ -64,19 +64,19 @@ async function thatExist(q: Reader, tenant_id: string, approvers: readonly strin
  * asked for. Null when too few are left to answer.
  */
 export async function questionTerms(
-  q: Reader,
+  tx: Tx,
   tenant_id: string,
   { type, checkpoint_id }: Pick<WholeEffect, 'type' | 'checkpoint_id'>,
 ): Promise<Steering | null> {
-  const policy = policyFor(type, await policies.forType(q, tenant_id, type))
-  const approval = checkpoint_id === null ? null : await checkpoints.find(q, tenant_id, checkpoint_id)
+  const policy = policyFor(type, await policies.forType(tx, tenant_id, type))
+  const approval = checkpoint_id === null ? null : await checkpoints.find(tx, tenant_id, checkpoint_id)
   const asked = approval && {
     required_approvals: approval.required_approvals,
     approvers: approversOf(approval) ?? undefined,
   }
-  const terms = await raise(q, tenant_id, asked ?? {}, policy)
+  const terms = await raise(tx, tenant_id, asked ?? {}, policy)
   if (!terms?.approvers) return terms
-  const approvers = await thatExist(q, tenant_id, terms.approvers)
+  const approvers = await thatCanVote(tx, tenant_id, terms.approvers)
   return approvers.length < (terms.required_approvals ?? 1) ? null : { ...terms, approvers }
 }
 

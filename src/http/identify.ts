@@ -13,8 +13,13 @@ import { workflowOf } from './workflow.ts'
 type Asking = Pick<Route, 'method' | 'group' | 'auth' | 'while_pending_deletion' | 'frozen'>
 
 /** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
-export function identify(exchange: Exchange, route: Asking, headers: Headers): Awaitable<void> {
-  const found = authenticate(exchange.options, route.group, headers, exchange.now)
+export function identify(
+  exchange: Exchange,
+  route: Asking,
+  headers: Headers,
+  now = exchange.now,
+): Awaitable<void> {
+  const found = authenticate(exchange.options, route.group, headers, now)
   if (found instanceof Promise) return found.then((caller) => admit(exchange, route, caller))
   return admit(exchange, route, found)
 }

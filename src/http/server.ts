@@ -47,8 +47,8 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   if (prepared.body) exchange.ignored = new IgnoredNames()
   const began = options.clock.monotonic()
   const bytes = prepared.body ? await exchange.upload!.read(caller?.tenant_id ?? null) : no_bytes
-  if (caller?.kind === 'agent' && options.clock.monotonic() - began > identified_ms)
-    await identify(exchange, route, request.headers)
+  if (caller && options.clock.monotonic() - began > identified_ms)
+    await identify(exchange, route, request.headers, options.clock.now())
   const waiting = exchange.server.outer ? null : options.turn_budget.enter()
   if (waiting) await untilNextTurn(waiting, request)
   const body = prepared.body ? await readBody(prepared, exchange, bytes) : no_body
@@ -66,7 +66,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   return reply(exchange, route.group, prepared.status, result)
 }
 
-/** While a body takes longer than this its sender may have been stopped: that is looked up again. */
+/** While a body takes longer than this its sender may have been stopped, or its key ended: that is looked up again. */
 const identified_ms = 500
 
 const no_params: Params = {}

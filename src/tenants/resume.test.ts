@@ -222,6 +222,14 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
   })
 
+  test('is refused for one that was deleted, also to a caller who was looked up before', async () => {
+    const { caller } = await frozen()
+    await tenants.remove(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id)
+    const before = await stateOf(caller)
+    await expect(resume(caller)).rejects.toMatchObject({ code: 'TENANT_PENDING_DELETION' })
+    expect(await stateOf(caller)).toEqual(before)
+  })
+
   test('deleted meanwhile, all is moved all the same, and jobs wait for the restoration', async () => {
     const { caller, planted_at } = await frozen()
     await resume(caller)

@@ -18,7 +18,7 @@ import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import { freeze, resume } from './freeze-service.ts'
-import { deadlineNow, lockFreeze } from './move-service.ts'
+import { deadlineNow, type FrozenDeadlines, frozenDeadlines, lockFreeze } from './move-service.ts'
 import { beginPause, pauseOrResumeStep, pauseStragglers } from './pause.ts'
 import * as setting_store from './setting-store.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
@@ -36,7 +36,9 @@ import {
 
 export {
   deadlineNow,
+  type FrozenDeadlines,
   freeze,
+  frozenDeadlines,
   lockFreeze,
   pauseOrResumeStep,
   pauseStragglers,
