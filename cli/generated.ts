@@ -1485,7 +1485,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lease_seconds',
         flag: '--lease <duration>',
-        about: 'how long the lease holds; default that of the claim',
+        about: 'how long the lease holds; default as the one before',
         reads: 'duration',
       },
       { sets: 'lease_token', flag: '--token <text>', about: 'random text of your own for the lease' },

@@ -837,7 +837,7 @@ export interface ClaimedEffect {
   held_by: string | null
   /** The number of leases so far: the target may refuse a lower one. */
   fence: number
-  /** How long a lease holds that says nothing else. */
+  /** How long the last lease was given for; the next one as well, unless it says otherwise. */
   lease_seconds: number
   lease_until: string | null
   error: string | null
@@ -896,7 +896,7 @@ export interface ListedEffect {
   held_by: string | null
   /** The number of leases so far: the target may refuse a lower one. */
   fence: number
-  /** How long a lease holds that says nothing else. */
+  /** How long the last lease was given for; the next one as well, unless it says otherwise. */
   lease_seconds: number
   lease_until: string | null
   error: string | null
@@ -936,7 +936,7 @@ export interface Effect {
   held_by: string | null
   /** The number of leases so far: the target may refuse a lower one. */
   fence: number
-  /** How long a lease holds that says nothing else. */
+  /** How long the last lease was given for; the next one as well, unless it says otherwise. */
   lease_seconds: number
   lease_until: string | null
   error: string | null
@@ -2308,7 +2308,7 @@ export interface Operations {
       payload: unknown
       /** For people; not bound to the effect. */
       note?: string | undefined
-      /** How long it holds; default that of the claim, or 60. */
+      /** How long it holds; default as long as the lease before, or 60. */
       lease_seconds?: number | undefined
       /** Random text of your own, so that a repeat after a lost answer gets the same lease. */
       lease_token?: string | undefined
@@ -2385,7 +2385,7 @@ export interface Operations {
     body: {
       /** The token of the lease. */
       lease_token: string
-      /** How long it holds; default that of the claim, or 60. */
+      /** How long it holds; default as long as the lease before, or 60. */
       lease_seconds?: number | undefined
     }
     answer: Effect
@@ -2445,7 +2445,7 @@ export interface Operations {
     body: {
       /** The SHA-256 of the bytes that you are about to act on, in hex: any other are refused. */
       payload_hash?: string | undefined
-      /** How long it holds; default that of the claim, or 60. */
+      /** How long it holds; default as long as the lease before, or 60. */
       lease_seconds?: number | undefined
       /** Random text of your own, so that a repeat after a lost answer gets the same lease. */
       lease_token?: string | undefined

@@ -28,7 +28,7 @@ export const startEffect = route({
     examples: [`waystation effect start ${example}`],
     options: {
       payload_hash: ['--payload-hash <hex>', 'refuse any other bytes'],
-      lease_seconds: ['--lease <duration>', 'how long the lease holds; default that of the claim'],
+      lease_seconds: ['--lease <duration>', 'how long the lease holds; default as the one before'],
       lease_token: ['--token <text>', 'random text of your own for the lease'],
     },
   },

@@ -50,7 +50,7 @@ const FIND_PAIR = sql<WholeEffect>(
     where tenant_id = :tenant_id and type = :type and key = :key`,
 )
 
-/** As long as asked for, or as its claim said, and not longer than its policy allowed then. */
+/** As long as asked for, or as the lease before, and not longer than its policy allowed then. */
 const lease_ms = `case when :lease_ms > coalesce(lease_ms_max, :lease_ms) then lease_ms_max
                        when :lease_ms = 0 then lease_ms else :lease_ms end`
 const lease = `lease_until = :at + ${lease_ms}, updated_at = :now`
@@ -120,7 +120,7 @@ export function findPair(q: Reader, tenant_id: string, type: string, key: string
 export interface NewLease {
   agent_id: string
   lease_token_hash: string
-  /** 0: as long as its claim said. */
+  /** 0: as long as the lease before, or as its claim said. */
   lease_ms: Millis
   /** Of the bytes that the start is for; empty: any. */
   payload_hash: string

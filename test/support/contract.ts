@@ -15,6 +15,7 @@ import { rowBytes } from '../../src/db/stored.ts'
 import { routes } from '../../src/features.ts'
 import * as addresses from '../../src/subscriptions/address-store.ts'
 import * as tenants from '../../src/tenants/service.ts'
+import { freed, leased, permitted } from './contract-effects.ts'
 import {
   exampleBody,
   exampleParam,
@@ -373,42 +374,12 @@ async function fired(service: TestService, _: Route, made: Ready): Promise<Ready
   return made
 }
 
-/** An effect whose lease this call has. */
-async function leased(service: TestService, route: Route, { keyring, ...made }: Ready): Promise<Ready> {
-  const body = { type: 'refund', key: crypto.randomUUID(), payload: 1 }
-  const claimed = await service.ask('POST', '/v1/effects', { key: keyring.keys.agent, body })
-  expect(claimed.status).toBe(201)
-  const { id, lease_token } = claimed.body
-  const params = { id }
-  return { ...made, keyring, params, path: pathWith(route, params), body: { ...made.body, lease_token } }
-}
-
 /** A policy for a type of effects. */
 async function ruled(service: TestService, _: Route, made: Ready): Promise<Ready> {
   const path = `/v1/effect-policies/${made.params.type}`
   const set = await service.ask('PUT', path, { key: made.keyring.keys.admin, body: { approval: 'optional' } })
   expect(set.status).toBe(200)
   return made
-}
-
-/** An effect that may be started again. */
-async function freed(service: TestService, route: Route, made: Ready): Promise<Ready> {
-  const held = await leased(service, route, made)
-  const body = { lease_token: held.body!.lease_token, error: 'no', retry: true }
-  const path = `/v1/effects/${held.params.id}/fail`
-  expect((await service.ask('POST', path, { key: held.keyring.keys.agent, body })).status).toBe(200)
-  return { ...held, body: made.body }
-}
-
-/** An effect that is approved and was never started: its fence is 0. */
-async function permitted(service: TestService, route: Route, { keyring, ...made }: Ready): Promise<Ready> {
-  const { agent, admin } = keyring.keys
-  const body = { type: 'refund', key: crypto.randomUUID(), payload: 1, approval: { title: 'May I?' } }
-  const { id, checkpoint_id } = (await service.ask('POST', '/v1/effects', { key: agent, body })).body
-  const decided = await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/approve`, { key: admin })
-  expect(decided.status).toBe(200)
-  const params = { id }
-  return { ...made, keyring, params, path: pathWith(route, params) }
 }
 
 /** A workflow begins with its first event. */
