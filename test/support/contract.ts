@@ -23,6 +23,7 @@ import {
   fieldsOf,
   type Json,
   type Schema,
+  undeclared,
 } from './contract-examples.ts'
 import { happened } from './happened.ts'
 import { type Answer, type Ask, cron_secret, type TestService } from './service.ts'
@@ -465,15 +466,4 @@ async function succeedsAfter(
   throw new Error(
     `${named.route.method} ${made.path} with its example answers ${answer.status} ${answer.text}`,
   )
-}
-
-/** Members of an answer that its schema does not name. */
-function undeclared(schema: Schema, value: unknown, path: string): string[] {
-  if (Array.isArray(value))
-    return value.flatMap((item, i) => undeclared(schema.items ?? {}, item, `${path}/${i}`))
-  if (typeof value !== 'object' || value === null || !schema.properties) return []
-  return Object.entries(value).flatMap(([name, member]) => {
-    const declared = schema.properties![name]
-    return declared ? undeclared(declared, member, `${path}/${name}`) : [`${path}/${name}`]
-  })
 }
