@@ -31,7 +31,8 @@ export interface Decision {
 
 /** True when it says no more than yes or no. */
 export function isPlain({ answer, effective_payload, expires_at, uses }: Decision): boolean {
-  return [answer, effective_payload, expires_at, uses].every((given) => given === undefined)
+  const edit = effective_payload?.text === 'null' ? undefined : effective_payload
+  return [answer, edit, expires_at, uses].every((given) => given === undefined)
 }
 
 interface Ballot {
@@ -98,14 +99,17 @@ function ballotOf(row: CheckpointRow, decision: Decision, now: Millis): Ballot {
     return { answer: null, edited_payload: null, permit_expires_at: null, uses: 1 }
   const given = decision.answer === undefined ? {} : JSON.parse(decision.answer.text)
   const answer = answerOf(row, given, decision.answer !== undefined)
-  if (effective_payload !== undefined && row.editable === 0) throw new ApiError('NOT_EDITABLE')
+  // Where nothing can be changed, null is like nothing.
+  const is_given = effective_payload !== undefined && effective_payload.text !== 'null'
+  if (is_given && row.editable === 0) throw new ApiError('NOT_EDITABLE')
   if (permit_expires_at !== null && permit_expires_at <= now)
     throw invalid({ path: '/expires_at', message: 'must be in the future' })
   const edited = effective_payload?.text ?? null
   // In an answer it would look like a payload that nobody has changed.
-  if (edited === 'null' && row.payload !== edited)
+  if (edited === 'null' && row.editable === 1 && row.payload !== edited)
     throw invalid({ path: '/effective_payload', message: 'must not be null: leave it out to change nothing' })
-  return { answer, edited_payload: edited === row.payload ? null : edited, permit_expires_at, uses }
+  const edited_payload = row.editable === 0 || edited === row.payload ? null : edited
+  return { answer, edited_payload, permit_expires_at, uses }
 }
 
 function answerOf({ answer_schema }: CheckpointRow, given: unknown, was_given: boolean): string | null {
