@@ -4,7 +4,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { randomFrom } from '../../test/support/random.ts'
-import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import {
+  type Answer,
+  forEachRacedService,
+  forEachService,
+  type TestService,
+  type TestTenant,
+} from '../../test/support/service.ts'
 import { second_ms } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 import * as tenants from '../tenants/service.ts'
@@ -421,7 +427,7 @@ function replayed(events: readonly Happened[], has_approval: boolean): string {
   return status
 }
 
-forEachService('Effects that many work on at once', (service) => {
+forEachRacedService('Effects that many work on at once', (service) => {
   describe('are explained by their events:', () => {
     test.each(Array.from({ length: histories }, (_, i) => i))(
       'history %i',
