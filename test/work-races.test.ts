@@ -5,12 +5,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { iso } from '../src/base/clock.ts'
 import { rowsOf } from './support/job-bench.ts'
 import { type Received, type Receiver, startReceiver } from './support/receiver.ts'
-import { type Answer, type Ask, forEachService, TestService, type TestTenant } from './support/service.ts'
+import {
+  type Answer,
+  type Ask,
+  forEachRacedService,
+  TestService,
+  type TestTenant,
+} from './support/service.ts'
 
 const environment = { CRON_SECRET: 'the cron secret of the tests', SECRET_KEY: 'the key that every node has' }
 const node_count = { sqlite: 1, postgres: 3 }
 
-forEachService(
+forEachRacedService(
   'a race',
   (service) => {
     const nodes: TestService[] = []

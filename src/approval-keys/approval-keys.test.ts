@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { sendInTwo } from '../../test/support/late-body.ts'
 import { becomes } from '../../test/support/patience.ts'
-import { type Answer, forEachService } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService } from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
 import { unnamed } from '../db/db.ts'
@@ -18,7 +18,7 @@ function broken({ status, body }: Answer) {
 
 const unknown_key = [404, 'APPROVAL_KEY_NOT_FOUND', undefined]
 
-forEachService('Approval keys', (service) => {
+forEachRacedService('Approval keys', (service) => {
   const create = (key: string, body?: unknown) => service.ask('POST', '/v1/approval-keys', { key, body })
 
   test('create answers the one-time key with its approval_key_id', async () => {

@@ -2,7 +2,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { cron_secret, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import {
+  cron_secret,
+  forEachRacedService,
+  type TestService,
+  type TestTenant,
+} from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
@@ -66,7 +71,7 @@ describe('a step', () => {
 
 type Body = Record<string, unknown>
 
-forEachService('Operations on many dead letters', (service: TestService) => {
+forEachRacedService('Operations on many dead letters', (service: TestService) => {
   const ask = (method: string, path: string, key: string, body?: object) =>
     service.ask(method, path, { key, ...(body && { body }) })
 

@@ -18,11 +18,11 @@ import {
   tick,
   typesOf,
 } from '../../test/support/effects.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, second_ms } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 
-forEachService('Approvals of effects', (service) => {
+forEachRacedService('Approvals of effects', (service) => {
   describe('an approval', () => {
     test('is asked for first: 202 with a checkpoint that has exactly these bytes', async () => {
       const tenant = await service.signUp()

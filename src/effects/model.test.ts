@@ -4,7 +4,12 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { randomFrom } from '../../test/support/random.ts'
-import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import {
+  type Answer,
+  forEachRacedService,
+  type TestService,
+  type TestTenant,
+} from '../../test/support/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 import { sql } from '../db/db.ts'
@@ -430,7 +435,7 @@ async function tenantOf(service: TestService): Promise<TestTenant> {
   return tenant
 }
 
-forEachService('Effects and their model', (service) => {
+forEachRacedService('Effects and their model', (service) => {
   test(`agree after each call of ${sequences} sequences`, async () => {
     const seen = new Set<string>()
     let made = 0
@@ -496,7 +501,7 @@ function replayed(events: readonly Happened[], has_approval: boolean): string {
   return status
 }
 
-forEachService('Effects that many work on at once', (service) => {
+forEachRacedService('Effects that many work on at once', (service) => {
   describe('are explained by their events:', () => {
     test.each(Array.from({ length: histories }, (_, i) => i))(
       'history %i',

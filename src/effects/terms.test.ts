@@ -11,7 +11,7 @@ import {
   read,
   runOut,
 } from '../../test/support/effects.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, second_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
 import * as reports from './report-store.ts'
@@ -21,7 +21,7 @@ interface Approver {
   approval_key_id: string
 }
 
-forEachService('The terms of effects', (service) => {
+forEachRacedService('The terms of effects', (service) => {
   const keysOf = (tenant: TestTenant, count: number): Promise<Approver[]> =>
     Promise.all(
       Array.from({ length: count }, async () => {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
 import { TestClock } from '../../test/support/clock.ts'
-import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { MemoryBudget, memory_bytes_min } from '../base/memory.ts'
 import { Deliveries, sending_max, sending_of_address_max } from './deliveries.ts'
 import { LargeAnswer, type Outgoing, outgoing, piece_bytes_max, undivided } from './outgoing.ts'
@@ -330,7 +330,7 @@ describe('places', () => {
   })
 })
 
-forEachService('Large answers of the service', (service: TestService) => {
+forEachRacedService('Large answers of the service', (service: TestService) => {
   let tenant: TestTenant
   let key = ''
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import type { BunRequest } from 'bun'
 import { Type } from 'typebox'
 import { TestClock } from '../../test/support/clock.ts'
-import { forEachService, TestService } from '../../test/support/service.ts'
+import { forEachRacedService, TestService } from '../../test/support/service.ts'
 import { ApiError, type ErrorCode, errors } from '../base/errors.ts'
 import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
 import { v1 } from '../contract/group.ts'
@@ -14,7 +14,7 @@ import { requestHandlers } from './handlers.ts'
 import type { Page } from './pages.ts'
 import { requests_max, requests_of_address_max, uncounted_max } from './under-way.ts'
 
-forEachService('Every answer', (service) => {
+forEachRacedService('Every answer', (service) => {
   describe('carries X-Request-Id', () => {
     test.each(['12345678', 'x'.repeat(64), 'A.z_0-9-', '........'])("the caller's own %s", async (id) => {
       const seen = []

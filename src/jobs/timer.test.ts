@@ -4,7 +4,7 @@ import { Bench, rowsOf, type TestNode } from '../../test/support/job-bench.ts'
 import { approve, checkpoint, hook, manySchedules, schedule } from '../../test/support/job-features.ts'
 import { becomes, until } from '../../test/support/patience.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
 import { openDb } from '../db/open.ts'
 import * as receiving from '../inbox/receive.ts'
@@ -36,7 +36,7 @@ async function created(service: TestService, path: string, { api_key }: TestTena
   return answer.body
 }
 
-forEachService(
+forEachRacedService(
   'POST /v1/tick',
   (service) => {
     let receiver: Receiver
@@ -249,7 +249,7 @@ forEachService(
   { CRON_SECRET: cron_secret },
 )
 
-forEachService(
+forEachRacedService(
   'TICK=internal',
   (service) => {
     let receiver: Receiver

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { sweep } from '../../test/support/maintenance.ts'
-import { forEachService, type TestService } from '../../test/support/service.ts'
+import { forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
 import type { Feature, Swept } from '../contract/feature.ts'
@@ -45,7 +45,7 @@ async function fill(service: TestService, tenant_id: string, count: number): Pro
   })
 }
 
-forEachService('The sweep', (service) => {
+forEachRacedService('The sweep', (service) => {
   const step = async () => {
     const { counts, more } = await sweep(service.app.db, service.clock)
     return {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type MailServer, startMailServer } from '../../test/support/mail-server.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { happen, shown, subscribe, subscribed, tick, tickUntil } from '../../test/support/subscriptions.ts'
 import { day_ms, hour_ms, minute_ms, second_ms } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
@@ -24,7 +24,7 @@ test.each([
   [`${'x'.repeat(255)}@example.com`, false],
 ])('%j is an address: %p', (text, is) => expect(isAddress(text)).toBe(is))
 
-forEachService(
+forEachRacedService(
   'Mails',
   (service) => {
     let tenant: TestTenant
