@@ -9,11 +9,12 @@ import {
   NotDone,
 } from './effect-errors.ts'
 import type { Effects } from './effects.ts'
-import { hasCode, WaystationError, WaystationTimeoutError } from './errors.ts'
+import { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 import { EventWait } from './events.ts'
 import { encodeJson, RawJson } from './json.ts'
 import { caught, keepLock } from './lock.ts'
 import type { Body } from './options.ts'
+import { isOutcomeUnknown } from './outcome.ts'
 import { type CallOptions, retries_max, type Transport } from './transport.ts'
 import type { ClaimedEffect, Effect } from './types.ts'
 
@@ -124,7 +125,7 @@ class Once<T, P> {
       const lease_token = await uuid()
       const asked_at = now()
       const claim = (options: CallOptions) => this.effects.claim({ ...this.#claim, lease_token }, options)
-      const claimed = await this.#refusable(() => this.#leased(claim))
+      const claimed = await this.#refusable(() => this.#leased(lease_token, claim))
       if (claimed === null) continue
       if (claimed.status === 'running') return { effect: claimed, lease_token, asked_at }
       if (claimed.status === 'awaiting_approval') await this.#approval(claimed)
@@ -151,7 +152,7 @@ class Once<T, P> {
     const start = (options: CallOptions) =>
       this.effects.start(id, { lease_token, ...(lease_seconds && { lease_seconds }), ...options })
     const started = await this.#refusable(() =>
-      this.#leased(start).catch((error: unknown) => {
+      this.#leased(lease_token, start).catch((error: unknown) => {
         if (hasCode(error, 'INVALID_STATE')) return null
         throw error
       }),
@@ -159,22 +160,35 @@ class Once<T, P> {
     return started && { effect: started, lease_token, asked_at }
   }
 
-  /** Asks for a lease. One that the service gave, and whose answer never came, is released: nothing was begun. */
-  async #leased(ask: (options: CallOptions) => Promise<ClaimedEffect>): Promise<ClaimedEffect> {
-    this.given.signal?.throwIfAborted()
+  /**
+   * Asks for a lease. One that the service gave, and whose answer never came, is released: nothing was begun. Null when it had
+   * run out before that: it can be asked for again.
+   */
+  async #leased(
+    lease_token: string,
+    ask: (options: CallOptions) => Promise<ClaimedEffect>,
+  ): Promise<ClaimedEffect | null> {
+    const { signal } = this.given
+    signal?.throwIfAborted()
+    const release = (id: string) =>
+      this.effects.fail(
+        id,
+        { lease_token, error: 'It was stopped before it was begun.', retry: true },
+        this.#tidy,
+      )
     try {
       return await ask(this.#call)
     } catch (error) {
-      if (isRefusal(error)) throw error
+      if (hasCode(error, 'EFFECT_UNKNOWN')) {
+        // Of the token of this try alone, so the lease of another is left as it is.
+        if (await caught(() => release((error as WaystationError).details?.effect_id as string))) throw error
+        return null
+      }
+      if (!signal?.aborted && !mayBeLeased(error)) throw error
       // The repeat has the same token: it answers that very lease.
       await caught(async () => {
-        const { id, lease_token } = await ask(this.#tidy)
-        if (lease_token === null) return
-        await this.effects.fail(
-          id,
-          { lease_token, error: 'It was stopped before it was begun.', retry: true },
-          this.#tidy,
-        )
+        const asked = await ask(this.#tidy)
+        if (asked.lease_token !== null) await release(asked.id)
       })
       throw error
     }
@@ -255,12 +269,13 @@ class Once<T, P> {
     }
   }
 
+  /** As the service gave it: a policy may have cut it. */
   #leaseMs({ effect }: Lease): number {
-    return (this.given.lease_seconds ?? effect.lease_seconds) * 1_000
+    return effect.lease_seconds * 1_000
   }
 
   #extend(lease: Lease, options: CallOptions, lease_seconds = this.#leaseMs(lease) / 1_000) {
-    return this.effects.extend(lease.effect.id, { lease_token: lease.lease_token, lease_seconds, ...options })
+    return this.effects.extend(lease.effect.id, { lease_token: lease.lease_token, lease_seconds }, options)
   }
 
   #release({ effect: { id }, lease_token }: Lease, error: string) {
@@ -335,16 +350,18 @@ function tooLate(lease_ms: number): WaystationTimeoutError {
   )
 }
 
-/** True when the service has said no: there is no lease. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof WaystationError && error.status < 500 && error.status !== 429
+/** True when the service may have given a lease without the caller learning of it. */
+function mayBeLeased(error: unknown): boolean {
+  if (error instanceof WaystationError)
+    return error.status < 400 || error.status === 500 || isOutcomeUnknown(error)
+  return !(error instanceof WaystationNetworkError) || error.may_have_arrived
 }
 
 function meaningOf(error: unknown, on_throw: OnceEffect['on_throw'] = 'unknown'): ThrownMeans {
   if (error instanceof NotDone) return error.retry ? 'retry' : 'failed'
-  if (typeof on_throw !== 'function') return on_throw
   try {
-    return on_throw(error)
+    const means = typeof on_throw === 'function' ? on_throw(error) : on_throw
+    return means === 'failed' || means === 'retry' ? means : 'unknown'
   } catch {
     return 'unknown'
   }
