@@ -210,8 +210,11 @@ forEachRacedService(
         'select hour from subscription_mails where tenant_id = :tenant_id',
       )
       let has_stalled = false
+      /** The mails that had been sent when the stalled lease was released; the same tick may take it again. */
+      let sent_under_it: number | undefined
       Object.assign(db, {
         write: async (...given: Parameters<typeof write>) => {
+          if (has_stalled) sent_under_it ??= server.mails.length
           const answer: unknown = await write.apply(db, given)
           if (!has_stalled && (await db.one(counted, { tenant_id: tenant.tenant_id }))) {
             has_stalled = true
@@ -226,7 +229,7 @@ forEachRacedService(
       } finally {
         Object.assign(db, { write })
       }
-      expect([has_stalled, server.mails.length]).toEqual([true, 0])
+      expect([has_stalled, sent_under_it]).toEqual([true, 0])
       service.clock.advance(lease_ms)
       await tickUntil(service, () => server.mails.length === 1)
     })
