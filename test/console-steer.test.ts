@@ -260,6 +260,91 @@ forEachService('The approval page of a decision that steers', (service) => {
     expect(await read(tenant, id)).toMatchObject({ status: 'approved', effective_payload })
   })
 
+  test('closes an editor that was left as it was when another approver changes the payload: that change stays', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await waitless(page)
+        await page.goto(linkOf(id, lee))
+        await page.getByRole('button', { name: 'Change the payload' }).click()
+        const field = page.getByRole('textbox', { name: 'Payload' })
+        await field.waitFor()
+        const reason = page.getByRole('textbox', { name: 'Reason' })
+        await reason.fill('It is too')
+        await approve(id, kim, { effective_payload: { to: 'kim', amount: 30 } })
+        await page.getByText('Another approver has changed the payload meanwhile.').waitFor()
+        await field.waitFor({ state: 'detached' })
+        // The focus stays where it was.
+        await page.keyboard.type(' much.')
+        expect(await reason.inputValue()).toBe('It is too much.')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByText('is notified at once').waitFor()
+        expect(await dialog.locator('ins, del').allInnerTexts()).toEqual([
+          '−   "amount": 100',
+          '+   "amount": 30',
+        ])
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+      },
+      narrow,
+    )
+    const effective_payload = { to: 'kim', amount: 30 }
+    expect(await read(tenant, id)).toMatchObject({ status: 'approved', approvals: 2, effective_payload })
+  })
+
+  test('takes no change of a payload that another approver has changed meanwhile, until it is made again', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await waitless(page)
+        await page.goto(linkOf(id, lee))
+        const change = page.getByRole('button', { name: 'Change the payload' })
+        const field = page.getByRole('textbox', { name: 'Payload' })
+        const button = page.getByRole('button', { name: 'Approve…' })
+        const outdated = page.getByText('Another approver changed the payload after you opened this')
+        const seen = () => page.locator('.edit .difference :is(ins, del)').allInnerTexts()
+        await change.click()
+        await field.fill('{"to":"kim","amount":50}')
+        expect(await seen()).toEqual(['−   "amount": 100', '+   "amount": 50'])
+        await approve(id, kim, { effective_payload: { to: 'kim', amount: 30 } })
+        await outdated.waitFor()
+        expect(await button.isDisabled()).toBe(true)
+        expect(await seen()).toEqual(['−   "amount": 30', '+   "amount": 50'])
+        expect(await accessibilityFaults(page)).toEqual([])
+        expect(await overflow(page)).toBe(0)
+        // The text that it was opened on is not the payload any more; the present one is no change.
+        await field.fill('{"to":"kim","amount":100}')
+        expect(await button.isDisabled()).toBe(true)
+        await field.fill('{"to":"kim","amount":30}')
+        await outdated.waitFor({ state: 'detached' })
+        expect(await button.isDisabled()).toBe(false)
+        await page.getByRole('button', { name: 'Leave it as it was' }).click()
+        expect(await page.evaluate('document.activeElement.innerText')).toBe('Change the payload')
+        await change.click()
+        expect(await field.inputValue()).toBe('{\n  "to": "kim",\n  "amount": 30\n}')
+        await field.fill('{"to":"kim","amount":50}')
+        await button.click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByText('1 vote no longer counts').waitFor()
+        expect(await dialog.locator('ins, del').allInnerTexts()).toEqual([
+          '−   "amount": 30',
+          '+   "amount": 50',
+        ])
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this. 1 approval of 2').waitFor()
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({
+      ...{ status: 'pending', approvals: 1, edited_payload: { to: 'kim', amount: 50 } },
+    })
+  })
+
   test('sends what the question showed, though the payload changes while it is sent', async () => {
     const tenant = await service.signUp()
     const { id, kim, lee } = await askTwo(tenant)

@@ -12,7 +12,7 @@ import { Field } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
 import { AnswerForm, answerOf, errorsOf, faultsOf, type Typed } from './answer-form.tsx'
 import { Answer } from './discussion.tsx'
-import { type Change, changeOf, Difference, Edit, faultOf } from './edit.tsx'
+import { type Change, changeOf, Difference, type Draft, Edit, faultOf } from './edit.tsx'
 import type { Decision, Steered, Verb } from './steered.ts'
 
 const reason_characters_max = 4_096
@@ -61,15 +61,14 @@ interface Asked {
 function useFields({ answer_schema: schema, proposed, edited }: Steered) {
   const reason = useSignal('')
   const typed = useSignal<Typed>({})
-  const draft = useSignal<string | null>(null)
+  const draft = useSignal<Draft | null>(null)
   const uses = useSignal('1')
   const until = useSignal('')
   const read = (verb: Verb): Asked => {
-    const change = changeOf(draft.value, { proposed, edited })
+    const change = changeOf(verb === 'reject' ? null : draft.value, { proposed, edited })
     const ends_at = new Date(until.value)
     const text = reason.value.trim()
-    if (verb === 'reject')
-      return { verb, change: { text: edited, is_edit: false }, decision: { reason: text } }
+    if (verb === 'reject') return { verb, change, decision: { reason: text } }
     const decision = {
       reason: text,
       ...(schema && { answer: answerOf(schema, typed.value) }),
@@ -150,7 +149,7 @@ function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
         <Button
           text="Approve…"
           kind="primary"
-          disabled={draft.value !== null && faultOf(draft.value, proposed!) !== undefined}
+          disabled={draft.value !== null && faultOf(draft.value, of) !== undefined}
           onClick={() => open('approve')}
         />
         <Button text="Reject…" kind="danger" onClick={() => open('reject')} />
@@ -198,7 +197,11 @@ function Sure({ title, agent, of, asked, busy, onConfirm, onClose }: SureProps) 
       <Consequence {...{ verb, of, agent }} is_edit={change.is_edit} />
       {answer && <Answer of={answer} schema={of.answer_schema} />}
       {approves && change.text !== null && (
-        <Difference before={of.proposed!} after={change.text} what="between proposal and what you approve" />
+        <Difference
+          before={change.before!}
+          after={change.text}
+          what={`between ${change.is_edit ? 'the payload above' : 'proposal'} and what you approve`}
+        />
       )}
       {(uses !== undefined || expires_at !== undefined) && (
         <p>

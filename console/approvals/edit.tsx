@@ -1,7 +1,7 @@
 // The payload of an effect: as it was proposed, as somebody changed it, and the field that changes it.
 
 import type { Signal } from '@preact/signals'
-import { useMemo } from 'preact/hooks'
+import { useLayoutEffect, useMemo } from 'preact/hooks'
 import { difference, isSameJson, jsonLines } from '../text/difference.ts'
 import { shown } from '../text/words.ts'
 import { Button, ScrollBox } from '../ui/basics.tsx'
@@ -41,53 +41,78 @@ export function Difference({ before, after, what }: DifferenceProps) {
   )
 }
 
+/** The editor, while it is open. */
+export interface Draft {
+  /** The payload when it was opened, as an exact text. */
+  base: string
+  text: string
+}
+
+type Payloads = Pick<Steered, 'proposed' | 'edited'>
+
 export interface Change {
   /** The exact text that an approval names; null where nobody has changed the proposal. */
   text: string | null
+  /** The payload that it is compared with: that of the votes for an edit, else the proposal. */
+  before: string | null
   /** It differs from the payload that the votes are for, which no longer count then. */
   is_edit: boolean
 }
 
-/** The payload that is approved, by the text in the editor: null while it is closed. White space alone changes nothing. */
-export function changeOf(
-  draft: string | null,
-  { proposed, edited }: Pick<Steered, 'proposed' | 'edited'>,
-): Change {
-  if (draft === null || proposed === null || isSameJson(draft, edited ?? proposed))
-    return { text: edited, is_edit: false }
-  return { text: isSameJson(draft, proposed) ? proposed : draft.trim(), is_edit: true }
+/** The payload that is approved, by the editor: null while it is closed. White space alone changes nothing. */
+export function changeOf(draft: Draft | null, { proposed, edited }: Payloads): Change {
+  const present = edited ?? proposed
+  if (draft === null || proposed === null || isUntouched(draft) || isSameJson(draft.text, present!))
+    return { text: edited, before: proposed, is_edit: false }
+  const text = isSameJson(draft.text, proposed) ? proposed : draft.text.trim()
+  return { text, before: present, is_edit: true }
+}
+
+function isUntouched({ base, text }: Draft): boolean {
+  return isSameJson(text, base)
 }
 
 /** Undefined for a payload that can be approved. */
-export function faultOf(draft: string, proposed: string): string | undefined {
-  if (!isJson(draft)) return 'It is not JSON yet.'
-  if (draft.trim() === 'null' && proposed !== 'null')
+export function faultOf({ base, text }: Draft, { proposed, edited }: Payloads): string | undefined {
+  const present = edited ?? proposed
+  // It would undo the change of the other approver.
+  if (present !== null && base !== present && !isSameJson(text, present)) return outdated_text
+  if (!isJson(text)) return 'It is not JSON yet.'
+  if (text.trim() === 'null' && proposed !== 'null')
     return 'A change to null would look like no change. Reject the request instead.'
   return undefined
 }
+
+const outdated_text =
+  'Another approver changed the payload after you opened this: leave it as it was, then change the new one.'
 
 interface EditProps {
   of: Steered
   proposed: string
   /** Null while the editor is closed. */
-  draft: Signal<string | null>
+  draft: Signal<Draft | null>
 }
 
 export function Edit({ of, proposed, draft }: EditProps) {
-  const text = draft.value
-  const place = useFocusAt(text !== null)
-  if (text === null)
+  const present = of.edited ?? proposed
+  const place = useFocusAt(draft.value !== null)
+  useLayoutEffect(() => {
+    const open = draft.peek()
+    if (open !== null && open.base !== present && isUntouched(open)) draft.value = null
+  }, [present])
+  if (draft.value === null)
     return (
       <section ref={place} aria-label="Change">
         <Button
           text="Change the payload"
           onClick={() => {
-            draft.value = jsonLines(of.edited ?? proposed).join('\n')
+            draft.value = { base: present, text: jsonLines(present).join('\n') }
           }}
         />
       </section>
     )
-  const fault = faultOf(text, proposed)
+  const { base, text } = draft.value
+  const fault = faultOf(draft.value, of)
   const votes = of.approvals + of.rejections
   return (
     <section ref={place} aria-label="Change" class="edit stack">
@@ -98,11 +123,11 @@ export function Edit({ of, proposed, draft }: EditProps) {
         rows={Math.min(16, Math.max(4, text.split('\n').length))}
         value={text}
         onInput={(value) => {
-          draft.value = value
+          draft.value = { base, text: value }
         }}
       />
-      {fault === undefined && (
-        <Difference before={proposed} after={text} what="between the proposal and your change" />
+      {isJson(text) && (
+        <Difference before={present} after={text} what="between the payload above and your change" />
       )}
       <div>
         <Button
