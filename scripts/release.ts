@@ -14,7 +14,7 @@ const changelog = 'CHANGELOG.md'
 /** Name to hash of every released migration. */
 const released_migrations = 'src/db/released.json'
 
-/** Where the version stands. Each text is there once; `{}` is the version. */
+/** Where the version stands, once or more often; `{}` is the version. */
 export const places: readonly (readonly [file: string, text: string])[] = [
   ['package.json', '"version": "{}"'],
   ['package-lock.json', '{\n  "name": "waystation-service",\n  "version": "{}"'],
@@ -26,12 +26,12 @@ export const places: readonly (readonly [file: string, text: string])[] = [
   ['docs/sdk.md', 'waystation-{}.tgz'],
   ['docs/tutorial.md', 'Waystation {} is ready'],
   ['docs/self-hosting.md', '"version": "{}"'],
+  ['docs/deploy.md', 'waystation:{}'],
+  ['docs/deploy.md', 'waystation-service-{}.tgz'],
   ['deploy/docker/Dockerfile', 'ARG VERSION={}\n'],
-  ['deploy/compose/sqlite.yml', '-t waystation:{} .'],
-  ['deploy/compose/sqlite.yml', ':-waystation:{}}'],
-  ['deploy/compose/postgres.yml', '-t waystation:{} .'],
-  ['deploy/compose/postgres.yml', ':-waystation:{}}'],
-  ['deploy/compose/env.example', '/waystation:{}\n'],
+  ['deploy/compose/sqlite.yml', 'waystation:{}'],
+  ['deploy/compose/postgres.yml', 'waystation:{}'],
+  ['deploy/compose/env.example', 'waystation:{}'],
   ['deploy/helm/waystation/Chart.yaml', '\nversion: {}\n'],
   ['deploy/helm/waystation/Chart.yaml', '\nappVersion: "{}"\n'],
 ]
@@ -48,9 +48,9 @@ export function changedFiles(release: Release, textOf: (file: string) => string)
   const changed = new Map([[changelog, changelogOf(release, textOf(changelog))]])
   for (const [file, text] of places) {
     const [before, after] = [release.from, release.to].map((version) => text.replaceAll('{}', version))
-    const parts = (changed.get(file) ?? textOf(file)).split(before!)
-    if (parts.length !== 2) throw new Error(`${file} has ${JSON.stringify(before)} ${parts.length - 1} times`)
-    changed.set(file, parts.join(after!))
+    const now = changed.get(file) ?? textOf(file)
+    if (!now.includes(before!)) throw new Error(`${file} does not have ${JSON.stringify(before)}`)
+    changed.set(file, now.replaceAll(before!, after!))
   }
   const fixed = JSON.parse(textOf(released_migrations)) as Record<string, string>
   for (const { name, text } of migrations) fixed[name] ??= hashOf(text)
@@ -58,7 +58,7 @@ export function changedFiles(release: Release, textOf: (file: string) => string)
   return changed.set(released_migrations, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`)
 }
 
-/** What is unreleased becomes the section of the version. */
+/** The unreleased part becomes the section of the version. */
 function changelogOf({ from, to, date }: Release, text: string): string {
   if (!isVersion(to)) throw new Error(`${to} is not a version such as 0.2.0`)
   const is_first = from === to && sectionOf(text, from) === null

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 interface Check {
-  /** What is tried, as a sentence about the file. */
+  /** The claim, as a sentence about the file. */
   says: string
   /** The program that must be there. */
   program: string
@@ -109,7 +109,7 @@ function checks(): Check[] {
   ]
 }
 
-/** What the chart makes of the values goes into a folder, for those who know Kubernetes. */
+/** The manifests go into a folder, for those who know Kubernetes. */
 function checksOfRelease(name: string, values: string[]): Check[] {
   const folder = mkdtempSync(join(scratch, 'release-'))
   const schemas = process.env.KUBECONFORM_SCHEMAS

@@ -1,4 +1,4 @@
-// `npm run test:image -- waystation:0.1.0`: runs an image as deploy/compose/sqlite.yml does. `--engine docker|podman|buildah`
+// `npm run test:image -- <image>`: runs an image as deploy/compose/sqlite.yml does. `--engine docker|podman|buildah`
 // takes that one. On Linux, because it looks at processes.
 
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'

@@ -565,27 +565,6 @@ describe('What is sent', () => {
     expect(own.asked[0]!.headers.authorization).toBe('Bearer svc_agt_of-a-test')
   })
 
-  const locals: [environment: Record<string, string>, url: string][] = [
-    [{}, 'http://127.0.0.1:8420'],
-    [{ PORT: '9000' }, 'http://127.0.0.1:9000'],
-    [{ HOST: '0.0.0.0', PORT: ' 9000 ' }, 'http://127.0.0.1:9000'],
-    [{ HOST: '::' }, 'http://[::1]:8420'],
-    [{ HOST: '::1' }, 'http://[::1]:8420'],
-    [{ HOST: '10.1.2.3', WAYSTATION_KEY: 'svc_agt_x' }, 'http://10.1.2.3:8420'],
-  ]
-  test.each(locals)(
-    'health --local asks the service of the environment %j, without a key',
-    async (env, url) => {
-      const asked: [url: string, key: string | null][] = []
-      const fetch = async (to: string, { headers }: { headers?: unknown }) => {
-        asked.push([to, new Headers(headers as Record<string, string>).get('authorization')])
-        return Response.json({ status: 'alive' })
-      }
-      const { code, stdout } = await runInside(['health', '--local', '--live'], { env, fetch })
-      expect([code, stdout, asked]).toEqual([0, 'status\talive\n', [[`${url}/livez`, null]]])
-    },
-  )
-
   test('a sign-up and a look at the health carry no key', async () => {
     for (const args of [commands.createTenant!, commands.readyz!, commands.openapi!]) {
       const { asked } = await runInside(args)

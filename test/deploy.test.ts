@@ -46,15 +46,21 @@ describe('the image', () => {
     const [program, ...args] = JSON.parse(command) as string[]
     const [, entry = ''] = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)!
     expect([program]).toEqual(JSON.parse(entry))
-    const asked: string[] = []
-    const ended = await runInside(args, {
-      env: { HOST: '0.0.0.0', PORT: '9000' },
-      fetch: async (url) => {
-        asked.push(url)
-        return Response.json({ status: 'alive' })
-      },
-    })
-    expect([ended.code, asked]).toEqual([0, ['http://127.0.0.1:9000/livez']])
+    expect(args.slice(0, 3)).toEqual(['health', '--local', '--live'])
+    const [code, asked] = await asksFor(args, { HOST: '0.0.0.0', PORT: '9000' })
+    expect([code, asked]).toEqual([0, [['http://127.0.0.1:9000/livez', null]]])
+  })
+
+  const locals: [environment: Record<string, string>, url: string][] = [
+    [{}, 'http://127.0.0.1:8420'],
+    [{ PORT: '9000' }, 'http://127.0.0.1:9000'],
+    [{ HOST: '0.0.0.0', PORT: ' 9000 ' }, 'http://127.0.0.1:9000'],
+    [{ HOST: '::' }, 'http://[::1]:8420'],
+    [{ HOST: '::1' }, 'http://[::1]:8420'],
+    [{ HOST: '10.1.2.3', WAYSTATION_KEY: 'svc_agt_x' }, 'http://10.1.2.3:8420'],
+  ]
+  test.each(locals)('health --local asks the service of %j, without a key', async (env, url) => {
+    expect(await asksFor(['health', '--local'], env)).toEqual([0, [[`${url}/readyz`, null]]])
   })
 
   test('is made of folders that are there, and leaves out what npm leaves out', () => {
@@ -207,6 +213,19 @@ describe('the Helm chart', () => {
     }
   })
 })
+
+/** The exit code of a command in this environment, and each call that it made with its key. */
+async function asksFor(args: string[], env: Record<string, string>) {
+  const asked: [url: string, key: string | null][] = []
+  const { code } = await runInside(args, {
+    env,
+    fetch: async (url, { headers }) => {
+      asked.push([url, new Headers(headers as Record<string, string>).get('authorization')])
+      return Response.json({ status: 'alive' })
+    },
+  })
+  return [code, asked] as const
+}
 
 function pathsOfRoutes(): string[] {
   return routes.map(({ route }) => route.path)

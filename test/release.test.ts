@@ -22,14 +22,20 @@ describe('a release', () => {
       const was = textOf(file).split('\n')
       const lines = text.split('\n').map((line, i) => [was[i], line])
       const differ = lines.filter(([before, after]) => before !== after)
-      expect([file, differ.length]).toEqual([file, places.filter(([place]) => place === file).length])
+      expect(differ.length).toBeGreaterThanOrEqual(places.filter(([place]) => place === file).length)
       for (const [before, after] of differ) expect(after).toBe(before!.replace(version, to))
     }
   })
 
   test('finds every file that names the version', () => {
     // Releases of the past are meant, or versions of others.
-    const others = ['docs/decisions.md', 'src/db/migrate.ts', 'src/db/migrate.test.ts', 'test/unsafe.test.ts']
+    const others = [
+      'RELEASING.md',
+      'docs/decisions.md',
+      'src/db/migrate.ts',
+      'src/db/migrate.test.ts',
+      'test/unsafe.test.ts',
+    ]
     const exact = new RegExp(`(?<![\\d.])${version.replaceAll('.', '\\.')}(?![\\d.]*\\d)`)
     const naming = files.filter((file) => {
       const is_text = /\.(md|json|ya?ml|tsx?|mjs|sh|py|example|service)$|file$/.test(file)
@@ -80,7 +86,7 @@ describe('a release is refused', () => {
   test('when a file does not name the version where it should', () => {
     const moved = (file: string) => (file === 'README.md' ? '' : withChangelog(unreleased)(file))
     const text = `"waystation-${version}.tgz"`
-    expect(() => changedFiles({ from: version, to, date }, moved)).toThrow(`README.md has ${text} 0 times`)
+    expect(() => changedFiles({ from: version, to, date }, moved)).toThrow(`README.md does not have ${text}`)
   })
 
   test('but for the first one, which the files name already', () => {

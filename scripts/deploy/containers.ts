@@ -150,7 +150,7 @@ function configOf(command: string[]): ImageConfig {
   return (JSON.parse(run(command)) as { Config: ImageConfig }[])[0]!.Config
 }
 
-/** What it prints. Throws with its complaint when it fails. */
+/** Returns its output. Throws with its complaint when it fails. */
 function run(command: string[]): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(command)
   if (exitCode !== 0) throw new Error(`${command.slice(0, 3).join(' ')}: ${stderr.toString().trim()}`)

@@ -8,7 +8,7 @@ export interface Running {
   pid(): number
   /** Sends the signal to the service; resolves with its exit code, or the one by which its supervisor tells of it. */
   end(signal: Signal): Promise<number>
-  /** What it has written so far, for a failure. */
+  /** Its output so far, for a failure. */
   log(): string
 }
 
