@@ -99,8 +99,8 @@ function unpacked(): Engine {
     ]
     return [
       ...['unshare', '--mount', '--propagation', 'private', 'sh', '-ec', mounts, 'sh', root, data],
-      ...['env', '-i', ...settings, 'setpriv', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all'],
-      ...['chroot', `--userspec=${config.User}`, '--groups=', root, ...command],
+      ...['env', '-i', ...settings, Bun.which('setpriv')!, '--no-new-privs'],
+      ...[Bun.which('chroot')!, `--userspec=${config.User}`, '--groups=', root, ...command],
     ]
   }
   return {
