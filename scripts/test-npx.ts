@@ -31,7 +31,7 @@ try {
 
 /** npm and its launchers stand between: the service is the last of the chain, and they pass on its exit code. */
 function start(tarball: string, env: Readonly<Record<string, string>>): Running {
-  const child = Bun.spawn(['npx', '--yes', tarball], {
+  const child = Bun.spawn(['npx', '--yes', '--package', tarball, 'waystation-service'], {
     cwd: empty,
     env: { ...process.env, ...env },
     stdout: 'ignore',

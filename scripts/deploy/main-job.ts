@@ -51,7 +51,7 @@ async function ready(url: string, start: () => Running): Promise<Running> {
     if (answer?.ok) return service
     await Bun.sleep(look_again_ms)
   }
-  await service.end('SIGKILL')
+  await service.end('SIGKILL').catch(() => null) // it may have ended by itself
   throw new Error(`it was not ready after ${ready_ms_max / 1_000} s\n${service.log()}`)
 }
 
