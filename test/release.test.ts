@@ -27,19 +27,13 @@ describe('a release', () => {
     }
   })
 
-  test('finds every file that names the version', () => {
-    // Releases of the past are meant, or versions of others.
-    const others = [
-      'RELEASING.md',
-      'docs/decisions.md',
-      'src/db/migrate.ts',
-      'src/db/migrate.test.ts',
-      'test/unsafe.test.ts',
-    ]
+  test('finds every page and setting that names the version', () => {
+    // An example, and a release of the past.
+    const others = ['RELEASING.md', 'docs/decisions.md']
     const exact = new RegExp(`(?<![\\d.])${version.replaceAll('.', '\\.')}(?![\\d.]*\\d)`)
     const naming = files.filter((file) => {
-      const is_text = /\.(md|json|ya?ml|tsx?|mjs|sh|py|example|service)$|file$/.test(file)
-      const is_ours = !/^(package-lock\.json|CHANGELOG\.md|test\/release\.test\.ts|bench\/)/.test(file)
+      const is_text = /\.(md|json|ya?ml|sh|py|example|service)$|file$/.test(file)
+      const is_ours = !/^(package-lock\.json|CHANGELOG\.md|bench\/)/.test(file)
       return is_text && is_ours && exact.test(textOf(file))
     })
     const known = [...new Set(places.map(([file]) => file)), ...others]
