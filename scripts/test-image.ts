@@ -1,7 +1,7 @@
 // `npm run test:image -- <image>`: runs an image as deploy/compose/sqlite.yml does. `--engine docker|podman|buildah`
 // takes that one. On Linux, because it looks at processes.
 
-import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -26,7 +26,7 @@ chownSync(data, image_user, image_user)
 const container: Container = { image, data, env: { HOST: '127.0.0.1', PORT: port } }
 try {
   console.log(`${image} under ${engine.name}`)
-  for (const line of await mainJob(`http://127.0.0.1:${port}`, start)) console.log(`ok  ${line}`)
+  for (const line of await mainJob(`http://127.0.0.1:${port}`, start, rightsOf)) console.log(`ok  ${line}`)
 } finally {
   engine.clean()
   rmSync(data, { recursive: true, force: true })
@@ -44,4 +44,22 @@ function start(): Running {
       return running.end(signal)
     },
   }
+}
+
+/** Throws unless the process is the user of the image, without rights, on a read-only root file system. */
+function rightsOf(pid: number): string {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const fieldOf = (name: string) => new RegExp(`^${name}:\\s+(\\w+)`, 'm').exec(status)?.[1]
+  const mounts = readFileSync(`/proc/${pid}/mountinfo`, 'utf8').split('\n')
+  const root = mounts.map((line) => line.split(' ')).find(([, , , , place]) => place === '/')
+  const found = {
+    user: fieldOf('Uid'),
+    capabilities: Number(`0x${fieldOf('CapEff')}`),
+    new_privileges: fieldOf('NoNewPrivs') === '0',
+    root: root?.[5]?.split(',').includes('ro') ? 'read-only' : 'writable',
+  }
+  const wanted = { user: String(image_user), capabilities: 0, new_privileges: false, root: 'read-only' }
+  if (JSON.stringify(found) !== JSON.stringify(wanted))
+    throw new Error(`it runs with ${JSON.stringify(found)}`)
+  return `started as user ${image_user} without rights, on a read-only root`
 }

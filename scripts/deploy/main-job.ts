@@ -18,14 +18,18 @@ const look_again_ms = 100
 const ready_ms_max = 60_000
 
 /** Starts it three times on the same data. Returns a line for each thing seen; throws at the first that is not so. */
-export async function mainJob(url: string, start: () => Running): Promise<string[]> {
+export async function mainJob(
+  url: string,
+  start: () => Running,
+  look: (pid: number) => string = () => 'started',
+): Promise<string[]> {
   const seen: string[] = []
   let service = await ready(url, start)
   const tenant = await new Waystation({ url }).tenants.create({ name: 'acme', owner_email: 'a@example.com' })
   const admin = new Waystation({ url, key: tenant.admin_key })
   const { api_key } = await admin.agents.create({ name: 'worker-1' })
   const agent = new Waystation({ url, key: api_key! })
-  seen.push(`started as ${userOf(service.pid())}; created a tenant and an agent`)
+  seen.push(`${look(service.pid())}; created a tenant and an agent`)
 
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     await agent.kv.put('state', signal, { ended_by: signal })
@@ -53,17 +57,6 @@ async function ready(url: string, start: () => Running): Promise<Running> {
   }
   await service.end('SIGKILL').catch(() => null) // it may have ended by itself
   throw new Error(`it was not ready after ${ready_ms_max / 1_000} s\n${service.log()}`)
-}
-
-/** User, rights and the root file system of a process, as Linux says. */
-function userOf(pid: number): string {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  const value = (name: string) => new RegExp(`^${name}:\\s+(\\w+)`, 'm').exec(status)?.[1]
-  const mounts = readFileSync(`/proc/${pid}/mountinfo`, 'utf8').split('\n')
-  const root = mounts.map((line) => line.split(' ')).find(([, , , , place]) => place === '/')
-  const is_read_only = root?.[5]?.split(',').includes('ro')
-  const rights = /^0+$/.test(value('CapEff') ?? '') ? 'no capabilities' : `capabilities ${value('CapEff')}`
-  return `user ${value('Uid')} with ${rights}, root file system ${is_read_only ? 'read-only' : 'writable'}`
 }
 
 /** The process that this one became or started, at the end of the chain of children. */
