@@ -45,6 +45,8 @@ const releases: Readonly<Record<string, string[]>> = {
     'networkPolicy.enabled=true',
     'config.WORKERS=4',
     'serviceAccount.create=false',
+    'extraPorts[0].name=metrics',
+    'extraPorts[0].containerPort=9464',
   ],
 }
 

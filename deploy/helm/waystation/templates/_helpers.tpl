@@ -115,6 +115,9 @@ spec:
       ports:
         - name: http
           containerPort: 8420
+        {{- with .Values.extraPorts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       securityContext:
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true
