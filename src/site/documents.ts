@@ -7,6 +7,7 @@ import concepts from '../../docs/concepts.md' with { type: 'text' }
 import configuration from '../../docs/configuration.md' with { type: 'text' }
 import consoleAndApproval from '../../docs/console.md' with { type: 'text' }
 import decisions from '../../docs/decisions.md' with { type: 'text' }
+import deploy from '../../docs/deploy.md' with { type: 'text' }
 import durability from '../../docs/durability.md' with { type: 'text' }
 import errors from '../../docs/errors.md' with { type: 'text' }
 import examples from '../../docs/examples.md' with { type: 'text' }
@@ -44,6 +45,7 @@ const common: Readonly<Record<string, string>> = {
   'callbacks.md': callbacks,
   'configuration.md': configuration,
   'decisions.md': decisions,
+  'deploy.md': deploy,
   'durability.md': durability,
   'errors.md': errors,
   'freeze.md': freeze,
