@@ -64,6 +64,7 @@ const areas: Record<string, string> = {
   start: 'Starting',
   stop: 'Stopping',
   workers: 'Processes of one service',
+  metrics: 'Metrics',
 }
 
 /** Loads every module that declares a limit. Those that only run are left out: they declare none. */

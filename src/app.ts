@@ -1,6 +1,7 @@
 // The whole service: database, dependencies of handlers, due work, and the request handlers of every route.
 
 import { backgroundOf, workersOf } from './app/background.ts'
+import { Metrics } from './app/measured.ts'
 import type { Nodes } from './app/nodes.ts'
 import { dependenciesOf, egressOf, type Facts, handlersOf, type State } from './app/parts.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
@@ -17,6 +18,7 @@ import { Drain } from './http/drain.ts'
 import { idle_timeout_seconds } from './http/exchange.ts'
 import type { RequestHandlers } from './http/handlers.ts'
 import { JournalKeeper } from './journal/keeper.ts'
+import { Measures } from './metrics/service.ts'
 import type { KeptSecret } from './secrets/service.ts'
 
 /** Above the service's own limit, so that its 413 answers, with envelope and request id; Bun's would have neither. */
@@ -30,6 +32,8 @@ export interface App {
   secret_key: KeptSecret
   /** Listens. Returns the address, `http://127.0.0.1:8420`. */
   listen(): string
+  /** Null without METRICS. */
+  metrics: Metrics | null
   /** The reason that changes on other nodes are looked for, not heard; null when they are, or when there can be none. */
   nodesTrouble(): string | null
   /**
@@ -42,7 +46,8 @@ export interface App {
 /** Opens everything but the port. Throws with one clear line when something cannot be used. */
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const secrets = keptSecrets(config)
-  const db = await openDatabase(config, options)
+  const measures = config.metrics ? new Measures() : null
+  const db = await openDatabase(config, options, measures?.db)
   try {
     const schema_version = await requireUsable(db, config, secrets.secret_key)
     const facts = {
@@ -50,7 +55,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       cron_secret: secrets.cron_secret.value,
       schema_version,
     }
-    const { nodes, ...app } = assemble(config, db, options, facts)
+    const { nodes, ...app } = assemble({ config, db, options, facts, measures })
     await nodes?.start()
     return { db, ...secrets, ...app }
   } catch (error) {
@@ -59,13 +64,21 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   }
 }
 
-type Assembled = Pick<App, 'listen' | 'stop' | 'nodesTrouble'> & { nodes: Nodes | null }
+type Assembled = Omit<App, 'db' | 'cron_secret' | 'secret_key'> & { nodes: Nodes | null }
 
-function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): Assembled {
+interface Opened {
+  config: Config
+  db: Db
+  options: AppOptions
+  facts: Facts
+  measures: Measures | null
+}
+
+function assemble({ config, db, options, facts, measures }: Opened): Assembled {
   const { log, background: in_background = true } = options
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
-  const given = { config, db, state, facts, options, lookForJobs }
+  const given = { config, db, state, facts, options, lookForJobs, measures }
   const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
     wake(due_at) {
@@ -76,7 +89,7 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
     pauseOrResume: () => in_background && timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
-  const background = backgroundOf(config, db, log)
+  const background = backgroundOf(config, db, log, measures)
   const journal = new JournalKeeper({ ...background, follows })
   const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs, journal)
   journal.connect(dependencies)
@@ -88,8 +101,11 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
   const handlers = handlersOf(given, options, dependencies)
   const counting = [calls, usage, new Repeat(maintain_every_ms, () => db.maintain())]
   let server: ReturnType<typeof Bun.serve> | undefined
+  const { onError } = background
+  const metrics = measures && new Metrics({ config, db, measures, dependencies, worker, onError })
   return {
     nodes,
+    metrics,
     nodesTrouble: () => nodes?.trouble ?? null,
     listen() {
       server = naming('HOST', () => serve(config, handlers, db.clock, options))
@@ -98,8 +114,9 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
       if (in_background) {
         maintenance.start()
         journal.start()
-        for (const counts of counting) counts.start(background.onError)
+        for (const counts of counting) counts.start(onError)
       }
+      metrics?.start(server, !options.shares_port)
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
     },
@@ -116,11 +133,8 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
           if (options.lingers && server) await lingered(state.drain, server.port!)
         },
         drains: [() => maintenance.stop(), worked],
-        disconnect: () => senders.sender.close(),
-        counts: [
-          ...counting.map((counts) => () => counts.stop().catch(background.onError)),
-          async () => nodes?.flush(),
-        ],
+        disconnect: [() => senders.sender.close(), () => metrics?.stop()],
+        counts: [...counting.map((counts) => () => counts.stop().catch(onError)), async () => nodes?.flush()],
         close: () => Promise.all([nodes?.close(), db.close()]),
       })
     },

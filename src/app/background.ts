@@ -12,6 +12,7 @@ import { JobTimer } from '../jobs/timer.ts'
 import { JobWorker } from '../jobs/worker.ts'
 import type { JournalKeeper } from '../journal/keeper.ts'
 import { Maintenance } from '../maintenance/tick.ts'
+import type { Measures } from '../metrics/service.ts'
 import * as tenants from '../tenants/service.ts'
 
 /** A fault of the code, at which tests fail. */
@@ -22,14 +23,18 @@ export interface Background {
   log: Log
   internal: boolean
   onError(error: unknown): void
+  measures: Measures | null
 }
 
-export function backgroundOf(config: Config, db: Db, log: Log): Background {
+/** `measures`: null when nothing is counted. */
+export function backgroundOf(config: Config, db: Db, log: Log, measures: Measures | null): Background {
   return {
     db,
     log,
     internal: config.tick === 'internal',
+    measures,
     onError(error) {
+      measures?.background_errors.add()
       const reported_before = error instanceof DbError && error.kind === 'damaged'
       if (!reported_before) log.error({ error: String(error) }, 'background work failed')
     },
@@ -43,7 +48,7 @@ export interface Senders {
 }
 
 export function workersOf(
-  { log, ...given }: Background & { journal: Pick<JournalKeeper, 'tick'> },
+  { log, measures, ...given }: Background & { journal: Pick<JournalKeeper, 'tick'> },
   dependencies: Dependencies,
   { sender, mailer }: Senders,
 ) {
@@ -54,6 +59,7 @@ export function workersOf(
     dependencies,
     kinds: job_kinds,
     send: (tenant_id, request) => ('url' in request ? sender.send(tenant_id, request) : mailer.send(request)),
+    measures: measures?.jobs,
     onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
   })
   const timer = new JobTimer({
@@ -66,6 +72,7 @@ export function workersOf(
     worker,
     timer,
     features,
+    onSwept: measures ? (ms) => measures.sweep_seconds.observe(ms / 1_000) : undefined,
     onUndeclared: (counter) => log.error({ counter }, undeclared_message),
     onPurged: (tenant_id) => log.info({ tenant_id }, 'tenant purged'),
   })

@@ -23,7 +23,9 @@ import { Deliveries } from '../http/deliveries.ts'
 import type { Drain } from '../http/drain.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
 import { KnownHosts } from '../http/host.ts'
+import { RequestLog } from '../http/request-log.ts'
 import { journalReader } from '../journal/service.ts'
+import type { Measures } from '../metrics/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
 import type { SignUpOffer } from '../site/console.ts'
@@ -64,6 +66,8 @@ export interface Given {
   options: Pick<AppOptions, 'log' | 'looks_again'>
   /** Another node has due jobs and no permits for them. */
   lookForJobs(): void
+  /** Null when nothing is counted. */
+  measures: Measures | null
 }
 
 export function egressOf(config: Config, db: Db, state: State) {
@@ -140,7 +144,7 @@ export function dependenciesOf(
 }
 
 export function handlersOf(
-  { config, db, state, facts }: { config: Config; db: Db; state: State; facts: Facts },
+  { config, db, state, facts, measures }: Pick<Given, 'config' | 'db' | 'state' | 'facts' | 'measures'>,
   { log, limiters }: Pick<AppOptions, 'log' | 'limiters'>,
   dependencies: Dependencies,
 ): RequestHandlers {
@@ -162,6 +166,8 @@ export function handlersOf(
       drain: state.drain,
       deliveries: new Deliveries(shared.memory),
       heavy_reads: new HeavyReads(),
+      request_log: config.log_requests.length === 0 ? null : new RequestLog(log, config.log_requests),
+      measures: measures?.requests ?? null,
     },
     pagesOf({
       openapi_text: service.openapi_text,

@@ -2,6 +2,7 @@
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import type { DbGauges } from './measures.ts'
 
 export type Value = string | number | null
 export type Params = Readonly<Record<string, Value>>
@@ -150,6 +151,8 @@ export interface Db extends Reader {
   maintain(): Promise<void>
   /** The reason to send no requests here although the database answers; null when there is none. */
   trouble(): Trouble | null
+  /** How it stands now, for metrics. */
+  gauges(): Awaitable<DbGauges>
   /** Checks the whole database, which may take long; returns what is damaged, in the engine's words. Throws where it cannot. */
   faults(): Promise<string[]>
   /** Called with the name of every statement as it runs. For tests and timings. */

@@ -71,6 +71,10 @@ export class ConnectedDb implements Db {
     return this.db.trouble()
   }
 
+  gauges(): ReturnType<Db['gauges']> {
+    return this.db.gauges()
+  }
+
   faults(): Promise<string[]> {
     return this.db.faults()
   }

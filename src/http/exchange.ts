@@ -8,6 +8,7 @@ import type { Permit } from '../base/heavy-read.ts'
 import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
+import { traceparent_header, traceparentOf } from '../base/traceparent.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
@@ -18,6 +19,8 @@ import type { Drain } from './drain.ts'
 import type { KnownHosts } from './host.ts'
 import type { IgnoredNames } from './ignored.ts'
 import type { Limiters } from './limits.ts'
+import type { RequestMeasures } from './measures.ts'
+import type { RequestLog } from './request-log.ts'
 import type { KeyChecks } from './still-allowed.ts'
 import { type RequestsUnderWay, requests_max, uncounted_max } from './under-way.ts'
 import { Upload } from './upload.ts'
@@ -39,6 +42,10 @@ export interface ServerOptions {
   drain: Drain
   deliveries: Deliveries
   heavy_reads: HeavyReads
+  /** Null: no requests are logged, but at level debug. */
+  request_log: RequestLog | null
+  /** Null: requests are not counted. */
+  measures: RequestMeasures | null
 }
 
 export interface Running extends ServerOptions {
@@ -99,6 +106,11 @@ export class Exchange {
   get address(): string {
     const peer = this.server.requestIP(this.request)?.address ?? 'unknown'
     return clientAddress(peer, this.request.headers.get('x-forwarded-for'), this.options.trusted_proxies)
+  }
+
+  /** The trace that it belongs to, as the header says. */
+  get traceparent(): string | null {
+    return traceparentOf(this.request.headers.get(traceparent_header))
   }
 
   /** Throws UNAVAILABLE when too many requests are under way. Costs nothing while they are few. */

@@ -6,11 +6,15 @@ import { clientKey } from './address.ts'
 import { type Failing, failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
 import { type Exchange, requireOneHost } from './exchange.ts'
+import type { RouteMeasures } from './measures.ts'
 import { LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
+import type { Answered } from './request-log.ts'
 
 /** A route or a page, as the frame sees it. */
 export interface Served extends Failing {
   method: Method
+  /** Null: it is not counted. */
+  measures: RouteMeasures | null
   answer(exchange: Exchange): Promise<Outgoing>
   /** Called with every response, also that of a failure. */
   finish(exchange: Exchange, response: Response): void
@@ -18,6 +22,9 @@ export interface Served extends Failing {
 
 export async function respond(served: Served, exchange: Exchange): Promise<Response> {
   const { options, request } = exchange
+  const measures = exchange.server.outer ? null : served.measures // a call in process is part of another request
+  const { request_log } = options
+  const began = measures || request_log ? options.clock.monotonic() : 0
   options.drain.requests += 1
   let response: Response
   try {
@@ -33,6 +40,12 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.drain.begun) response.headers.set('connection', 'close')
   if (options.log_requests) logRequest(served, exchange, response)
+  if (measures || request_log) {
+    const ms = options.clock.monotonic() - began
+    measures?.answered(response.status, exchange.is_extended ? null : ms)
+    if (request_log && !exchange.server.outer)
+      request_log.answered(answeredOf(served, exchange, response, ms))
+  }
   return response
 }
 
@@ -64,6 +77,13 @@ function sent(failing: Failing, exchange: Exchange, answered: LargeAnswer): Resp
     onBroken: (error) => void failure(error, request_id, options.log, failing),
     onEnd: () => exchange.permit?.release(),
   })
+}
+
+function answeredOf({ path }: Failing, exchange: Exchange, { status }: Response, ms: number): Answered {
+  const { request_id, traceparent, request, is_extended, caller } = exchange
+  const { method } = request
+  const tenant_id = caller?.tenant_id ?? null
+  return { request_id, traceparent, method, route: path, status, ms, waited: is_extended, tenant_id }
 }
 
 /** Logs only what is known to be harmless: the route's pattern, never a path, a header or a body. */

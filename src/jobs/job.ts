@@ -40,6 +40,10 @@ export interface LeasedJob extends JobKey {
   /** The number of this attempt, counted when it was leased. */
   attempts: number
   first_attempt_at: Millis
+  /** When it was due. */
+  due_at?: Millis
+  /** True when the lease before this one was not settled: its node may have died. */
+  lease_expired?: boolean
 }
 
 /** The outcome of an attempt, as it is stored and as callers see it. */

@@ -78,7 +78,7 @@ const id_list = listOf(id_names)
 // Found by their key alone, whatever the planner believes: the + hides the columns of other indexes, and rows that were
 // chosen are found again as those of a chunk are (db/dialect.ts). Without statistics PostgreSQL would otherwise scan all
 // jobs of the tenant, with a look into the list for each of them.
-const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis }>(
+const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis; due_at: Millis }>(
   'jobs.lease',
   `update jobs
       set lease_until = :lease_until, previous_lease_until = lease_until, fence = fence + 1, attempts = attempts + 1,
@@ -91,7 +91,8 @@ const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis 
       and exists (select 1 from tenants
                    where tenants.tenant_id = :tenant_id and tenants.status = 'active'
                      and (tenants.frozen_at is null or :goes_on = 1))
-   returning kind, source_id, event_id, destination, fence, attempts, first_attempt_at, previous_lease_until`,
+   returning kind, source_id, event_id, destination, fence, attempts, first_attempt_at, next_at as due_at,
+             previous_lease_until`,
 )
 
 export interface DueJob extends JobKey {
@@ -360,9 +361,10 @@ export async function lease(
   const rows = await tx.all(LEASE, { tenant_id, kind: kind.name, goes_on, lease_until, now: tx.now, ...ids })
   const leased: LeasedJob[] = []
   for (const { previous_lease_until, ...row } of rows) {
-    const job = { tenant_id, ...row }
+    const lease_expired = previous_lease_until > 0
+    const job = { tenant_id, ...row, lease_expired }
     leased.push(job)
-    if (previous_lease_until > 0) await logInterrupted(tx, kind, job, previous_lease_until)
+    if (lease_expired) await logInterrupted(tx, kind, job, previous_lease_until)
   }
   return leased
 }

@@ -18,6 +18,7 @@ import {
   type LocalKind,
   type SendingKind,
 } from './kind.ts'
+import type { JobMeasures } from './measures.ts'
 import { type Ended, node_prefetch_max } from './prefetch.ts'
 import * as store from './store.ts'
 
@@ -67,6 +68,7 @@ export interface WorkerOptions {
   /** Due jobs of these tenants were found, which are deleted or frozen: their jobs are to be paused. */
   onStragglers(tenant_ids: readonly string[]): Promise<void>
   onError: (error: unknown) => void
+  measures?: JobMeasures | undefined
 }
 
 /** Its kind, and when it was leased, on the monotonic clock. */
@@ -209,6 +211,7 @@ export class JobWorker {
       const leased = await db.write(dueWork(tenant_id), (tx) =>
         store.lease(tx, tenant_id, kind, ids, tx.now + lease_ms),
       )
+      this.options.measures?.leased(leased, clock.now())
       const got = new Set(leased.map(({ source_id }) => source_id))
       for (const item of items) if (!got.has(item.source_id)) this.#limiter.release(item)
       // Another transaction holds the row, say: the job may be due all the same.
@@ -246,6 +249,7 @@ export class JobWorker {
     this.#count(kind.begun)
     const result = await this.#withPermit(job, () => this.#attempt(running))
     if (result === null) return
+    this.options.measures?.ended(kind.name, result)
     await this.#coalescer.wait(this.#commitFollows(job, kind))
     if (!this.#queue.isDrained) {
       this.#dispatchWaiting() // the jobs that follow are leased in the commit that settles this one
@@ -440,6 +444,11 @@ export class JobWorker {
       await Promise.race([sleep(look_again_ms), ...left])
       left = left.filter(isSettling)
     }
+  }
+
+  /** Jobs that this node has leased and not settled. */
+  get running(): number {
+    return this.#running.size
   }
 
   /** True when due jobs wait for room, or were left out by a lease. */

@@ -16,6 +16,7 @@ import http from '../../docs/http.md' with { type: 'text' }
 import keys from '../../docs/keys.md' with { type: 'text' }
 import limits from '../../docs/limits.md' with { type: 'text' }
 import mcp from '../../docs/mcp.md' with { type: 'text' }
+import metrics from '../../docs/metrics.md' with { type: 'text' }
 import performance_page from '../../docs/performance.md' with { type: 'text' }
 import postgres from '../../docs/postgres.md' with { type: 'text' }
 import index from '../../docs/README.md' with { type: 'text' }
@@ -58,6 +59,7 @@ const common: Readonly<Record<string, string>> = {
   'cli.md': cli,
   'console.md': consoleAndApproval,
   'self-hosting.md': self_hosting,
+  'metrics.md': metrics,
 }
 
 /** Every page by the name of its file. `README.md` is the index: its sections and links say what comes where. */

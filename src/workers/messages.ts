@@ -1,6 +1,7 @@
 // The messages between a supervisor and its workers, over the channel that the system made between them.
 
 import type { AddressLimits } from '../app/admission.ts'
+import type { Figure } from '../metrics/figure.ts'
 
 export type LimitName = keyof AddressLimits
 
@@ -11,10 +12,14 @@ export type FromWorker =
   | { type: 'count'; id: number; limit: LimitName; address: string }
   /** The request that was counted under this id had no effect. */
   | { type: 'release'; id: number; limit: LimitName }
+  /** Its metrics, as they were asked for under this id. */
+  | { type: 'figures'; id: number; figures: readonly Figure[] }
 
 export type ToWorker =
   /** Null when it was counted. */
   | { type: 'counted'; id: number; retry_after_seconds: number | null }
+  /** Asks for its metrics. */
+  | { type: 'collect'; id: number }
   /** Stop. */
   | { type: 'drain' }
 
