@@ -1,14 +1,17 @@
 // The whole service: database, dependencies of handlers, due work, and the request handlers of every route.
 
 import { backgroundOf, workersOf } from './app/background.ts'
+import { egressOf } from './app/egress.ts'
 import { Metrics } from './app/measured.ts'
 import type { Nodes } from './app/nodes.ts'
-import { dependenciesOf, egressOf, type Facts, handlersOf, type State } from './app/parts.ts'
+import { dependenciesOf, type Facts, handlersOf, type State } from './app/parts.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
 import { lingered, stopInSteps } from './app/stop.ts'
+import { tracerOf } from './app/traced.ts'
 import type { Clock } from './base/clock.ts'
 import { newId } from './base/ids.ts'
 import { Repeat } from './base/repeat.ts'
+import type { Tracer } from './base/tracer.ts'
 import type { Config } from './config.ts'
 import type { Jobs } from './contract/dependencies.ts'
 import type { Db } from './db/db.ts'
@@ -46,6 +49,7 @@ export interface App {
 /** Opens everything but the port. Throws with one clear line when something cannot be used. */
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const secrets = keptSecrets(config)
+  const tracer = await tracerOf(config, options)
   const measures = config.metrics ? new Measures() : null
   const db = await openDatabase(config, options, measures?.db)
   try {
@@ -55,7 +59,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       cron_secret: secrets.cron_secret.value,
       schema_version,
     }
-    const { nodes, ...app } = assemble({ config, db, options, facts, measures })
+    const { nodes, ...app } = assemble({ config, db, options, facts, measures, tracer })
     await nodes?.start()
     return { db, ...secrets, ...app }
   } catch (error) {
@@ -72,13 +76,14 @@ interface Opened {
   options: AppOptions
   facts: Facts
   measures: Measures | null
+  tracer: Tracer | null
 }
 
-function assemble({ config, db, options, facts, measures }: Opened): Assembled {
+function assemble({ config, db, options, facts, measures, tracer }: Opened): Assembled {
   const { log, background: in_background = true } = options
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
-  const given = { config, db, state, facts, options, lookForJobs, measures }
+  const given = { config, db, state, facts, options, lookForJobs, measures, tracer }
   const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
     wake(due_at) {
@@ -89,7 +94,7 @@ function assemble({ config, db, options, facts, measures }: Opened): Assembled {
     pauseOrResume: () => in_background && timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
-  const background = backgroundOf(config, db, log, measures)
+  const background = backgroundOf(config, db, log, { measures, tracer })
   const journal = new JournalKeeper({ ...background, follows })
   const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs, journal)
   journal.connect(dependencies)
@@ -134,7 +139,11 @@ function assemble({ config, db, options, facts, measures }: Opened): Assembled {
         },
         drains: [() => maintenance.stop(), worked],
         disconnect: [() => senders.sender.close(), () => metrics?.stop()],
-        counts: [...counting.map((counts) => () => counts.stop().catch(onError)), async () => nodes?.flush()],
+        counts: [
+          ...counting.map((counts) => () => counts.stop().catch(onError)),
+          async () => nodes?.flush(),
+          async () => tracer?.close().catch(onError),
+        ],
         close: () => Promise.all([nodes?.close(), db.close()]),
       })
     },

@@ -35,6 +35,7 @@ const defaults: Config = {
   disk_reserve_bytes: null,
   log_level: 'info',
   log_requests: [],
+  traces_endpoint: null,
   loopback_only: true,
 }
 
@@ -152,6 +153,7 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ['LOG_LEVEL', 'warn', { log_level: 'warn' }],
     ['LOG_LEVEL', 'error', { log_level: 'error' }],
     ['LOG_LEVEL', 'silent', { log_level: 'silent' }],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318', { traces_endpoint: 'http://127.0.0.1:4318' }],
     ['LOG_REQUESTS', 'none', {}],
     ['LOG_REQUESTS', 'all', { log_requests: ['all'] }],
     ['LOG_REQUESTS', 'errors, slow', { log_requests: ['errors', 'slow'] }],
@@ -175,6 +177,11 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
       `METRICS: "${value}" is not an address such as 127.0.0.1:9464`,
     ],
   ),
+  ...['127.0.0.1:4318', 'grpc://127.0.0.1:4317', 'collector'].map((value): [SettingName, string, string] => [
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    value,
+    'OTEL_EXPORTER_OTLP_ENDPOINT: must be an http or https URL such as http://127.0.0.1:4318',
+  ]),
   ['LOG_REQUESTS', 'some', 'LOG_REQUESTS: "some" is none of all, errors, slow, none'],
   ['LOG_REQUESTS', 'errors,', 'LOG_REQUESTS: "" is none of all, errors, slow, none'],
   ['LOG_REQUESTS', 'all,slow', 'LOG_REQUESTS: "all,slow" joins what stands alone'],

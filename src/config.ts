@@ -70,6 +70,8 @@ export interface Config {
   log_level: LogLevel
   /** The requests that have a line in the log; empty: none has. */
   log_requests: readonly LoggedRequests[]
+  /** Where traces are sent; null: nowhere, and nothing is traced. */
+  traces_endpoint: string | null
   /** Bytes of disk that are kept free; 0: none. Null: by the size of the disk. */
   disk_reserve_bytes: number | null
   /** HOST and PUBLIC_URL are loopback and no proxy is trusted: only this machine is served. */
@@ -121,6 +123,7 @@ export function readConfig(environment: Environment): Config {
     disk_reserve_bytes: diskReserve(get('DISK_RESERVE')),
     log_level: oneOf('LOG_LEVEL', get('LOG_LEVEL') ?? settings.LOG_LEVEL.initial, log_levels),
     log_requests: loggedRequests(get('LOG_REQUESTS') ?? settings.LOG_REQUESTS.initial, get('LOG_LEVEL')),
+    traces_endpoint: tracesEndpoint(get('OTEL_EXPORTER_OTLP_ENDPOINT')),
     loopback_only,
   })
 }
@@ -135,6 +138,16 @@ function loggedRequests(text: string, log_level: string | undefined): LoggedRequ
     throw new ConfigError('LOG_REQUESTS', `needs LOG_LEVEL=info or debug, and that is ${log_level}`)
   }
   return chosen
+}
+
+/** The URL is not shown: it may hold a password. */
+function tracesEndpoint(text: string | undefined): string | null {
+  if (text === undefined) return null
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text
+  throw new ConfigError(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'must be an http or https URL such as http://127.0.0.1:4318',
+  )
 }
 
 function diskReserve(text: string | undefined): number | null {

@@ -75,6 +75,10 @@ export const settings = {
     initial: 'none',
     help: 'all, errors, slow or none, or errors,slow: requests that the log has a line for',
   },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    initial: 'none',
+    help: 'URL of a collector that takes traces by OTLP over HTTP; none: OpenTelemetry is not loaded',
+  },
 } as const satisfies Record<string, { initial: string; help: string }>
 
 export type SettingName = keyof typeof settings

@@ -25,7 +25,7 @@ describe('imports', () => {
     ['http'],
     ['features.ts', 'settings.ts'],
     ['site', 'config.ts'],
-    ['metrics'],
+    ['metrics', 'traces'],
     ['app'],
     ['app.ts'],
     ['workers'],

@@ -1,11 +1,13 @@
 // The workers of due jobs and the maintenance, which run in the background.
 
+import type { Tracer } from '../base/tracer.ts'
 import type { Sender } from '../callbacks/deliver.ts'
 import type { Mailer } from '../callbacks/mail.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
+import { TracedDb } from '../db/traced.ts'
 import { features, job_kinds } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import { JobTimer } from '../jobs/timer.ts'
@@ -14,6 +16,7 @@ import type { JournalKeeper } from '../journal/keeper.ts'
 import { Maintenance } from '../maintenance/tick.ts'
 import type { Measures } from '../metrics/service.ts'
 import * as tenants from '../tenants/service.ts'
+import { sendFor } from './traced.ts'
 
 /** A fault of the code, at which tests fail. */
 export const undeclared_message = 'a counter was raised that no feature declares'
@@ -24,15 +27,22 @@ export interface Background {
   internal: boolean
   onError(error: unknown): void
   measures: Measures | null
+  /** Null: there are no spans. */
+  tracer: Tracer | null
 }
 
-/** `measures`: null when nothing is counted. */
-export function backgroundOf(config: Config, db: Db, log: Log, measures: Measures | null): Background {
+export function backgroundOf(
+  config: Config,
+  db: Db,
+  log: Log,
+  { measures, tracer }: Pick<Background, 'measures' | 'tracer'>,
+): Background {
   return {
     db,
     log,
     internal: config.tick === 'internal',
     measures,
+    tracer,
     onError(error) {
       measures?.background_errors.add()
       const reported_before = error instanceof DbError && error.kind === 'damaged'
@@ -48,17 +58,19 @@ export interface Senders {
 }
 
 export function workersOf(
-  { log, measures, ...given }: Background & { journal: Pick<JournalKeeper, 'tick'> },
+  { log, measures, tracer, ...given }: Background & { journal: Pick<JournalKeeper, 'tick'> },
   dependencies: Dependencies,
-  { sender, mailer }: Senders,
+  senders: Senders,
 ) {
   const { db } = given
   const background = { ...given, clock: db.clock }
+  const traced = tracer ? new TracedDb(db, tracer, null) : db
   const worker = new JobWorker({
     ...background,
+    db: traced,
     dependencies,
     kinds: job_kinds,
-    send: (tenant_id, request) => ('url' in request ? sender.send(tenant_id, request) : mailer.send(request)),
+    send: (job, request) => sendFor(job, request, senders, tracer),
     measures: measures?.jobs,
     onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
   })

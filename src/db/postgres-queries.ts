@@ -5,6 +5,7 @@ import type { Place } from '../base/fair-rows.ts'
 import {
   bind,
   type ChangeListener,
+  type Origin,
   type Params,
   type Reader,
   type Statement,
@@ -102,6 +103,7 @@ function numbersOf(row: Record<string, unknown>): void {
 
 export class PostgresTx extends Queries implements Tx {
   finished = false
+  origin: Origin | null = null
   readonly disk_full = false
   readonly beside: number = 0
 

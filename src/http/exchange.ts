@@ -9,6 +9,7 @@ import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import { traceparent_header, traceparentOf } from '../base/traceparent.ts'
+import type { Span, Tracer } from '../base/tracer.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
@@ -46,6 +47,8 @@ export interface ServerOptions {
   request_log: RequestLog | null
   /** Null: requests are not counted. */
   measures: RequestMeasures | null
+  /** Null: there are no spans. */
+  tracer: Tracer | null
 }
 
 export interface Running extends ServerOptions {
@@ -85,6 +88,8 @@ export class Exchange {
   permit: Permit | null = null
   /** The connection may be idle for longer than usual until the answer is there. */
   is_extended = false
+  /** Null while nothing is traced. */
+  span: Span | null = null
   /** Its client, while requests are counted by client. */
   counted_client: string | null = null
 
@@ -108,9 +113,11 @@ export class Exchange {
     return clientAddress(peer, this.request.headers.get('x-forwarded-for'), this.options.trusted_proxies)
   }
 
-  /** The trace that it belongs to, as the header says. */
+  /** The trace that it belongs to: its span, or the header that came with it. */
   get traceparent(): string | null {
-    return traceparentOf(this.request.headers.get(traceparent_header))
+    const { outer } = this.server
+    if (outer) return outer.traceparent
+    return this.span?.traceparent ?? traceparentOf(this.request.headers.get(traceparent_header))
   }
 
   /** Throws UNAVAILABLE when too many requests are under way. Costs nothing while they are few. */

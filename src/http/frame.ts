@@ -1,6 +1,7 @@
 // The frame around every request, of a route or of a page: whatever happens, there is one response, and
 // everything that was held for the request is released.
 
+import type { Span, Tracer } from '../base/tracer.ts'
 import type { Method } from '../contract/route.ts'
 import { clientKey } from './address.ts'
 import { type Failing, failure } from './answers.ts'
@@ -25,6 +26,7 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   const measures = exchange.server.outer ? null : served.measures // a call in process is part of another request
   const { request_log } = options
   const began = measures || request_log ? options.clock.monotonic() : 0
+  if (options.tracer) startSpan(options.tracer, served, exchange)
   options.drain.requests += 1
   let response: Response
   try {
@@ -40,6 +42,7 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.drain.begun) response.headers.set('connection', 'close')
   if (options.log_requests) logRequest(served, exchange, response)
+  if (exchange.span) endSpan(exchange.span, exchange, response)
   if (measures || request_log) {
     const ms = options.clock.monotonic() - began
     measures?.answered(response.status, exchange.is_extended ? null : ms)
@@ -77,6 +80,24 @@ function sent(failing: Failing, exchange: Exchange, answered: LargeAnswer): Resp
     onBroken: (error) => void failure(error, request_id, options.log, failing),
     onEnd: () => exchange.permit?.release(),
   })
+}
+
+/** A call in process belongs to the request that makes it. */
+function startSpan(tracer: Tracer, { method, path }: Failing, exchange: Exchange): void {
+  if (exchange.server.outer) return
+  exchange.span = tracer.start({
+    ...{ kind: 'server', name: `${method} ${path}`, parent: exchange.traceparent },
+    attributes: {
+      'http.request.method': exchange.request.method,
+      'http.route': path,
+      'waystation.request_id': exchange.request_id,
+    },
+  })
+}
+
+function endSpan(span: Span, { caller }: Exchange, { status }: Response): void {
+  const of_tenant = caller ? { 'waystation.tenant_id': caller.tenant_id } : {}
+  span.end({ 'http.response.status_code': status, ...of_tenant }, status >= 500)
 }
 
 function answeredOf({ path }: Failing, exchange: Exchange, { status }: Response, ms: number): Answered {

@@ -13,6 +13,7 @@ import * as wake from './wake-store.ts'
 
 export const attempts = store.attempts
 export const cancel = store.cancel
+export const cancelled = store.cancelled
 export const changeEvent = store.changeEvent
 export const complete = store.complete
 export const lock = wake.lock

@@ -80,7 +80,7 @@ forEachDatabase('jobs', (databases) => {
             attempts: 1,
             first_attempt_at: now(),
           },
-          ...{ due_at: now(), lease_expired: false },
+          ...{ due_at: now(), lease_expired: false, traceparent: null },
         },
       ])
       expect(await bench.jobs(tenant_id)).toEqual([

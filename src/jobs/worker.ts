@@ -5,7 +5,7 @@ import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Outcome, Sendable } from '../callbacks/attempt.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
-import { type Db, dueWork } from '../db/db.ts'
+import { type Db, dueWork, from } from '../db/db.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
@@ -64,7 +64,7 @@ export interface WorkerOptions {
   kinds: readonly JobKind[]
   /** True when due jobs start by themselves (TICK=internal), false when at ticks only. */
   internal: boolean
-  send(tenant_id: string, request: Sendable): Promise<Outcome>
+  send(job: LeasedJob, request: Sendable): Promise<Outcome>
   /** Due jobs of these tenants were found, which are deleted or frozen: their jobs are to be paused. */
   onStragglers(tenant_ids: readonly string[]): Promise<void>
   onError: (error: unknown) => void
@@ -298,7 +298,9 @@ export class JobWorker {
 
   async #settleLocal(job: LeasedJob, kind: LocalKind): Promise<undefined> {
     const { db, dependencies } = this.options
-    await this.#counted(db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job)))
+    await this.#counted(
+      db.write(dueWork(job.tenant_id), (tx) => kind.settle(from(tx, job), dependencies, job)),
+    )
   }
 
   /** One request. Null when none was sent: the lease is too old, nothing is left to send, or the tenant is paused. */
@@ -327,7 +329,7 @@ export class JobWorker {
       return null
     }
     if ('next' in request) return this.#attemptEach(running, request)
-    const { ok, status, error, duration_ms } = await send(job.tenant_id, request)
+    const { ok, status, error, duration_ms } = await send(job, request)
     if (error === 'untried') {
       await this.#releaseUntried(running)
       return null
@@ -348,7 +350,7 @@ export class JobWorker {
       const request = await sequence.next()
       if (request === null) break
       const started_at = clock.now()
-      const { ok, status, error, duration_ms } = await send(job.tenant_id, request)
+      const { ok, status, error, duration_ms } = await send(job, request)
       if (error === 'untried') break
       results.push({ ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) })
     } while (results.at(-1)!.ok && !this.#stopped && clock.monotonic() < until)
@@ -388,7 +390,7 @@ export class JobWorker {
     const { job, kind } = running
     await this.#counted(
       this.#writeWithRetry(running, () =>
-        db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job, result)),
+        db.write(dueWork(job.tenant_id), (tx) => kind.settle(from(tx, job), dependencies, job, result)),
       ),
     )
   }

@@ -27,6 +27,7 @@ import ten_workers from '../../docs/recipes/ten-workers.md' with { type: 'text' 
 import webhook from '../../docs/recipes/webhook.md' with { type: 'text' }
 import sdk from '../../docs/sdk.md' with { type: 'text' }
 import self_hosting from '../../docs/self-hosting.md' with { type: 'text' }
+import traces from '../../docs/traces.md' with { type: 'text' }
 import tutorial from '../../docs/tutorial.md' with { type: 'text' }
 import { docs_pages } from '../features.ts'
 
@@ -60,6 +61,7 @@ const common: Readonly<Record<string, string>> = {
   'console.md': consoleAndApproval,
   'self-hosting.md': self_hosting,
   'metrics.md': metrics,
+  'traces.md': traces,
 }
 
 /** Every page by the name of its file. `README.md` is the index: its sections and links say what comes where. */

@@ -25,3 +25,10 @@ export type ToWorker =
 
 /** The variable by which a process knows that it is a worker: its number, from 1. */
 export const worker_variable = 'WAYSTATION_WORKER'
+
+/** A worker that was started. */
+export interface WorkerProcess {
+  send(message: ToWorker): void
+  kill(): void
+  exited: Promise<number>
+}

@@ -8,7 +8,7 @@ import type { Log } from '../http/answers.ts'
 import type { Counted } from '../http/limits.ts'
 import type { Figure } from '../metrics/figure.ts'
 import { WorkerFigures } from './figures.ts'
-import type { FromWorker, LimitName, ToWorker } from './messages.ts'
+import type { FromWorker, LimitName, WorkerProcess } from './messages.ts'
 
 const restart_ms_min = limit(
   'workers.restart_ms',
@@ -37,13 +37,6 @@ const stop_ms_max = limit(
   'milliseconds',
   'How long a worker may take to stop. Past it the worker is killed.',
 )
-
-/** A worker that was started. */
-export interface WorkerProcess {
-  send(message: ToWorker): void
-  kill(): void
-  exited: Promise<number>
-}
 
 /** Starts the worker of this number. */
 export type Start = (number: number, onMessage: (message: FromWorker) => void) => WorkerProcess
@@ -155,8 +148,7 @@ export class Supervisor {
 
   /** The metrics of all workers, summed, and those of this process. */
   collect(): Promise<Figure[]> {
-    const serving = [...this.#slots.values()].filter(({ serves }) => serves)
-    return this.#figures.collect(serving)
+    return this.#figures.collect([...this.#slots.values()].filter(({ serves }) => serves))
   }
 
   /** Resolves when all have ended; true when each did so by itself and in order. */
