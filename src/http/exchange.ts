@@ -52,6 +52,8 @@ export interface ServerOptions {
 }
 
 export interface Running extends ServerOptions {
+  /** How long requests take is counted or logged. */
+  timed: boolean
   turn_budget: TurnBudget
   under_way: RequestsUnderWay
   key_checks: KeyChecks
@@ -88,6 +90,8 @@ export class Exchange {
   permit: Permit | null = null
   /** The connection may be idle for longer than usual until the answer is there. */
   is_extended = false
+  /** On the monotonic clock, where requests are timed. */
+  began = 0
   /** Null while nothing is traced. */
   span: Span | null = null
   /** Its client, while requests are counted by client. */

@@ -9,7 +9,6 @@ import { corsHeaders } from './cors.ts'
 import { type Exchange, requireOneHost } from './exchange.ts'
 import type { RouteMeasures } from './measures.ts'
 import { LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
-import type { Answered } from './request-log.ts'
 
 /** A route or a page, as the frame sees it. */
 export interface Served extends Failing {
@@ -23,9 +22,7 @@ export interface Served extends Failing {
 
 export async function respond(served: Served, exchange: Exchange): Promise<Response> {
   const { options, request } = exchange
-  const measures = exchange.server.outer ? null : served.measures // a call in process is part of another request
-  const { request_log } = options
-  const began = measures || request_log ? options.clock.monotonic() : 0
+  if (options.timed) exchange.began = options.clock.monotonic()
   if (options.tracer) startSpan(options.tracer, served, exchange)
   options.drain.requests += 1
   let response: Response
@@ -43,12 +40,7 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   if (options.drain.begun) response.headers.set('connection', 'close')
   if (options.log_requests) logRequest(served, exchange, response)
   if (exchange.span) endSpan(exchange.span, exchange, response)
-  if (measures || request_log) {
-    const ms = options.clock.monotonic() - began
-    measures?.answered(response.status, exchange.is_extended ? null : ms)
-    if (request_log && !exchange.server.outer)
-      request_log.answered(answeredOf(served, exchange, response, ms))
-  }
+  if (options.timed) noteAnswer(served, exchange, response)
   return response
 }
 
@@ -100,11 +92,16 @@ function endSpan(span: Span, { caller }: Exchange, { status }: Response): void {
   span.end({ 'http.response.status_code': status, ...of_tenant }, status >= 500)
 }
 
-function answeredOf({ path }: Failing, exchange: Exchange, { status }: Response, ms: number): Answered {
-  const { request_id, traceparent, request, is_extended, caller } = exchange
-  const { method } = request
-  const tenant_id = caller?.tenant_id ?? null
-  return { request_id, traceparent, method, route: path, status, ms, waited: is_extended, tenant_id }
+/** Counts it, and logs it where that is wanted. A call in process is part of another request. */
+function noteAnswer({ measures, path }: Served, exchange: Exchange, { status }: Response): void {
+  const { options, is_extended } = exchange
+  if (exchange.server.outer) return
+  const ms = options.clock.monotonic() - exchange.began
+  if (measures) measures.answered(status, is_extended ? null : ms)
+  if (!options.request_log) return
+  const { request_id, traceparent, request, caller } = exchange
+  const facts = { request_id, traceparent, method: request.method, route: path, status }
+  options.request_log.answered({ ...facts, ms, waited: is_extended, tenant_id: caller?.tenant_id ?? null })
 }
 
 /** Logs only what is known to be harmless: the route's pattern, never a path, a header or a body. */

@@ -36,6 +36,7 @@ export function requestHandlers(
   const list = named.flatMap(withAliases)
   const options: Running = {
     ...given,
+    timed: Boolean(given.measures ?? given.request_log),
     turn_budget: new TurnBudget(given.clock),
     under_way: new RequestsUnderWay(),
     key_checks: new KeyChecks(given),

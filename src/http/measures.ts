@@ -7,6 +7,9 @@ const seconds_bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 /** Of one route: a method and a pattern, of which there are as many as the service has, whatever is asked. */
 export class RouteMeasures {
   readonly by_status = new Map<number, Counter>()
+  /** The status of the last answer, which most of the next ones have too. */
+  #status = 0
+  #counter = new Counter()
   readonly seconds = new Histogram(seconds_bounds)
 
   constructor(
@@ -16,10 +19,15 @@ export class RouteMeasures {
 
   /** `ms`: null for a request that waited because it asked to: its time says nothing about the service. */
   answered(status: number, ms: number | null): void {
-    const known = this.by_status.get(status)
-    if (known) known.value += 1
-    else this.by_status.set(status, new Counter()).get(status)!.add()
+    if (status !== this.#status) this.#turnTo(status)
+    this.#counter.value += 1
     if (ms !== null) this.seconds.observe(ms / 1_000)
+  }
+
+  #turnTo(status: number): void {
+    this.#status = status
+    this.#counter = this.by_status.get(status) ?? new Counter()
+    this.by_status.set(status, this.#counter)
   }
 }
 
