@@ -287,6 +287,7 @@ describe('effects have their places', () => {
         'src/db/postgres-batches.ts': 'what arrives in one turn of the event loop shares a batch',
         'src/db/postgres-clock.ts': 'asks the time of the database now and then',
         'src/maintenance/sweep.ts': 'the pace of the sweep',
+        'src/traces/otel.ts': 'a collector that is away does not hold a stop up',
         'src/workers/figures.ts': 'a worker that does not answer is not waited for',
         'src/workers/supervisor.ts': 'restarts wait, and a stop ends',
         'src/workers/worker.ts': 'a supervisor that does not answer is not waited for',

@@ -22,6 +22,13 @@ const spans_waiting_max = limit(
   'Spans that wait to be sent to the collector. Past it further ones are dropped.',
 )
 
+const close_ms_max = limit(
+  'traces.close',
+  2_000,
+  'milliseconds',
+  'How long a stop waits until the collector has taken the last spans. Past it they are dropped.',
+)
+
 const kinds: Record<SpanKind, OtelKind> = {
   server: OtelKind.SERVER,
   client: OtelKind.CLIENT,
@@ -38,7 +45,8 @@ export interface TracerOptions {
 /** Sends spans in batches, in the background. The other OTEL_ variables are read by OpenTelemetry itself. */
 export function openTracer({ endpoint, version, onError }: TracerOptions): Tracer {
   const quiet = () => {}
-  const logger = { error: onError, warn: onError, info: quiet, debug: quiet, verbose: quiet }
+  const report = (text: string) => onError(messageOf(text))
+  const logger = { error: report, warn: report, info: quiet, debug: quiet, verbose: quiet }
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
   const of_service = resourceFromAttributes({ 'service.name': 'waystation', 'service.version': version })
   const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces` })
@@ -65,7 +73,16 @@ export function openTracer({ endpoint, version, onError }: TracerOptions): Trace
         },
       }
     },
-    close: () => provider.shutdown(),
+    close: () => Promise.race([provider.shutdown(), Bun.sleep(close_ms_max)]),
+  }
+}
+
+/** OpenTelemetry reports an error as the JSON of all that it holds. */
+function messageOf(text: string): string {
+  try {
+    return String((JSON.parse(text) as { message?: unknown }).message ?? text)
+  } catch {
+    return text
   }
 }
 
