@@ -64,6 +64,8 @@ const areas: Record<string, string> = {
   start: 'Starting',
   stop: 'Stopping',
   workers: 'Processes of one service',
+  metrics: 'Metrics',
+  traces: 'Traces',
 }
 
 /** Loads every module that declares a limit. Those that only run are left out: they declare none. */

@@ -26,6 +26,10 @@ export const settings = {
     help: 'PostgreSQL: where a node listens for the others; past a pooler, to the server itself',
   },
   WORKERS: { initial: '1', help: 'PostgreSQL: processes that serve behind one port' },
+  METRICS: {
+    initial: 'none',
+    help: 'host:port of a listener of its own for metrics at /metrics; none: nothing is counted',
+  },
   CRON_SECRET: { initial: 'generated', help: 'what POST /v1/tick asks for' },
   SECRET_KEY: {
     initial: 'generated',
@@ -67,6 +71,14 @@ export const settings = {
     help: 'SQLite: bytes of disk that are kept for deletes and for what the service must write; 0 for none',
   },
   LOG_LEVEL: { initial: 'info', help: log_levels.join(', ') },
+  LOG_REQUESTS: {
+    initial: 'none',
+    help: 'all, errors, slow or none, or errors,slow: requests that the log has a line for',
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    initial: 'none',
+    help: 'URL of a collector that takes traces by OTLP over HTTP; none: OpenTelemetry is not loaded',
+  },
 } as const satisfies Record<string, { initial: string; help: string }>
 
 export type SettingName = keyof typeof settings

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../base/clock.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import type { DiskOptions } from '../db/disk.ts'
+import type { DbMeasures } from '../db/measures.ts'
 import { migrate, requireCurrent } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import type { Sync } from '../db/sqlite-flush.ts'
@@ -50,7 +51,7 @@ export function keptSecrets(config: Config): Secrets {
   }))
 }
 
-export async function openDatabase(config: Config, options: AppOptions): Promise<Db> {
+export async function openDatabase(config: Config, options: AppOptions, measures?: DbMeasures): Promise<Db> {
   const { clock, log, onFatal, space, sync } = options
   try {
     return await openDb(config.database_url, {
@@ -62,6 +63,7 @@ export async function openDatabase(config: Config, options: AppOptions): Promise
       onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),
       disk: { reserve_bytes: config.disk_reserve_bytes, ...(space ? { space } : {}) },
       sync,
+      measures,
       exclusive: true,
     })
   } catch (error) {
@@ -97,7 +99,7 @@ export async function requireUsable(db: Db, config: Config, secret_key: KeptSecr
 }
 
 /** A start that fails says which setting to look at. */
-export function naming<T>(setting: 'DATA_DIR' | 'HOST', action: () => T): T {
+export function naming<T>(setting: 'DATA_DIR' | 'HOST' | 'METRICS', action: () => T): T {
   try {
     return action()
   } catch (error) {

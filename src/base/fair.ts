@@ -68,6 +68,12 @@ export class FairQueue {
     return place
   }
 
+  /** Permits that are out, those that are not, and places that wait. */
+  get counts(): { running: number; free: number; waiting: number } {
+    const running = this.#running
+    return { running, free: this.limits.running_max - running, waiting: this.#waiting }
+  }
+
   /** True when a place waits that a permit would go to if one that is out were released. */
   get hasReady(): boolean {
     if (this.#waiting === 0) return false

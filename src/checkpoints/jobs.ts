@@ -211,7 +211,9 @@ export async function ended(
   cause: Cause,
 ): Promise<void> {
   const { id, status, resolved_by } = settled
-  await jobs.cancel(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
+  const waited = await jobs.cancelled(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
+  // The trace of the agent that asked goes on, not that of the person who decided.
+  if (waited?.traceparent) tx.origin = waited
   if (settled.escalate !== null) await jobs.cancel(tx, jobs.keyOf({ tenant_id }, escalation_job, id))
   if (settled.callback_status === 'pending') await enqueueCallback(tx, tenant_id, dependencies, settled)
   await journal.emit(tx, events[`checkpoint.${status as 'approved'}`], {

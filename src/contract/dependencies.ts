@@ -33,6 +33,8 @@ export interface KeyAsked {
 /** Bounded memory of keys that were valid less than a second ago. */
 export interface KeyCache {
   get(key: string): { caller: KeyHolder; expires_at: number | null } | null
+  /** The keys that are remembered. */
+  size(): number
   /** Called before the look-up and passed to `put`, so that a rotation in between wins. */
   ask(): KeyAsked
   put(key: string, asked: KeyAsked, caller: KeyHolder, expires_at: number | null): void

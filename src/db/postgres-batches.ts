@@ -64,6 +64,11 @@ export class Batches {
     this.#room = new WriteRoom(limits.waiting_max)
   }
 
+  /** Writes that wait for a batch. */
+  get waiting(): number {
+    return this.#room.waiting
+  }
+
   /** Runs a write in a transaction of its own when it need not wait for a batch; null when it waits for one. */
   pass<T>({ batch }: Turn, run: () => Promise<T>): Promise<T> | null {
     if (batch === undefined) return run()
@@ -155,6 +160,7 @@ export class Batches {
    * case: in the queue for connections all of them weigh as one.
    */
   async #runOn(connection: ReservedSQL, line: Line): Promise<void> {
+    const { traffic } = this.host.around
     const session = new Session(connection, line.place.lock, this.host.around)
     let answered = Promise.resolve()
     let due = line.batches_due
@@ -162,11 +168,15 @@ export class Batches {
     do {
       due -= 1
       const members = this.#takeFrom(line)
+      const began = this.#monotonic()
       try {
         const ready = await session.run(members)
         const goes_on = session.overlaps && this.#goesOn(line, due)
         answered = session.commit(ready, goes_on).then(
-          () => this.#settle(members, ready.ended),
+          () => {
+            traffic.measures?.committed(members.length, this.#monotonic() - began)
+            this.#settle(members, ready.ended)
+          },
           (error) => {
             is_lost = !(error instanceof BatchFailed)
             this.#fail(members, line, error)

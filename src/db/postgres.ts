@@ -31,6 +31,7 @@ import {
 import { isDistributed } from './distributed.ts'
 import { DbError, isRetryable, mayBeCommitted, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
+import { type DbGauges, type DbMeasures, pooled } from './measures.ts'
 import type { Member } from './postgres-batch.ts'
 import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
@@ -39,6 +40,7 @@ import { channel } from './postgres-listen.ts'
 import {
   abandoned,
   type Call,
+  databaseBytes,
   PostgresTx,
   Queries,
   type Runner,
@@ -102,6 +104,7 @@ export interface PostgresOptions {
   passing_max?: number
   /** Settings that are sent when a connection opens; `postgres_session` unless given. */
   session?: Readonly<Record<string, string>>
+  measures?: DbMeasures | undefined
 }
 
 /** Opens a pool. Throws on an unsafe set-up or when the server cannot be reached. */
@@ -174,6 +177,7 @@ class PostgresDb implements Db {
         connectionTimeout: connect_timeout_seconds,
         connection: session,
       })
+    this.#traffic.measures = options.measures
     this.#pool = this.#openPool()
     this.#queries = new Queries(this.#pool, this.#traffic)
     this.#queue = new FairQueue({
@@ -294,6 +298,7 @@ class PostgresDb implements Db {
     const effects: (() => void)[] = []
     const count = new LateCount(this.#stored)
     call.committing = false
+    const began = this.clock.monotonic()
     try {
       const value = await this.#pool.begin(async (connection) => {
         if (turn.ms_max !== undefined) await allowTime(connection, turn.ms_max)
@@ -312,6 +317,7 @@ class PostgresDb implements Db {
         }
       })
       this.#traffic.answers += 1
+      this.#traffic.measures?.committed(1, this.clock.monotonic() - began)
       count.committed()
       runEffects(effects)
       return value as T
@@ -331,6 +337,12 @@ class PostgresDb implements Db {
   /** The server watches over its own disk. */
   trouble(): Trouble | null {
     return null
+  }
+
+  async gauges(): Promise<DbGauges> {
+    const now = pooled(this.#queue.counts, this.#batches.waiting)
+    const turn = { key: 'metrics', ms_max: readiness_ms_max }
+    return { ...now, bytes: await this.#guarded(turn, () => databaseBytes(this.#pool)).catch(() => null) }
   }
 
   async faults(): Promise<string[]> {

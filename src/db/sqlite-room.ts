@@ -21,6 +21,10 @@ export class WriteRoom {
 
   constructor(private readonly max = waiting_max) {}
 
+  get waiting(): number {
+    return this.#waiting
+  }
+
   /** False when there is no room left for this owner, or for its group. */
   enter(key: string, group: string | undefined): boolean {
     const room = this.max - this.#waiting

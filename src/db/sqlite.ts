@@ -24,6 +24,7 @@ import {
 } from './db.ts'
 import { Disk, type DiskOptions } from './disk.ts'
 import { DbError, isIoError, translate } from './errors.ts'
+import type { DbGauges, DbMeasures } from './measures.ts'
 import { explained, sizeOf, spaceOf } from './space.ts'
 import { runTogether } from './sqlite-batch.ts'
 import { quickFault, requireWritable } from './sqlite-check.ts'
@@ -57,6 +58,7 @@ export interface SqliteOptions {
   disk?: Partial<DiskOptions>
   /** Flushes the log, instead of fdatasync(2). */
   sync?: Sync | undefined
+  measures?: DbMeasures | undefined
 }
 
 /** Opens the file (`:memory:` is allowed). Throws when it is in use, on an unsafe set-up, or unreadable. */
@@ -93,6 +95,7 @@ class SqliteDb implements Db {
   /** How long the disk takes is real time, unless a test stands in for the disk. */
   readonly #disk_clock: Clock
   readonly #onFatal: (error: unknown) => void
+  readonly #measures: DbMeasures | undefined
   /** Writes only, one transaction at a time. */
   readonly #writer: Connection
   /** Null in memory, where the writer reads too. */
@@ -121,6 +124,7 @@ class SqliteDb implements Db {
     this.#disk_clock = options.sync ? clock : systemClock
     this.#stored = new StoredBytes(clock)
     this.#onFatal = onFatal
+    this.#measures = options.measures
     this.#onDamaged = onDamaged
     this.#onDiskUnknown = onDiskUnknown
     this.#writer = new Connection(path)
@@ -158,6 +162,7 @@ class SqliteDb implements Db {
     const flush = new LogFlush(`${this.#path}-wal`, {
       clock: this.#disk_clock,
       sync,
+      onFlushed: this.#measures && ((ms) => this.#measures!.flushed(ms)),
       onBegin: () => this.#snapshots!.take(),
       onDurable: (commit) => this.#onDurable(commit),
       onFailure: (error) => this.#onFlushFailure(error),
@@ -236,6 +241,12 @@ class SqliteDb implements Db {
     if (this.#stalled) return { kind: 'stalled', reason: 'the disk does not answer' }
     if (this.#disk?.full) return { kind: 'full', reason: 'the disk is nearly full' }
     return null
+  }
+
+  gauges(): DbGauges {
+    const disk = this.#disk && { free_bytes: this.#disk.free, reserve_bytes: this.#disk.reserve_bytes }
+    const bytes = this.#in_memory ? 0 : sizeOf(this.#path) + sizeOf(`${this.#path}-wal`)
+    return { bytes, disk, waiting: this.#room.waiting, connections: null }
   }
 
   async faults(): Promise<string[]> {
@@ -318,6 +329,7 @@ class SqliteDb implements Db {
 
   async #commitTogether(taken: Job[]): Promise<void> {
     const now = this.clock.now()
+    const began = this.#measures ? this.#disk_clock.monotonic() : 0
     let outcomes: Outcome[]
     try {
       outcomes = await this.#attemptWithReserve(taken, now)
@@ -326,6 +338,7 @@ class SqliteDb implements Db {
       return
     }
     const jobs = taken.splice(0, outcomes.length)
+    this.#measures?.committed(jobs.length, this.#disk_clock.monotonic() - began)
     if (taken.length > 0) this.#queue.putBack(taken)
     // Also what failed, or wrote nothing: it may have seen a commit that is not on the disk yet.
     if (this.#flush?.pending) this.#unanswered.push({ commit: this.#flush.written, jobs, outcomes })

@@ -8,6 +8,8 @@ import type { Permit } from '../base/heavy-read.ts'
 import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
+import { traceparent_header, traceparentOf } from '../base/traceparent.ts'
+import type { Span, Tracer } from '../base/tracer.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
@@ -18,6 +20,8 @@ import type { Drain } from './drain.ts'
 import type { KnownHosts } from './host.ts'
 import type { IgnoredNames } from './ignored.ts'
 import type { Limiters } from './limits.ts'
+import type { RequestMeasures } from './measures.ts'
+import type { RequestLog } from './request-log.ts'
 import type { KeyChecks } from './still-allowed.ts'
 import { type RequestsUnderWay, requests_max, uncounted_max } from './under-way.ts'
 import { Upload } from './upload.ts'
@@ -39,9 +43,17 @@ export interface ServerOptions {
   drain: Drain
   deliveries: Deliveries
   heavy_reads: HeavyReads
+  /** Null: no requests are logged, but at level debug. */
+  request_log: RequestLog | null
+  /** Null: requests are not counted. */
+  measures: RequestMeasures | null
+  /** Null: there are no spans. */
+  tracer: Tracer | null
 }
 
 export interface Running extends ServerOptions {
+  /** How long requests take is counted or logged. */
+  timed: boolean
   turn_budget: TurnBudget
   under_way: RequestsUnderWay
   key_checks: KeyChecks
@@ -78,6 +90,10 @@ export class Exchange {
   permit: Permit | null = null
   /** The connection may be idle for longer than usual until the answer is there. */
   is_extended = false
+  /** On the monotonic clock, where requests are timed. */
+  began = 0
+  /** Null while nothing is traced. */
+  span: Span | null = null
   /** Its client, while requests are counted by client. */
   counted_client: string | null = null
 
@@ -99,6 +115,13 @@ export class Exchange {
   get address(): string {
     const peer = this.server.requestIP(this.request)?.address ?? 'unknown'
     return clientAddress(peer, this.request.headers.get('x-forwarded-for'), this.options.trusted_proxies)
+  }
+
+  /** The trace that it belongs to: its span, or the header that came with it. */
+  get traceparent(): string | null {
+    const { outer } = this.server
+    if (outer) return outer.traceparent
+    return this.span?.traceparent ?? traceparentOf(this.request.headers.get(traceparent_header))
   }
 
   /** Throws UNAVAILABLE when too many requests are under way. Costs nothing while they are few. */

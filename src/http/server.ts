@@ -7,7 +7,7 @@ import type { Turn, Tx } from '../db/db.ts'
 import { type Answer, type Claim, claimOf, isAnswered, once } from '../idempotency/service.ts'
 import { json, reply } from './answers.ts'
 import { requireCron } from './auth.ts'
-import { ConnectedDb } from './connected.ts'
+import { dbOf } from './connected.ts'
 import { isConsoleRead } from './console-read.ts'
 import { type Exchange, untilNextTurn } from './exchange.ts'
 import { readHeavy } from './heavy.ts'
@@ -88,10 +88,8 @@ function inputOf(exchange: Exchange, params: Params, query: object, body: object
 
 function contextOf({ route }: Prepared, exchange: Exchange, params: Params): Context<never> {
   const { options, request, now, request_id } = exchange
-  // A GET is safe to repeat. A message is kept although its sender has left, once its length says that it came whole.
-  const outlives_client = route.method === 'GET' || (route.raw && exchange.upload!.has_length)
   return {
-    db: outlives_client ? options.db : new ConnectedDb(options.db, exchange.connection),
+    db: dbOf(route, exchange),
     caller: exchange.caller as never,
     dependencies: options.dependencies,
     now,

@@ -3,6 +3,7 @@
 import { last_instant_ms, type Millis } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
+import { countDue } from './due-store.ts'
 import { type AttemptResult, type JobKey, type LeasedJob, nextAttemptAt } from './job.ts'
 import type { JobKind, SendingKind } from './kind.ts'
 import { moveDue } from './move-store.ts'
@@ -12,12 +13,13 @@ import * as wake from './wake-store.ts'
 
 export const attempts = store.attempts
 export const cancel = store.cancel
+export const cancelled = store.cancelled
 export const changeEvent = store.changeEvent
 export const complete = store.complete
 export const lock = wake.lock
 export const purge = store.purge
 export const retarget = store.retarget
-export { moveDue, type Paused, setPaused }
+export { countDue, moveDue, type Paused, setPaused }
 
 interface Wakeable {
   wake(due_at: Millis): void

@@ -38,6 +38,8 @@ export interface MaintenanceOptions {
   /** A counter was raised that none of the features declares, and that no answer can show. */
   onUndeclared: (counter: string) => void
   features: readonly Feature[]
+  /** Called with how long each step of the sweep has taken. */
+  onSwept?: ((ms: number) => void) | undefined
 }
 
 export class Maintenance {
@@ -65,9 +67,12 @@ export class Maintenance {
     this.#expirer = startSweeper(() => this.#expiryStep(), onError, expiry_idle_ms)
   }
 
-  #sweepStep(): Promise<{ more: boolean }> {
-    const { db, clock, features } = this.options
-    return eachStep([() => sweep(db, clock, features, this.#count), () => this.#purgeStep()])
+  async #sweepStep(): Promise<{ more: boolean }> {
+    const { db, clock, features, onSwept } = this.options
+    const began = clock.monotonic()
+    const step = await eachStep([() => sweep(db, clock, features, this.#count), () => this.#purgeStep()])
+    onSwept?.(clock.monotonic() - began)
+    return step
   }
 
   #expiryStep(): Promise<{ more: boolean }> {

@@ -17,6 +17,7 @@ import http from '../../docs/http.md' with { type: 'text' }
 import keys from '../../docs/keys.md' with { type: 'text' }
 import limits from '../../docs/limits.md' with { type: 'text' }
 import mcp from '../../docs/mcp.md' with { type: 'text' }
+import metrics from '../../docs/metrics.md' with { type: 'text' }
 import performance_page from '../../docs/performance.md' with { type: 'text' }
 import postgres from '../../docs/postgres.md' with { type: 'text' }
 import index from '../../docs/README.md' with { type: 'text' }
@@ -27,6 +28,7 @@ import ten_workers from '../../docs/recipes/ten-workers.md' with { type: 'text' 
 import webhook from '../../docs/recipes/webhook.md' with { type: 'text' }
 import sdk from '../../docs/sdk.md' with { type: 'text' }
 import self_hosting from '../../docs/self-hosting.md' with { type: 'text' }
+import traces from '../../docs/traces.md' with { type: 'text' }
 import tutorial from '../../docs/tutorial.md' with { type: 'text' }
 import { docs_pages } from '../features.ts'
 
@@ -60,6 +62,8 @@ const common: Readonly<Record<string, string>> = {
   'cli.md': cli,
   'console.md': consoleAndApproval,
   'self-hosting.md': self_hosting,
+  'metrics.md': metrics,
+  'traces.md': traces,
 }
 
 /** Every page by the name of its file. `README.md` is the index: its sections and links say what comes where. */
