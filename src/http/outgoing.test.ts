@@ -225,8 +225,11 @@ describe('a client', () => {
       await new Promise<void>((resolve) => setTimeout(resolve, i % 5))
       socket.resetAndDestroy()
     }
+    // Requests may still be on their way, though their clients are gone: they come before this one.
+    await (await fetch(site.url)).text()
+    await settled(() => asked)
     await until(() => site.deliveries.size.sending === 0)
-    expect(asked).toBeGreaterThan(0)
+    expect(asked).toBeGreaterThan(1)
     expect(site.deliveries.size).toEqual({ sending: 0, addresses: 0 })
     expect(site.memory.bytes).toBe(0)
   })
