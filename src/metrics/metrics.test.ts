@@ -4,7 +4,7 @@ import { connect } from '../../test/support/mcp.ts'
 import { promtool, scrape } from '../../test/support/metrics.ts'
 import { freePort } from '../../test/support/ports.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { cron_secret, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { cron_secret, forEachRacedService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { lease_ms } from '../jobs/job.ts'
 import * as jobs from '../jobs/store.ts'
 import { schedule_job } from '../schedules/jobs.ts'
@@ -12,7 +12,7 @@ import { version } from '../version.ts'
 
 const metrics = { METRICS: '127.0.0.1:0' }
 
-forEachService(
+forEachRacedService(
   'Metrics',
   (service) => {
     let tenant: TestTenant
