@@ -17,6 +17,7 @@ import { Drain } from './http/drain.ts'
 import { idle_timeout_seconds } from './http/exchange.ts'
 import type { RequestHandlers } from './http/handlers.ts'
 import { JournalKeeper } from './journal/keeper.ts'
+import { Quarantine } from './quarantine/service.ts'
 import type { KeptSecret } from './secrets/service.ts'
 
 /** Above the service's own limit, so that its 413 answers, with envelope and request id; Bun's would have neither. */
@@ -44,13 +45,15 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const secrets = keptSecrets(config)
   const db = await openDatabase(config, options)
   try {
-    const schema_version = await requireUsable(db, config, secrets.secret_key)
+    const usable = await requireUsable(db, config, secrets)
     const facts = {
       secret_key: secrets.secret_key.value,
       cron_secret: secrets.cron_secret.value,
-      schema_version,
+      ...usable,
     }
-    const { nodes, ...app } = assemble(config, db, options, facts)
+    const quarantine = new Quarantine()
+    await quarantine.begin(db)
+    const { nodes, ...app } = assemble(config, db, options, { ...facts, quarantine })
     await nodes?.start()
     return { db, ...secrets, ...app }
   } catch (error) {
@@ -61,11 +64,16 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
 
 type Assembled = Pick<App, 'listen' | 'stop' | 'nodesTrouble'> & { nodes: Nodes | null }
 
-function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): Assembled {
+function assemble(
+  config: Config,
+  db: Db,
+  options: AppOptions,
+  { quarantine, ...facts }: Facts & { quarantine: Quarantine },
+): Assembled {
   const { log, background: in_background = true } = options
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
-  const given = { config, db, state, facts, options, lookForJobs }
+  const given = { config, db, state, facts, options, quarantine, lookForJobs }
   const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
     wake(due_at) {
@@ -76,7 +84,7 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
     pauseOrResume: () => in_background && timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
-  const background = backgroundOf(config, db, log)
+  const background = backgroundOf(config, db, log, () => quarantine.since !== null)
   const journal = new JournalKeeper({ ...background, follows })
   const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs, journal)
   journal.connect(dependencies)
@@ -86,7 +94,15 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
   })
   const { worker, timer, maintenance } = workersOf({ ...background, journal }, dependencies, senders)
   const handlers = handlersOf(given, options, dependencies)
-  const counting = [calls, usage, new Repeat(maintain_every_ms, () => db.maintain())]
+  const lookForRelease = async () => {
+    if (!(await quarantine.hasEnded(db))) return
+    log.info({}, 'released from quarantine: what is due is sent from now on')
+    lookForJobs()
+  }
+  const counting = [
+    ...[calls, usage, new Repeat(maintain_every_ms, () => db.maintain())],
+    new Repeat(maintain_every_ms, lookForRelease),
+  ]
   let server: ReturnType<typeof Bun.serve> | undefined
   return {
     nodes,

@@ -63,6 +63,7 @@ export type ErrorCode =
   | 'INTERNAL'
   | 'SEAL_BROKEN'
   | 'OUTCOME_UNKNOWN'
+  | 'QUARANTINED'
   | 'UNAVAILABLE'
   | 'STORAGE_FULL'
 
@@ -1192,6 +1193,8 @@ export interface Readiness {
   version?: string
   engine?: 'sqlite' | 'postgres'
   schema_version?: number
+  /** Present while the database is a restored copy that the operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them. */
   other_nodes?: 'heard' | 'polled'
   durability?: Record<string, unknown>
@@ -2709,6 +2712,7 @@ export interface Operations {
         | 'dlq.created'
         | 'tenant.created'
         | 'tenant.key_rotated'
+        | 'tenant.keys_revoked'
         | 'tenant.signing_secret_rotated'
         | 'tenant.plan_changed'
         | 'tenant.storage_changed'
@@ -2788,6 +2792,7 @@ export interface Operations {
         | 'subscription.resumed'
         | 'subscription.replayed'
         | 'subscription.deleted'
+        | 'seal.restored'
         | 'seal.checkpoint'
         | 'audit.*'
         | 'dlq.*'
@@ -2829,6 +2834,7 @@ export interface Operations {
           | 'dlq.created'
           | 'tenant.created'
           | 'tenant.key_rotated'
+          | 'tenant.keys_revoked'
           | 'tenant.signing_secret_rotated'
           | 'tenant.plan_changed'
           | 'tenant.storage_changed'
@@ -2908,6 +2914,7 @@ export interface Operations {
           | 'subscription.resumed'
           | 'subscription.replayed'
           | 'subscription.deleted'
+          | 'seal.restored'
           | 'seal.checkpoint'
           | 'audit.*'
           | 'dlq.*'
@@ -3268,6 +3275,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   },
   OUTCOME_UNKNOWN: {
     next: 'It may or may not have happened. Repeat it with the same Idempotency-Key, or read the current state first.',
+    exit: 'unavailable',
+  },
+  QUARANTINED: {
+    next: 'Wait until the operator has run `admin release`; until then the same request fails again.',
     exit: 'unavailable',
   },
   UNAVAILABLE: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'unavailable' },

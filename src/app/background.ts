@@ -21,14 +21,17 @@ export interface Background {
   db: Db
   log: Log
   internal: boolean
+  /** True while nothing may be sent: the database is a restored copy that the operator has not released. */
+  held: () => boolean
   onError(error: unknown): void
 }
 
-export function backgroundOf(config: Config, db: Db, log: Log): Background {
+export function backgroundOf(config: Config, db: Db, log: Log, held: () => boolean): Background {
   return {
     db,
     log,
     internal: config.tick === 'internal',
+    held,
     onError(error) {
       const reported_before = error instanceof DbError && error.kind === 'damaged'
       if (!reported_before) log.error({ error: String(error) }, 'background work failed')

@@ -1,14 +1,17 @@
 // Keys as rows: only a hash and the last four characters are kept.
 
-import { type Millis, minute_ms, second_ms } from '../base/clock.ts'
+import { day_ms, type Millis, minute_ms, second_ms } from '../base/clock.ts'
 import { hashKey, lastFour, newKey } from '../base/keys.ts'
 import type { KeyHolder } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as lookups from '../lookups/service.ts'
+import { endSome, unused } from './list-service.ts'
 import * as store from './store.ts'
 
+export type { KeyRow } from './list-service.ts'
 export type { Subject } from './store.ts'
+export { endSome, unused }
 export const exists = store.exists
 export const purge = store.purge
 
@@ -106,7 +109,7 @@ export async function identify(
   const caller = callerOf(row)
   const { expires_at, key_expires_at } = row
   key_cache.put(key, asked, caller, expires_at ?? key_expires_at)
-  if (caller.kind === 'approval') await noteUse(db, row, now)
+  await (caller.kind === 'approval' ? noteUse(db, row, now) : noteDayOfUse(db, row, hash, now))
   return caller
 }
 
@@ -122,6 +125,18 @@ async function noteUse(
   const used_before = now - use_ms
   if (last_used_at !== null && last_used_at > used_before) return
   await db.write(tenant_id, (tx) => store.used(tx, { tenant_id, subject }, used_before)).catch(() => {})
+}
+
+/** The same for other keys, which are used far more often: no more than one write each day. */
+async function noteDayOfUse(
+  db: Db,
+  { tenant_id, known_used_at }: store.FoundRow,
+  hash: string,
+  now: Millis,
+): Promise<void> {
+  const used_before = now - day_ms
+  if (known_used_at > used_before) return
+  await db.write(tenant_id, (tx) => store.usedKey(tx, tenant_id, hash, used_before)).catch(() => {})
 }
 
 function callerOf(row: store.FoundRow): KeyHolder {

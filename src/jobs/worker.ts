@@ -63,6 +63,8 @@ export interface WorkerOptions {
   kinds: readonly JobKind[]
   /** True when due jobs start by themselves (TICK=internal), false when at ticks only. */
   internal: boolean
+  /** True while nothing may start at all. Absent: never. */
+  held?: () => boolean
   send(tenant_id: string, request: Sendable): Promise<Outcome>
   /** Due jobs of these tenants were found, which are deleted or frozen: their jobs are to be paused. */
   onStragglers(tenant_ids: readonly string[]): Promise<void>
@@ -151,6 +153,7 @@ export class JobWorker {
   }
 
   async #startBatches(): Promise<'more' | 'done' | 'no_progress'> {
+    if (this.options.held?.()) return 'done'
     let without_progress = 0
     for (let batch = 0; batch < batches_max; batch++) {
       if (this.#stopped) return 'done'

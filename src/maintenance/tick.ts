@@ -33,12 +33,16 @@ export interface MaintenanceOptions {
   journal: { tick(until: number): Promise<void> }
   /** TICK=internal: the sweep runs by itself, otherwise at ticks only. */
   internal: boolean
+  /** True while nothing is removed or ends by itself. Absent: never. */
+  held?: () => boolean
   onError: (error: unknown) => void
   onPurged: (tenant_id: string) => void
   /** A counter was raised that none of the features declares, and that no answer can show. */
   onUndeclared: (counter: string) => void
   features: readonly Feature[]
 }
+
+const nothing_more = Promise.resolve({ more: false })
 
 export class Maintenance {
   #stopped = false
@@ -66,11 +70,13 @@ export class Maintenance {
   }
 
   #sweepStep(): Promise<{ more: boolean }> {
+    if (this.options.held?.()) return nothing_more
     const { db, clock, features } = this.options
     return eachStep([() => sweep(db, clock, features, this.#count), () => this.#purgeStep()])
   }
 
   #expiryStep(): Promise<{ more: boolean }> {
+    if (this.options.held?.()) return nothing_more
     const { db, clock, features } = this.options
     return expire(db, clock, features, this.#count)
   }
