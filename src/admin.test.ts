@@ -245,10 +245,13 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
         ['set-plan', tenant.tenant_id.slice(0, -1), 'gold'],
         `there is no tenant ${tenant.tenant_id.slice(0, -1)}`,
       ],
-      [['set-plan', tenant.tenant_id], 'unknown command; see npm run admin -- help'],
-      [['set-plan', tenant.tenant_id, 'gold', 'more'], 'unknown command; see npm run admin -- help'],
-      [['tenants', 'more'], 'unknown command; see npm run admin -- help'],
-      [['drop'], 'unknown command; see npm run admin -- help'],
+      [['set-plan', tenant.tenant_id], 'set-plan takes <tenant> <plan>; see npm run admin -- help'],
+      [
+        ['set-plan', tenant.tenant_id, 'gold', 'more'],
+        'set-plan takes <tenant> <plan>; see npm run admin -- help',
+      ],
+      [['tenants', 'more'], 'tenants takes no arguments; see npm run admin -- help'],
+      [['drop'], 'unknown command drop; see npm run admin -- help'],
     ]
     const runs = await Promise.all(cases.map(([args]) => run(args, environment)))
     expect(runs).toEqual(cases.map(([, line]) => refused(line)))

@@ -13,7 +13,7 @@ export interface TableSize {
 // Differs because PostgreSQL keeps both numbers, the rows as an estimate, and SQLite has to count.
 const SIZES_POSTGRES = unnamed<{ table: string; rows: number; bytes: number }>(
   'sizes.tables',
-  `select relname as table, greatest(reltuples, 0)::bigint as rows, pg_total_relation_size(c.oid) as bytes
+  `select relname as "table", cast(greatest(reltuples, 0) as bigint) as rows, pg_total_relation_size(c.oid) as bytes
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = current_schema() and c.relkind in ('r', 'p') order by 3 desc, 1`,
 )
