@@ -85,15 +85,15 @@ forEachDatabase('Backups under full write load', (databases) => {
         }
         const answer = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
         expect([path, answer.status]).toEqual([path, 201])
-        return answer.json()
+        return (await answer.json()) as Record<string, string>
       }
       const load = new Load()
       try {
         const { admin_key } = await ask('/v1/tenants', null, { name: 'loaded', owner_email: 'o@example.com' })
-        const { api_key } = await ask('/v1/agents', admin_key, { name: 'agent-one' })
+        const { api_key } = await ask('/v1/agents', admin_key!, { name: 'agent-one' })
         const fire_at = '9999-12-31T00:00:00Z'
-        await ask('/v1/schedules', api_key, { callback_url: receiver.url, callback_payload: null, fire_at })
-        load.start(server.url, api_key)
+        await ask('/v1/schedules', api_key!, { callback_url: receiver.url, callback_payload: null, fire_at })
+        load.start(server.url, api_key!)
         for (let number = 1; number <= backups; number++) {
           const aim = load.writes + writes_between
           await until(() => load.writes >= aim)

@@ -1,6 +1,5 @@
 // Commands on backups, and on the quarantine of what was restored.
 
-import { resolve } from 'node:path'
 import { writeBackup } from '../backup/backup.ts'
 import { markRestored } from '../backup/mark.ts'
 import { release as endQuarantine } from '../backup/release.ts'
@@ -21,9 +20,10 @@ const backup: OwnCommand = {
   about: 'writes a copy of the database to a new file, while the service runs, and looks through it',
   options: { secrets: 'also SECRET_KEY and CRON_SECRET, sealed under a passphrase (BACKUP_PASSPHRASE)' },
   async runAlone([file], { config, options, passphrase }) {
-    if (options.has('secrets'))
-      sealSecrets(resolve(file!), await passphrase(new_passphrase), existingSecrets(config))
-    const written = await writeBackup(config.database_url, file!)
+    const chosen = options.has('secrets') ? await passphrase(new_passphrase) : null
+    const written = await writeBackup(config.database_url, file!, (path) => {
+      if (chosen !== null) sealSecrets(path, chosen, existingSecrets(config))
+    })
     const secrets = options.has('secrets') ? secretsFile(written.file) : null
     return {
       text: [

@@ -1,14 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { claim, expectRefusal } from '../../test/support/effects.ts'
 import { becomes, test_ms_max } from '../../test/support/patience.ts'
+import { administer, dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { quick } from '../../test/support/quick.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { cron_secret, TestService, type TestTenant } from '../../test/support/service.ts'
 import { iso, minute_ms } from '../base/clock.ts'
+import { makeFolder } from '../base/folder.ts'
+import { sqlitePath } from '../db/open.ts'
+import { copySqlite } from '../db/sqlite-file.ts'
 import { enter } from '../quarantine/service.ts'
 import { version } from '../version.ts'
 
@@ -244,14 +249,18 @@ forEachDatabase('A backup', (databases) => {
   test('goes to the other engine as well', async () => {
     expect(schedule_id).toBeTruthy()
     const DATA_DIR = newFolder()
-    const there = operator.with({ DATABASE_URL: `sqlite:${join(newFolder(), 'moved.db')}`, DATA_DIR })
+    const to_postgres = engine === 'sqlite' && !quick
+    const DATABASE_URL = to_postgres ? await newPostgresDatabase() : `sqlite:${join(newFolder(), 'moved.db')}`
+    const there = operator.with({ DATABASE_URL, DATA_DIR })
     expect(await there.json('restore', file)).toMatchObject({ tenants: 1 })
     const again = join(folder, `moved-from-${engine}.db`)
     await there.does('backup', again)
     const { rows } = await there.json('verify', again)
     const before = (await operator.json('verify', file)).rows
-    const added = { events: before.events + 1, seal_keys: before.seal_keys + 1, quarantine: 1 }
+    const quarantine = to_postgres ? 0 : 1 // not copied from PostgreSQL
+    const added = { events: before.events + 1, seal_keys: before.seal_keys + 1, quarantine }
     expect(rows).toEqual({ ...before, ...added })
+    if (to_postgres) await dropPostgresDatabase(DATABASE_URL)
   })
 
   test('whose restore was interrupted is neither served nor released', async () => {
@@ -265,4 +274,40 @@ forEachDatabase('A backup', (databases) => {
     expect(await there.refusal('release', '--yes')).toMatch(/the restore of this database has not ended/)
     expect(await there.refusal('restore', file)).toMatch(/restore into an empty/)
   })
+
+  test('by another tool is put into quarantine before it is served', async () => {
+    const source = new TestService({ SECRET_KEY })
+    source.engine = engine
+    await source.start(await databases.newUrl())
+    const { admin_key } = await source.signUp()
+    await source.app.stop()
+    const url = await copiedElsewhere(source.database_url, join(newFolder(), 'copied.db'))
+    const there = operator.with({ DATABASE_URL: url, DATA_DIR: newFolder() })
+    expect(await there.refusal('quarantine')).toBe('waystation admin: there is nobody to ask: add --yes')
+    const marked = { tenants: 1, epoch: 2, backup_at: null, quarantined: true }
+    expect(await there.json('quarantine', '--yes')).toEqual(marked)
+    expect(await there.refusal('quarantine', '--yes')).toMatch(/the database is in quarantine since/)
+    const copy = new TestService({ SECRET_KEY })
+    copy.engine = engine
+    await copy.start(url)
+    expect((await copy.ask('GET', '/readyz')).body.quarantined_since).toEqual(expect.any(String))
+    expect((await copy.ask('GET', '/v1/tenants/me', { key: admin_key })).status).toBe(200)
+    await copy.stop()
+    await source.stop()
+    if (engine === 'postgres') await dropPostgresDatabase(url)
+  })
+
+  /** As a snapshot of the disk would. */
+  async function copiedElsewhere(url: string, path: string): Promise<string> {
+    const source = sqlitePath(url)
+    if (source !== null) {
+      makeFolder(dirname(path))
+      copySqlite(source, path)
+      return `sqlite:${path}`
+    }
+    const { origin, name } = /^(?<origin>.*)\/(?<name>\w+)$/.exec(url)!.groups as Record<string, string>
+    const copy = `copy_${crypto.randomUUID().replaceAll('-', '')}`
+    await administer(origin!, `create database ${copy} template ${name}`)
+    return `${origin}/${copy}`
+  }
 })

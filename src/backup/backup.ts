@@ -22,13 +22,21 @@ export interface Backup {
   taken_at: Millis
 }
 
-/** Throws when there is such a file, when there is no room for it, and when the copy is not whole; then nothing is left. */
-export async function writeBackup(database_url: string, file: string): Promise<Backup> {
+/**
+ * Throws when there is such a file, when there is no room for it, and when the copy is not whole; then nothing is left of it.
+ * `putBeside` writes what belongs to it, once nothing is in its way.
+ */
+export async function writeBackup(
+  database_url: string,
+  file: string,
+  putBeside: (path: string) => void = () => {},
+): Promise<Backup> {
   const path = resolve(file)
   if (existsSync(path)) throw new Error(`there is a file ${path} already`)
   makeFolder(dirname(path))
   const draft = `${path}.part`
   removeDraft(draft)
+  putBeside(path)
   try {
     const source = sqlitePath(database_url)
     const taken_at = await (source === null ? fromPostgres(database_url, draft) : fromSqlite(source, draft))
