@@ -80,6 +80,8 @@ export interface CreatedTenant {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** Shown in this answer only. */
   admin_key: string
   /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
@@ -123,6 +125,8 @@ export interface Tenant {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
 }
 
 export interface TenantWithSecret {
@@ -138,6 +142,8 @@ export interface TenantWithSecret {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
   signing_secret: string
 }
@@ -155,6 +161,8 @@ export interface RotatedTenant {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** Shown in this answer only. */
   admin_key: string
   previous_key_expires_at: string | null

@@ -138,6 +138,8 @@ forEachDatabase('A backup', (databases) => {
         const since = (await copy.ask('GET', '/readyz')).body.quarantined_since
         expect(since).toEqual(expect.any(String))
         expect((await copy.ask('GET', '/readyz?verbose')).body.quarantined_since).toBe(since)
+        const me = await copy.ask('GET', '/v1/tenants/me', { key: tenant.admin_key })
+        expect(me.body.quarantined_since).toBe(since)
         const tick = () => copy.ask('POST', '/v1/tick', { key: cron_secret })
         for (const refused of [await tick(), await claim(copy, tenant)]) {
           expectRefusal(refused, 'QUARANTINED', { since })
