@@ -80,7 +80,9 @@ export function fillPostgres(url: string, copy: SqliteFile): Promise<void> {
   return connected(url, async (connection) => {
     await connection.unsafe('begin')
     await connection.unsafe('set local statement_timeout = 0')
-    for (const table of copiedTables(copy)) await fillTable(connection, copy, table)
+    const own = new Set(await tableNames(connection))
+    // Other programs leave tables of theirs in a SQLite file.
+    for (const table of copiedTables(copy)) if (own.has(table.name)) await fillTable(connection, copy, table)
     await raiseIdentities(connection)
     await connection.unsafe('commit')
   })
@@ -123,13 +125,17 @@ async function raiseIdentities(connection: ReservedSQL): Promise<void> {
     )
 }
 
+async function tableNames(connection: ReservedSQL): Promise<string[]> {
+  const tables = (await connection.unsafe(
+    'select tablename as name from pg_tables where schemaname = current_schema()',
+  )) as { name: string }[]
+  return tables.map(({ name }) => name)
+}
+
 /** True when no table has a row: a service that was started on this database has left one. */
 export function isEmptyPostgres(url: string): Promise<boolean> {
   return connected(url, async (connection) => {
-    const tables = (await connection.unsafe(
-      'select tablename as name from pg_tables where schemaname = current_schema()',
-    )) as { name: string }[]
-    for (const { name } of tables) {
+    for (const name of await tableNames(connection)) {
       if (name === 'applied_migrations') continue
       const rows = (await connection.unsafe(`select 1 from "${name}" limit 1`)) as unknown[]
       if (rows.length > 0) return false
