@@ -9,7 +9,10 @@ export interface QuarantineRow {
   is_whole: 0 | 1
 }
 
-const FIND = sql<QuarantineRow>('quarantine.find', 'select since, backup_at, is_whole from quarantine')
+const FIND = sql<QuarantineRow>(
+  'quarantine.find',
+  "select since, backup_at, is_whole from quarantine where name = 'restored'",
+)
 
 const BEGIN = sql(
   'quarantine.begin',
@@ -17,9 +20,9 @@ const BEGIN = sql(
    on conflict do nothing`,
 )
 
-const COMPLETE = sql('quarantine.complete', 'update quarantine set is_whole = 1')
+const COMPLETE = sql('quarantine.complete', "update quarantine set is_whole = 1 where name = 'restored'")
 
-const END = sql('quarantine.end', 'delete from quarantine where is_whole = 1')
+const END = sql('quarantine.end', "delete from quarantine where name = 'restored' and is_whole = 1")
 
 /** Null when the database is not in quarantine. */
 export function find(q: Reader) {
