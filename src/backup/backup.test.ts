@@ -105,6 +105,16 @@ forEachDatabase('A backup', (databases) => {
     expect(await operator.with({ DATABASE_URL }).refusal('restore', copy)).toBe(refusal)
   })
 
+  test('is not a part of a database: a file whose newest writes are in a log beside it is refused', async () => {
+    const part = join(folder, `part-${engine}.db`)
+    writeFileSync(part, readFileSync(file))
+    writeFileSync(`${part}-wal`, 'newer writes')
+    const refusal = await operator.refusal('verify', part)
+    expect(refusal).toStartWith(`waystation admin: ${part}-wal has newer writes than ${part}: `)
+    const DATABASE_URL = await databases.newUrl()
+    expect(await operator.with({ DATABASE_URL }).refusal('restore', part)).toBe(refusal)
+  })
+
   test('is restored into an empty database alone, and with its own SECRET_KEY alone', async () => {
     expect(await operator.refusal('restore', file)).toMatch(/restore into an empty/)
     const env = { DATABASE_URL: await databases.newUrl(), DATA_DIR: newFolder() }

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Millis, systemClock } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
+import { isDistributed } from '../db/distributed.ts'
 import { requireCurrent } from '../db/migrate.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
 import { copyPostgres } from '../db/postgres-copy.ts'
@@ -62,6 +63,8 @@ async function fromPostgres(url: string, draft: string): Promise<Millis> {
   let taken_at: Millis
   try {
     await requireCurrent(db, migrations)
+    if (await isDistributed(db))
+      throw new Error('Citus has no one state of several servers: back up with its own tools')
     taken_at = db.clock.now()
   } finally {
     await db.close()

@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path'
 import { requireUpgradable } from '../db/migrate.ts'
+import { sizeOf } from '../db/space.ts'
 import { appliedIn, faultsOf, SqliteFile } from '../db/sqlite-file.ts'
 import { migrations } from '../features.ts'
 import { type BackupFacts, factsOf, isFacts } from './facts-store.ts'
@@ -24,6 +25,7 @@ export interface Verified {
 /** Throws when anything is wrong with it, or when a newer release made it. */
 export function verifyBackup(given: string): Verified {
   const path = resolve(given)
+  requireNoLog(path)
   const file = new SqliteFile(path, { readonly: true })
   try {
     const kept = keptChecksum(path)
@@ -41,6 +43,14 @@ export function verifyBackup(given: string): Verified {
   } finally {
     file.close()
   }
+}
+
+/** A part of a database is not a backup: its newest writes are in the log. */
+function requireNoLog(path: string): void {
+  if (sizeOf(`${path}-wal`) === 0) return
+  throw new Error(
+    `${path}-wal has newer writes than ${path}: copy the two with admin backup, DATABASE_URL=sqlite:${path}`,
+  )
 }
 
 /** Returns its schema version. Throws when it is damaged, is not of this service, or is of a newer release. */
