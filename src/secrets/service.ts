@@ -1,31 +1,11 @@
 // The secrets of the service: its own, and what they seal.
 
-import {
-  beginFileRotation,
-  endFileRotation,
-  existingSecrets,
-  foundFile,
-  foundKeys,
-  keepSecret,
-  keptKeys,
-  keptSecret,
-} from './kept-service.ts'
-import { openableSecrets, rotateKey, secretsOf } from './rotation-service.ts'
-import { cursorKeyUnder, secretsUnder } from './sealer-service.ts'
+import * as kept from './kept-service.ts'
+import * as rotation from './rotation-service.ts'
+import * as sealer from './sealer-service.ts'
 
 export type { KeptSecret, SecretKeys } from './kept-service.ts'
-export {
-  beginFileRotation,
-  cursorKeyUnder,
-  endFileRotation,
-  existingSecrets,
-  foundFile,
-  foundKeys,
-  keepSecret,
-  keptKeys,
-  keptSecret,
-  openableSecrets,
-  rotateKey,
-  secretsOf,
-  secretsUnder,
-}
+export const { existingSecrets, foundFile, foundKeys, keepSecret, keptKeys, keptSecret } = kept
+export const { beginFileRotation, endFileRotation } = kept
+export const { openableSecrets, rotateKey, secretsOf } = rotation
+export const { cursorKeyUnder, secretsUnder } = sealer
