@@ -63,6 +63,7 @@ const areas: Record<string, string> = {
   secrets: 'Secrets',
   start: 'Starting',
   stop: 'Stopping',
+  backup: 'Backups',
   workers: 'Processes of one service',
   metrics: 'Metrics',
   traces: 'Traces',

@@ -22,6 +22,7 @@ import { idle_timeout_seconds } from './http/exchange.ts'
 import type { RequestHandlers } from './http/handlers.ts'
 import { JournalKeeper } from './journal/keeper.ts'
 import { Measures } from './metrics/service.ts'
+import { Quarantine } from './quarantine/service.ts'
 import type { KeptSecret } from './secrets/service.ts'
 
 /** Above the service's own limit, so that its 413 answers, with envelope and request id; Bun's would have neither. */
@@ -53,13 +54,15 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const measures = config.metrics ? new Measures() : null
   const db = await openDatabase(config, options, measures?.db)
   try {
-    const schema_version = await requireUsable(db, config, secrets.secret_key)
+    const usable = await requireUsable(db, config, secrets)
     const facts = {
       secret_key: secrets.secret_key.value,
       cron_secret: secrets.cron_secret.value,
-      schema_version,
+      ...usable,
     }
-    const { nodes, ...app } = assemble({ config, db, options, facts, measures, tracer })
+    const quarantine = new Quarantine()
+    await quarantine.begin(db)
+    const { nodes, ...app } = assemble({ config, db, options, facts, quarantine, measures, tracer })
     await nodes?.start()
     return { db, ...secrets, ...app }
   } catch (error) {
@@ -75,15 +78,17 @@ interface Opened {
   db: Db
   options: AppOptions
   facts: Facts
+  quarantine: Quarantine
   measures: Measures | null
   tracer: Tracer | null
 }
 
-function assemble({ config, db, options, facts, measures, tracer }: Opened): Assembled {
+function assemble(opened: Opened): Assembled {
+  const { config, db, options, quarantine, measures, tracer } = opened
   const { log, background: in_background = true } = options
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
-  const given = { config, db, state, facts, options, lookForJobs, measures, tracer }
+  const given = { ...opened, state, lookForJobs }
   const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
     wake(due_at) {
@@ -94,7 +99,8 @@ function assemble({ config, db, options, facts, measures, tracer }: Opened): Ass
     pauseOrResume: () => in_background && timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
-  const background = backgroundOf(config, db, log, { measures, tracer })
+  const held = () => quarantine.since !== null
+  const background = backgroundOf(config, db, log, { held, measures, tracer })
   const journal = new JournalKeeper({ ...background, follows })
   const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs, journal)
   journal.connect(dependencies)
@@ -104,7 +110,10 @@ function assemble({ config, db, options, facts, measures, tracer }: Opened): Ass
   })
   const { worker, timer, maintenance } = workersOf({ ...background, journal }, dependencies, senders)
   const handlers = handlersOf(given, options, dependencies)
-  const counting = [calls, usage, new Repeat(maintain_every_ms, () => db.maintain())]
+  const counting = [
+    ...[calls, usage, new Repeat(maintain_every_ms, () => db.maintain())],
+    new Repeat(maintain_every_ms, () => lookForRelease(opened, lookForJobs)),
+  ]
   let server: ReturnType<typeof Bun.serve> | undefined
   const { onError } = background
   const metrics = measures && new Metrics({ config, db, measures, dependencies, worker, onError })
@@ -148,6 +157,12 @@ function assemble({ config, db, options, facts, measures, tracer }: Opened): Ass
       })
     },
   }
+}
+
+async function lookForRelease({ db, options, quarantine }: Opened, lookForJobs: () => void): Promise<void> {
+  if (!(await quarantine.hasEnded(db))) return
+  options.log.info({}, 'released from quarantine: what is due is sent from now on')
+  lookForJobs()
 }
 
 function serve(

@@ -10,10 +10,13 @@ import { bracketed, isLoopback, parseRanges, type Range, reachable, unbracketed 
 import { type LoggedRequests, logged_requests } from './http/request-log.ts'
 import { parsePlans } from './quotas/plans.ts'
 import {
+  backup_every_min,
+  backup_keep_max,
   ConfigError,
   connections_max,
   connections_min,
   cron_secret_characters_min,
+  duration,
   type LogLevel,
   log_levels,
   memoryBytes,
@@ -47,6 +50,8 @@ export interface Config {
   /** Null: generated at first start and kept in data_dir. */
   cron_secret: string | null
   secret_key: string | null
+  /** Null unless SECRET_KEY is being rotated. */
+  secret_key_previous: string | null
   data_dir: string
   tick: 'internal' | 'external'
   signup_open: boolean
@@ -67,6 +72,8 @@ export interface Config {
   plans_local: readonly string[]
   /** Request bodies and answers in memory at once. */
   memory_bytes_max: number
+  /** The backups that the service writes by itself; null: none. */
+  backups: { every_ms: number; keep: number; folder: string } | null
   log_level: LogLevel
   /** The requests that have a line in the log; empty: none has. */
   log_requests: readonly LoggedRequests[]
@@ -107,7 +114,8 @@ export function readConfig(environment: Environment): Config {
     workers: workers(get('WORKERS') ?? settings.WORKERS.initial, database_url),
     metrics: metricsAddress(get('METRICS')),
     cron_secret: cronSecret(get('CRON_SECRET'), public_url),
-    secret_key: secretKey(get('SECRET_KEY')),
+    secret_key: secretKey('SECRET_KEY', get('SECRET_KEY')),
+    secret_key_previous: secretKey('SECRET_KEY_PREVIOUS', get('SECRET_KEY_PREVIOUS')),
     data_dir,
     tick: oneOf('TICK', get('TICK') ?? settings.TICK.initial, ['internal', 'external']),
     signup_open: oneOf('SIGNUP', get('SIGNUP') ?? settings.SIGNUP.initial, ['open', 'closed']) === 'open',
@@ -121,6 +129,7 @@ export function readConfig(environment: Environment): Config {
     ...offeredPlans(table, loopback_only, get),
     memory_bytes_max: memoryBytes(get('MEMORY_BUDGET') ?? settings.MEMORY_BUDGET.initial),
     disk_reserve_bytes: diskReserve(get('DISK_RESERVE')),
+    backups: backups(get, database_url, data_dir),
     log_level: oneOf('LOG_LEVEL', get('LOG_LEVEL') ?? settings.LOG_LEVEL.initial, log_levels),
     log_requests: loggedRequests(get('LOG_REQUESTS') ?? settings.LOG_REQUESTS.initial, get('LOG_LEVEL')),
     traces_endpoint: tracesEndpoint(get('OTEL_EXPORTER_OTLP_ENDPOINT')),
@@ -222,9 +231,29 @@ function metricsAddress(text: string | undefined): MetricsAddress | null {
   return { host: unbracketed(host), port: wholeNumber('METRICS', port, 0, 65_535) }
 }
 
-function secretKey(text: string | undefined): string | null {
+/** Null unless the service writes backups by itself. */
+function backups(
+  get: (name: SettingName) => string | undefined,
+  database_url: string,
+  data_dir: string,
+): Config['backups'] {
+  const every = get('BACKUP_EVERY')
+  const keep = wholeNumber(
+    'BACKUP_KEEP',
+    get('BACKUP_KEEP') ?? settings.BACKUP_KEEP.initial,
+    1,
+    backup_keep_max,
+  )
+  if (every === undefined) return null
+  if (database_url === 'sqlite::memory:')
+    throw new ConfigError('BACKUP_EVERY', 'a database in memory cannot be copied while it is served')
+  const every_ms = duration('BACKUP_EVERY', every, backup_every_min)
+  return { every_ms, keep, folder: get('BACKUP_DIR') ?? join(data_dir, 'backups') }
+}
+
+function secretKey(name: 'SECRET_KEY' | 'SECRET_KEY_PREVIOUS', text: string | undefined): string | null {
   if (text !== undefined && text.length < secret_key_characters_min) {
-    throw new ConfigError('SECRET_KEY', `must have at least ${secret_key_characters_min} characters`)
+    throw new ConfigError(name, `must have at least ${secret_key_characters_min} characters`)
   }
   return text ?? null
 }

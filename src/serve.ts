@@ -4,12 +4,14 @@ import { isAbsolute, resolve } from 'node:path'
 import pino, { type Logger } from 'pino'
 import { naming, prepareDatabase } from './app/start.ts'
 import { openApp } from './app.ts'
+import { BackupTimer, writeInProcess } from './backup/timer.ts'
 import { systemClock } from './base/clock.ts'
 import { limit } from './base/limit.ts'
 import { type Config, readConfig } from './config.ts'
 import { unlimited_plan } from './contract/feature.ts'
 import { sqlitePath } from './db/open.ts'
 import { planInWords } from './features.ts'
+import { adminCommand } from './heap.ts'
 import { listenForMetrics } from './metrics/listener.ts'
 import { ConfigError, cron_secret_characters_min, settingsHelp } from './settings.ts'
 import { version } from './version.ts'
@@ -82,6 +84,7 @@ async function serve(config: Config): Promise<void> {
   const address = app.listen()
   const trouble = app.nodesTrouble()
   if (trouble !== null) log.warn({ reason: trouble }, polled_message)
+  startBackups(config, log)
   const secret_files = [app.cron_secret.file, app.secret_key.file]
   console.log(
     banner(config, {
@@ -148,6 +151,7 @@ async function supervise(config: Config): Promise<void> {
   })
   const address = await supervisor.start()
   if (address === null) return // the signal ends the process
+  startBackups(config, log)
   const secret_files = [cron_secret.file, secret_key.file]
   console.log(banner(config, { address, metrics_url, secret_files, is_polled: false }))
 }
@@ -159,6 +163,13 @@ function listenAsSupervisor(config: Config, supervisor: Supervisor, log: Logger)
   const collect = () => supervisor.collect()
   const onError = (error: unknown) => log.error({ error: String(error) }, 'the metrics were not collected')
   return naming('METRICS', () => listenForMetrics(metrics, collect, onError)).url
+}
+
+/** In the process that the operator has started: workers write none. */
+function startBackups({ backups }: Config, log: Logger): void {
+  if (backups === null) return
+  const write = (file: string) => writeInProcess(file, process.env, adminCommand())
+  new BackupTimer({ ...backups, clock: systemClock, log, write }).start()
 }
 
 function logOf(config: Config): Logger {

@@ -33,8 +33,26 @@ export function Banner({ loaded: { value: tenant, reload } }: { loaded: Loaded<T
       <p class="offscreen" role="status">
         {is_frozen && `Everything is stopped. ${shown(tenant.frozen_reason ?? '')}`}
       </p>
+      {tenant?.quarantined_since !== undefined && <Quarantined since={tenant.quarantined_since} />}
       {is_frozen && <Frozen {...{ tenant }} frozen_at={tenant.frozen_at!} onChange={reload} />}
     </>
+  )
+}
+
+/** The operator of the service ends it, not an administrator of the tenant. */
+function Quarantined({ since }: { since: string }) {
+  return (
+    <section class="frozen" aria-label="Restored from a backup">
+      <div class="frozen-inside bar" data-wrap>
+        <div>
+          <p class="frozen-title">Restored from a backup, not released yet</p>
+          <p class="small">
+            <Time at={since} />. Nothing due is sent and no effect starts until the operator of the service
+            releases it. What was done after the backup is not here.
+          </p>
+        </div>
+      </div>
+    </section>
   )
 }
 

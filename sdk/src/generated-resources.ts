@@ -687,7 +687,7 @@ export class Effects extends Resource {
    * byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or
    * over, with its result. A repeat answers how it stands. Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN,
    * EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, EFFECT_APPROVERS_GONE, QUOTA_EXCEEDED,
-   * INVALID_STATE, CHECKPOINT_NOT_FOUND.
+   * INVALID_STATE, CHECKPOINT_NOT_FOUND, QUARANTINED.
    */
   claim(body: Body<'claimEffect'>, options: CallOptions = {}): Promise<ClaimedEffect> {
     return this.transport.call('claimEffect', { body }, options)
@@ -740,7 +740,7 @@ export class Effects extends Resource {
   /**
    * Start an effect that is approved, or free again. Of any number of callers exactly one gets the
    * lease. Throws EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED,
-   * EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, INVALID_STATE.
+   * EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, INVALID_STATE, QUARANTINED.
    */
   start(id: string, given: Body<'startEffect'> & CallOptions = {}): Promise<ClaimedEffect> {
     const [body, options] = split(given)
@@ -959,7 +959,7 @@ export class Resources {
     this.health = new Health(transport)
   }
 
-  /** Do all that is due, and answer when it is done. Throws UNAUTHORIZED. */
+  /** Do all that is due, and answer when it is done. Throws UNAUTHORIZED, QUARANTINED. */
   tick(options: CallOptions = {}): Promise<TickSummary> {
     return this.#transport.call('tick', {}, options)
   }

@@ -64,6 +64,7 @@ export type ErrorCode =
   | 'INTERNAL'
   | 'SEAL_BROKEN'
   | 'OUTCOME_UNKNOWN'
+  | 'QUARANTINED'
   | 'UNAVAILABLE'
   | 'STORAGE_FULL'
 
@@ -80,6 +81,8 @@ export interface CreatedTenant {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** Shown in this answer only. */
   admin_key: string
   /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
@@ -123,6 +126,8 @@ export interface Tenant {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
 }
 
 export interface TenantWithSecret {
@@ -138,6 +143,8 @@ export interface TenantWithSecret {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
   signing_secret: string
 }
@@ -155,6 +162,8 @@ export interface RotatedTenant {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** Shown in this answer only. */
   admin_key: string
   previous_key_expires_at: string | null
@@ -1203,6 +1212,8 @@ export interface Readiness {
   version?: string
   engine?: 'sqlite' | 'postgres'
   schema_version?: number
+  /** Present while the database is a restored copy that the operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them. */
   other_nodes?: 'heard' | 'polled'
   durability?: Record<string, unknown>
@@ -2725,6 +2736,7 @@ export interface Operations {
         | 'dlq.created'
         | 'tenant.created'
         | 'tenant.key_rotated'
+        | 'tenant.keys_revoked'
         | 'tenant.signing_secret_rotated'
         | 'tenant.plan_changed'
         | 'tenant.storage_changed'
@@ -2804,6 +2816,7 @@ export interface Operations {
         | 'subscription.resumed'
         | 'subscription.replayed'
         | 'subscription.deleted'
+        | 'seal.restored'
         | 'seal.checkpoint'
         | 'audit.*'
         | 'dlq.*'
@@ -2845,6 +2858,7 @@ export interface Operations {
           | 'dlq.created'
           | 'tenant.created'
           | 'tenant.key_rotated'
+          | 'tenant.keys_revoked'
           | 'tenant.signing_secret_rotated'
           | 'tenant.plan_changed'
           | 'tenant.storage_changed'
@@ -2924,6 +2938,7 @@ export interface Operations {
           | 'subscription.resumed'
           | 'subscription.replayed'
           | 'subscription.deleted'
+          | 'seal.restored'
           | 'seal.checkpoint'
           | 'audit.*'
           | 'dlq.*'
@@ -3291,6 +3306,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   },
   OUTCOME_UNKNOWN: {
     next: 'It may or may not have happened. Repeat it with the same Idempotency-Key, or read the current state first.',
+    exit: 'unavailable',
+  },
+  QUARANTINED: {
+    next: 'Wait until the operator has run `admin release`; until then the same request fails again.',
     exit: 'unavailable',
   },
   UNAVAILABLE: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'unavailable' },

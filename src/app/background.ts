@@ -25,6 +25,8 @@ export interface Background {
   db: Db
   log: Log
   internal: boolean
+  /** True while nothing may be sent: the database is a restored copy that the operator has not released. */
+  held: () => boolean
   onError(error: unknown): void
   measures: Measures | null
   /** Null: there are no spans. */
@@ -35,14 +37,14 @@ export function backgroundOf(
   config: Config,
   db: Db,
   log: Log,
-  { measures, tracer }: Pick<Background, 'measures' | 'tracer'>,
+  given: Pick<Background, 'held' | 'measures' | 'tracer'>,
 ): Background {
+  const { measures } = given
   return {
     db,
     log,
     internal: config.tick === 'internal',
-    measures,
-    tracer,
+    ...given,
     onError(error) {
       measures?.background_errors.add()
       const reported_before = error instanceof DbError && error.kind === 'damaged'

@@ -10,7 +10,7 @@ import type { Tracer } from '../base/tracer.ts'
 import { type EgressPolicy, refusalAtCreation } from '../callbacks/guard.ts'
 import type { Listening } from '../callbacks/own-address.ts'
 import type { Config } from '../config.ts'
-import type { Dependencies, Jobs, Journal } from '../contract/dependencies.ts'
+import type { Dependencies, Jobs, Journal, Secrets } from '../contract/dependencies.ts'
 import { Tails } from '../contract/tails.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
@@ -22,8 +22,9 @@ import { KnownHosts } from '../http/host.ts'
 import { RequestLog } from '../http/request-log.ts'
 import { journalReader } from '../journal/service.ts'
 import type { Measures } from '../metrics/service.ts'
+import type { Quarantine } from '../quarantine/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
+import { cursorKeyUnder } from '../secrets/service.ts'
 import { pagesOf } from '../site/pages.ts'
 import { usageCounts } from '../usage/service.ts'
 import { version } from '../version.ts'
@@ -52,6 +53,7 @@ export interface Facts {
   secret_key: string
   cron_secret: string
   schema_version: number
+  sealer: Secrets
 }
 
 export interface Given {
@@ -60,6 +62,7 @@ export interface Given {
   state: State
   facts: Facts
   options: Pick<AppOptions, 'log' | 'looks_again'>
+  quarantine: Quarantine
   /** Another node has due jobs and no permits for them. */
   lookForJobs(): void
   /** Null when nothing is counted. */
@@ -70,7 +73,7 @@ export interface Given {
 
 /** The dependencies of handlers, and those of them that are started and stopped. */
 export function dependenciesOf(
-  { config, db, state, facts, options, lookForJobs }: Given,
+  { config, db, state, facts, options, quarantine, lookForJobs }: Given,
   policy: EgressPolicy,
   jobs: Jobs,
   journal: Journal,
@@ -87,7 +90,7 @@ export function dependenciesOf(
     clock,
     plans: config.plans,
     keys: {
-      secrets: secretsUnder(facts.secret_key),
+      secrets: facts.sealer,
       cache,
       cursor: cursorKeyUnder(facts.secret_key),
     },
@@ -115,7 +118,9 @@ export function dependenciesOf(
       plans_open: config.plans_open,
       plans_local: config.plans_local,
       sends_mail: config.smtp_url !== null,
-      readiness: () => readinessOf(db, nodes, facts.schema_version, state.drain.begun),
+      quarantine,
+      readiness: () =>
+        readinessOf(db, { nodes, quarantine, draining: state.drain.begun }, facts.schema_version),
       openapi_text: () => openapiText(state.public_url),
     },
   }

@@ -7,6 +7,7 @@ import { countDue } from './due-store.ts'
 import { type AttemptResult, type JobKey, type LeasedJob, nextAttemptAt } from './job.ts'
 import type { JobKind, SendingKind } from './kind.ts'
 import { moveDue } from './move-store.ts'
+import { dueOverview } from './overview-store.ts'
 import { type Paused, setPaused } from './pause-store.ts'
 import * as store from './store.ts'
 import * as wake from './wake-store.ts'
@@ -19,7 +20,7 @@ export const complete = store.complete
 export const lock = wake.lock
 export const purge = store.purge
 export const retarget = store.retarget
-export { countDue, moveDue, type Paused, setPaused }
+export { countDue, dueOverview, moveDue, type Paused, setPaused }
 
 interface Wakeable {
   wake(due_at: Millis): void

@@ -1,11 +1,9 @@
 // Runs due jobs: chosen, leased, attempted, settled. Any number of workers on any number of nodes run nothing twice,
 // because a lease is a guarded update and a result counts only under the fencing token of its lease.
 
-import type { Clock, Millis } from '../base/clock.ts'
+import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import type { Outcome, Sendable } from '../callbacks/attempt.ts'
-import type { Dependencies } from '../contract/dependencies.ts'
-import { type Db, dueWork, from } from '../db/db.ts'
+import { dueWork, from } from '../db/db.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
@@ -18,9 +16,9 @@ import {
   type LocalKind,
   type SendingKind,
 } from './kind.ts'
-import type { JobMeasures } from './measures.ts'
 import { type Ended, node_prefetch_max } from './prefetch.ts'
 import * as store from './store.ts'
+import type { WorkerOptions } from './worker-options.ts'
 
 /** Leased jobs, in flight, prefetched or not settled yet. */
 const running_max = limit(
@@ -56,20 +54,6 @@ const sequence_ms_max = limit(
 )
 /** A tick looks this often for the end of what other nodes leased. */
 const look_again_ms = 50
-
-export interface WorkerOptions {
-  db: Db
-  clock: Clock
-  dependencies: Dependencies
-  kinds: readonly JobKind[]
-  /** True when due jobs start by themselves (TICK=internal), false when at ticks only. */
-  internal: boolean
-  send(job: LeasedJob, request: Sendable): Promise<Outcome>
-  /** Due jobs of these tenants were found, which are deleted or frozen: their jobs are to be paused. */
-  onStragglers(tenant_ids: readonly string[]): Promise<void>
-  onError: (error: unknown) => void
-  measures?: JobMeasures | undefined
-}
 
 /** Its kind, and when it was leased, on the monotonic clock. */
 interface Running<Kind extends JobKind = JobKind> {
@@ -153,6 +137,7 @@ export class JobWorker {
   }
 
   async #startBatches(): Promise<'more' | 'done' | 'no_progress'> {
+    if (this.options.held?.()) return 'done'
     let without_progress = 0
     for (let batch = 0; batch < batches_max; batch++) {
       if (this.#stopped) return 'done'

@@ -62,6 +62,12 @@ export async function serviceFigures(measured: Measured): Promise<Figure[]> {
       value(readiness.reason === null ? 1 : 0),
       'min',
     ),
+    gauge(
+      'waystation_quarantined',
+      '1 while the database is a restored copy that was not released.',
+      value(dependencies.service.quarantine.since === null ? 0 : 1),
+      'max',
+    ),
     ...requestFigures(requests),
     gauge('waystation_http_requests_in_flight', 'Requests under way.', value(measured.requests_running)),
     ...database,

@@ -1,5 +1,6 @@
 // The pages in docs/, as text. Imported at the first request for one: the start of the service does not wait for them.
 
+import backup from '../../docs/backup.md' with { type: 'text' }
 import callbacks from '../../docs/callbacks.md' with { type: 'text' }
 import citus from '../../docs/citus.md' with { type: 'text' }
 import cli from '../../docs/cli.md' with { type: 'text' }
@@ -26,6 +27,7 @@ import rate_limit from '../../docs/recipes/rate-limit.md' with { type: 'text' }
 import retry from '../../docs/recipes/retry.md' with { type: 'text' }
 import ten_workers from '../../docs/recipes/ten-workers.md' with { type: 'text' }
 import webhook from '../../docs/recipes/webhook.md' with { type: 'text' }
+import runbook from '../../docs/runbook.md' with { type: 'text' }
 import sdk from '../../docs/sdk.md' with { type: 'text' }
 import self_hosting from '../../docs/self-hosting.md' with { type: 'text' }
 import traces from '../../docs/traces.md' with { type: 'text' }
@@ -44,6 +46,8 @@ const common: Readonly<Record<string, string>> = {
   'recipes/rate-limit.md': rate_limit,
   'recipes/webhook.md': webhook,
   'recipes/ten-workers.md': ten_workers,
+  'backup.md': backup,
+  'runbook.md': runbook,
   'callbacks.md': callbacks,
   'configuration.md': configuration,
   'decisions.md': decisions,

@@ -27,6 +27,11 @@ export function tenantFields(quotas: readonly CountedQuota[]) {
     resumed_at: Nullable(
       Time('When it was resumed, while locks, leases and timeouts are still being moved by the frozen time.'),
     ),
+    quarantined_since: Type.Optional(
+      Time(
+        'In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts.',
+      ),
+    ),
   }
 }
 

@@ -1,0 +1,145 @@
+// The rows of a PostgreSQL database in a SQLite file, and back: the schema is the same on both engines.
+
+import { type ReservedSQL, SQL } from 'bun'
+import { limit } from '../base/limit.ts'
+import type { SqliteFile, Table } from './sqlite-file.ts'
+
+const rows_max = limit(
+  'backup.rows',
+  2_000,
+  'rows',
+  'Rows that a backup reads from PostgreSQL, or a restore writes to it, at once.',
+)
+const piece_bytes_max = limit(
+  'backup.piece_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'About how many bytes of rows a restore writes to PostgreSQL at once.',
+)
+
+/** Bookkeeping of the database that is filled, or of the copy. */
+const left_out = new Set(['applied_migrations', 'quarantine', 'backup_facts'])
+
+type Cell = string | number | null
+
+export async function connected<T>(url: string, work: (connection: ReservedSQL) => Promise<T>): Promise<T> {
+  const pool = new SQL({ url, max: 1, bigint: true, connection: { application_name: 'waystation backup' } })
+  try {
+    const connection = await pool.reserve()
+    try {
+      return await work(connection)
+    } finally {
+      connection.release()
+    }
+  } finally {
+    await pool.close()
+  }
+}
+
+function copiedTables(copy: SqliteFile): Table[] {
+  return copy.tables().filter(({ name }) => !left_out.has(name))
+}
+
+/** One state of the whole database, while services write to it. `copy` has the tables of this release, empty. */
+export function copyPostgres(url: string, copy: SqliteFile): Promise<void> {
+  return connected(url, async (connection) => {
+    await connection.unsafe('begin isolation level repeatable read read only')
+    await connection.unsafe('set local statement_timeout = 0')
+    copy.exec('pragma foreign_keys = off') // looked at as a whole at the end
+    for (const table of copiedTables(copy)) {
+      copy.exec('begin')
+      await copyTable(connection, copy, table)
+      copy.exec('commit')
+    }
+    await connection.unsafe('commit')
+  })
+}
+
+async function copyTable(connection: ReservedSQL, copy: SqliteFile, { name, columns }: Table): Promise<void> {
+  const names = columns.map((column) => column.name)
+  const insert = `insert into ${name} (${names.join(', ')}) values (${names.map((_, i) => `?${i + 1}`).join(', ')})`
+  await connection.unsafe(`declare copied no scroll cursor for select ${names.join(', ')} from ${name}`)
+  for (;;) {
+    const rows = (await connection.unsafe(`fetch ${rows_max} from copied`)) as Record<string, unknown>[]
+    copy.insert(
+      insert,
+      rows.map((row) => names.map((column) => cellOf(row[column]))),
+    )
+    if (rows.length < rows_max) break
+  }
+  await connection.unsafe('close copied')
+}
+
+/** Every integer column is bigint in PostgreSQL and stays below 2^53. */
+function cellOf(value: unknown): Cell {
+  return typeof value === 'bigint' ? Number(value) : (value as Cell)
+}
+
+/** Fills an empty database of this release in one transaction. */
+export function fillPostgres(url: string, copy: SqliteFile): Promise<void> {
+  return connected(url, async (connection) => {
+    await connection.unsafe('begin')
+    await connection.unsafe('set local statement_timeout = 0')
+    const own = new Set(await tableNames(connection))
+    // Other programs leave tables of theirs in a SQLite file.
+    for (const table of copiedTables(copy)) if (own.has(table.name)) await fillTable(connection, copy, table)
+    await raiseIdentities(connection)
+    await connection.unsafe('commit')
+  })
+}
+
+async function fillTable(connection: ReservedSQL, copy: SqliteFile, { name, columns }: Table): Promise<void> {
+  const names = columns.map((column) => column.name).join(', ')
+  const types = columns.map((column) => `${column.name} ${column.type === 'INTEGER' ? 'bigint' : 'text'}`)
+  const insert = `insert into ${name} (${names}) overriding system value
+    select ${names} from json_to_recordset($1::text::json) as r (${types.join(', ')})`
+  for (const piece of pieces(copy, { name, columns })) await connection.unsafe(insert, [piece])
+}
+
+/** JSON arrays of rows as objects. */
+function* pieces(copy: SqliteFile, { name, columns }: Table): Generator<string> {
+  let rows: string[] = []
+  let bytes = 0
+  for (const cells of copy.rows(`select ${columns.map((column) => column.name).join(', ')} from ${name}`)) {
+    const row = JSON.stringify(Object.fromEntries(columns.map((column, i) => [column.name, cells[i]])))
+    rows.push(row)
+    bytes += row.length
+    if (rows.length < rows_max && bytes < piece_bytes_max) continue
+    yield `[${rows.join(',')}]`
+    rows = []
+    bytes = 0
+  }
+  if (rows.length > 0) yield `[${rows.join(',')}]`
+}
+
+/** The next numbers that the engine makes are higher than those that were copied. */
+async function raiseIdentities(connection: ReservedSQL): Promise<void> {
+  const columns = (await connection.unsafe(
+    `select table_name, column_name from information_schema.columns
+      where table_schema = current_schema() and is_identity = 'YES'`,
+  )) as { table_name: string; column_name: string }[]
+  for (const { table_name, column_name } of columns)
+    await connection.unsafe(
+      `select setval(pg_get_serial_sequence('${table_name}', '${column_name}'),
+                     (select coalesce(max(${column_name}), 0) + 1 from ${table_name}), false)`,
+    )
+}
+
+async function tableNames(connection: ReservedSQL): Promise<string[]> {
+  const tables = (await connection.unsafe(
+    'select tablename as name from pg_tables where schemaname = current_schema()',
+  )) as { name: string }[]
+  return tables.map(({ name }) => name)
+}
+
+/** True when no table has a row: a service that was started on this database has left one. */
+export function isEmptyPostgres(url: string): Promise<boolean> {
+  return connected(url, async (connection) => {
+    for (const name of await tableNames(connection)) {
+      if (name === 'applied_migrations') continue
+      const rows = (await connection.unsafe(`select 1 from "${name}" limit 1`)) as unknown[]
+      if (rows.length > 0) return false
+    }
+    return true
+  })
+}
