@@ -14,7 +14,7 @@ const piece_bytes_max = limit(
   'backup.piece_bytes',
   4 * 1_048_576,
   'bytes',
-  'About how many bytes of rows a restore writes to PostgreSQL at once.',
+  'About how many bytes of rows a backup reads from PostgreSQL, or a restore writes to it, at once. A larger row goes alone.',
 )
 
 /** Bookkeeping of the database that is filled, or of the copy. */
@@ -36,12 +36,18 @@ export async function connected<T>(url: string, work: (connection: ReservedSQL) 
   }
 }
 
-function copiedTables(copy: SqliteFile): Table[] {
+function copiedTables(copy: Pick<SqliteFile, 'tables'>): Table[] {
   return copy.tables().filter(({ name }) => !left_out.has(name))
 }
 
-/** One state of the whole database, while services write to it. `copy` has the tables of this release, empty. */
-export function copyPostgres(url: string, copy: SqliteFile): Promise<void> {
+/** The part of a file that a copy writes. */
+type Target = Pick<SqliteFile, 'tables' | 'exec' | 'insert'>
+
+/**
+ * One state of the whole database, while services write to it. `copy` has the tables of this release, empty. Memory holds one
+ * piece of rows, whatever their sizes are.
+ */
+export function copyPostgres(url: string, copy: Target): Promise<void> {
   return connected(url, async (connection) => {
     await connection.unsafe('begin isolation level repeatable read read only')
     await connection.unsafe('set local statement_timeout = 0')
@@ -55,19 +61,64 @@ export function copyPostgres(url: string, copy: SqliteFile): Promise<void> {
   })
 }
 
-async function copyTable(connection: ReservedSQL, copy: SqliteFile, { name, columns }: Table): Promise<void> {
+/**
+ * The places of the rows come first, with their sizes, so that a piece is bounded before it is read: tenants choose how large a
+ * value is, and which large ones stand together. A row keeps its place while the transaction sees it.
+ */
+async function copyTable(connection: ReservedSQL, copy: Target, table: Table): Promise<void> {
+  const { name, columns } = table
   const names = columns.map((column) => column.name)
   const insert = `insert into ${name} (${names.join(', ')}) values (${names.map((_, i) => `?${i + 1}`).join(', ')})`
-  await connection.unsafe(`declare copied no scroll cursor for select ${names.join(', ')} from ${name}`)
+  const select = `select ${names.join(', ')} from ${name} where ctid = any($1::text::tid[])`
+  await connection.unsafe(
+    `declare copied no scroll cursor for select ctid::text as place, ${bytesOfRow(table)} as bytes from ${name}`,
+  )
   for (;;) {
-    const rows = (await connection.unsafe(`fetch ${rows_max} from copied`)) as Record<string, unknown>[]
-    copy.insert(
-      insert,
-      rows.map((row) => names.map((column) => cellOf(row[column]))),
-    )
-    if (rows.length < rows_max) break
+    const sized = (await connection.unsafe(`fetch ${rows_max} from copied`)) as Sized[]
+    for (const places of groups(sized)) {
+      const rows = (await connection.unsafe(select, [arrayText(places)])) as Record<string, unknown>[]
+      copy.insert(
+        insert,
+        rows.map((row) => names.map((column) => cellOf(row[column]))),
+      )
+    }
+    if (sized.length < rows_max) break
   }
   await connection.unsafe('close copied')
+}
+
+interface Sized {
+  /** `(0,1)`: page and number within it. */
+  place: string
+  bytes: bigint
+}
+
+/** The length of a text is known without reading it. */
+function bytesOfRow({ columns }: Table): string {
+  const texts = columns.filter(({ type }) => type === 'TEXT')
+  const lengths = texts.map(({ name }) => `coalesce(octet_length(${name}), 0)`)
+  return `(${[8 * columns.length, ...lengths].join(' + ')})::bigint`
+}
+
+/** The places of the rows that are read together. */
+function* groups(sized: readonly Sized[]): Generator<string[]> {
+  let places: string[] = []
+  let sum = 0
+  for (const { place, bytes } of sized) {
+    if (places.length > 0 && sum + Number(bytes) > piece_bytes_max) {
+      yield places
+      places = []
+      sum = 0
+    }
+    places.push(place)
+    sum += Number(bytes)
+  }
+  if (places.length > 0) yield places
+}
+
+/** An array of places as PostgreSQL reads it. */
+function arrayText(places: readonly string[]): string {
+  return `{${places.map((place) => `"${place}"`).join(',')}}`
 }
 
 /** Every integer column is bigint in PostgreSQL and stays below 2^53. */
