@@ -388,6 +388,7 @@ describe('effects have their places', () => {
         'src/backup/backup.ts': 'writes over no file',
         'src/backup/file.ts': 'a backup as a file',
         'src/backup/restore.ts': 'the database gets its name at the end',
+        'src/backup/room.ts': 'old backups make room',
         'src/backup/sealed-secrets.ts': 'secrets beside a backup',
         'src/backup/timer.ts': 'which backups are kept',
         'src/base/folder.ts': 'makes folders, and flushes them',

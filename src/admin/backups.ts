@@ -18,11 +18,21 @@ const known_passphrase = 'Passphrase of the secrets beside the backup:'
 const backup: OwnCommand = {
   usage: 'backup <file>',
   about: 'writes a copy of the database to a new file, while the service runs, and looks through it',
-  options: { secrets: 'also SECRET_KEY and CRON_SECRET, sealed under a passphrase (BACKUP_PASSPHRASE)' },
-  async runAlone([file], { config, options, passphrase }) {
+  options: {
+    secrets: 'also SECRET_KEY and CRON_SECRET, sealed under a passphrase (BACKUP_PASSPHRASE)',
+    'make-room':
+      'when room is short, the oldest waystation-<time>.db beside it are removed; the newest whole one stays',
+  },
+  async runAlone([file], { config, options, passphrase, say }) {
     const chosen = options.has('secrets') ? await passphrase(new_passphrase) : null
-    const written = await writeBackup(config.database_url, file!, (path) => {
-      if (chosen !== null) sealSecrets(path, chosen, existingSecrets(config))
+    const written = await writeBackup(config.database_url, file!, {
+      putBeside(path) {
+        if (chosen !== null) sealSecrets(path, chosen, existingSecrets(config))
+      },
+      disk_reserve_bytes: config.disk_reserve_bytes,
+      onRemoved: options.has('make-room')
+        ? (old) => say(`removed ${old}: there was no room for the next one`)
+        : undefined,
     })
     const secrets = options.has('secrets') ? secretsFile(written.file) : null
     return {

@@ -9,12 +9,13 @@ import { isDistributed } from '../db/distributed.ts'
 import { requireCurrent } from '../db/migrate.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
 import { copyPostgres } from '../db/postgres-copy.ts'
-import { sizeOf, spaceOf } from '../db/space.ts'
+import { sizeOf } from '../db/space.ts'
 import { copySqlite, SqliteFile } from '../db/sqlite-file.ts'
 import { migrations } from '../features.ts'
 import { emptyCopy } from './empty.ts'
 import { writeFacts } from './facts-store.ts'
 import { bytesOf, publish, removeDraft } from './file.ts'
+import { type RoomOptions, requireRoom } from './room.ts'
 import { requireWhole } from './verify.ts'
 
 export interface Backup {
@@ -23,14 +24,18 @@ export interface Backup {
   taken_at: Millis
 }
 
+export interface BackupOptions extends RoomOptions {
+  /** Writes what belongs to the backup, once nothing is in its way. */
+  putBeside?: (path: string) => void
+}
+
 /**
  * Throws when there is such a file, when there is no room for it, and when the copy is not whole; then nothing is left of it.
- * `putBeside` writes what belongs to it, once nothing is in its way.
  */
 export async function writeBackup(
   database_url: string,
   file: string,
-  putBeside: (path: string) => void = () => {},
+  { putBeside = () => {}, ...room }: BackupOptions = {},
 ): Promise<Backup> {
   const path = resolve(file)
   if (existsSync(path)) throw new Error(`there is a file ${path} already`)
@@ -40,7 +45,9 @@ export async function writeBackup(
   putBeside(path)
   try {
     const source = sqlitePath(database_url)
-    const taken_at = await (source === null ? fromPostgres(database_url, draft) : fromSqlite(source, draft))
+    const taken_at = await (source === null
+      ? fromPostgres(database_url, draft, room)
+      : fromSqlite(source, draft, room))
     publish(draft, path)
     return { file: path, bytes: bytesOf(path), taken_at }
   } finally {
@@ -48,17 +55,18 @@ export async function writeBackup(
   }
 }
 
-async function fromSqlite(source: string, draft: string): Promise<Millis> {
+async function fromSqlite(source: string, draft: string, room: RoomOptions): Promise<Millis> {
   if (source === ':memory:') throw new Error('a database in memory is seen by its own process only')
   if (!existsSync(source)) throw new Error(`there is no database at ${source}`)
-  requireRoom(dirname(draft), sizeOf(source) + sizeOf(`${source}-wal`))
+  // A copy is never larger than the database and its log.
+  requireRoom(dirname(draft), sizeOf(source) + sizeOf(`${source}-wal`), source, room)
   const taken_at = systemClock.now()
   copySqlite(source, draft)
   finish(draft, 'sqlite', taken_at)
   return taken_at
 }
 
-async function fromPostgres(url: string, draft: string): Promise<Millis> {
+async function fromPostgres(url: string, draft: string, room: RoomOptions): Promise<Millis> {
   const db = await openDb(url, { clock: systemClock, database_time: true, exclusive: false, onFatal() {} })
   let taken_at: Millis
   try {
@@ -71,7 +79,7 @@ async function fromPostgres(url: string, draft: string): Promise<Millis> {
   }
   const copy = await emptyCopy(draft)
   try {
-    await copyPostgres(url, copy)
+    await copyPostgres(url, copy, (bytes) => requireRoom(dirname(draft), bytes, null, room))
   } finally {
     copy.close()
   }
@@ -88,10 +96,4 @@ function finish(draft: string, engine: 'sqlite' | 'postgres', taken_at: Millis):
   } finally {
     copy.close()
   }
-}
-
-/** A copy is never larger than the database and its log. */
-function requireRoom(folder: string, bytes: number): void {
-  const { free } = spaceOf(folder)
-  if (free < bytes) throw new Error(`the backup may need ${bytes} bytes, and ${folder} has ${free} free`)
 }

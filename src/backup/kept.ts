@@ -14,22 +14,44 @@ export function timeOf(name: string): Millis | null {
   return day === undefined ? null : parseTime(`${day}T${hour}:${minute}:${second}`)
 }
 
+/**
+ * The backups among these files. A file dated ahead of now, by a clock that was wrong or that was set back since, is not
+ * counted: it would put the next backup off, and push out those that are made now.
+ */
+export function newestFirst(names: readonly string[], now: Millis): string[] {
+  const isPast = (at: Millis | null) => at !== null && at <= now
+  return names
+    .filter((name) => isPast(timeOf(name)))
+    .toSorted()
+    .toReversed()
+}
+
+/** When the newest was begun; null when there is none. */
+function newestAt(names: readonly string[], now: Millis): Millis | null {
+  const [newest] = newestFirst(names, now)
+  return newest === undefined ? null : timeOf(newest)
+}
+
 /** When the next one is due: at once when there is none. */
-export function nextAt(names: readonly string[], every_ms: Millis): Millis {
-  const times = names.map(timeOf).filter((at) => at !== null)
-  return times.length === 0 ? 0 : Math.max(...times) + every_ms
+export function nextAt(names: readonly string[], every_ms: Millis, now: Millis): Millis {
+  const newest_at = newestAt(names, now)
+  return newest_at === null ? 0 : newest_at + every_ms
+}
+
+/** The backup and what lies beside it. */
+export function besideOf(names: readonly string[], backup: string): string[] {
+  return names.filter((name) => backupOf(name) === backup)
 }
 
 /** Those that are not kept, with what lies beside them, and what an interrupted one has left. */
-export function removable(names: readonly string[], keep: number): string[] {
-  const backups = names
-    .filter((name) => timeOf(name) !== null)
-    .toSorted()
-    .toReversed()
-  const old = new Set(backups.slice(keep))
-  const of = (name: string) => name.replace(/\.(sha256|part.*)$/, '')
+export function removable(names: readonly string[], keep: number, now: Millis): string[] {
+  const old = new Set(newestFirst(names, now).slice(keep))
   return names.filter((name) => {
-    if (/\.part(-\w+)?$/.test(name)) return timeOf(of(name)) !== null
-    return old.has(of(name))
+    if (/\.part(-\w+)?$/.test(name)) return timeOf(backupOf(name)) !== null
+    return old.has(backupOf(name))
   })
+}
+
+function backupOf(name: string): string {
+  return name.replace(/\.(sha256|part.*)$/, '')
 }

@@ -23,8 +23,15 @@ test('a backup has its time in its name, and names sort by time', () => {
 })
 
 test('the next one is due so long after the newest, and at once when there is none', () => {
-  expect(nextAt([], hour_ms)).toBe(0)
-  expect(nextAt([nameOf(at), nameOf(at - hour_ms), 'other.db'], hour_ms)).toBe(at + hour_ms)
+  expect(nextAt([], hour_ms, at)).toBe(0)
+  expect(nextAt([nameOf(at), nameOf(at - hour_ms), 'other.db'], hour_ms, at)).toBe(at + hour_ms)
+})
+
+test('a backup dated ahead of the clock puts off none, pushes out none, and stays', () => {
+  const [ahead, now, before] = [nameOf(at + hour_ms), nameOf(at), nameOf(at - hour_ms)]
+  expect(nextAt([ahead], hour_ms, at)).toBe(0)
+  expect(nextAt([ahead, now], hour_ms, at)).toBe(at + hour_ms)
+  expect(removable([ahead, now, before], 1, at)).toEqual([before])
 })
 
 test('the newest are kept; older ones go with what lies beside them, and so does what an interrupted one left', () => {
@@ -32,10 +39,10 @@ test('the newest are kept; older ones go with what lies beside them, and so does
   const beside = names.flatMap((name) => [name, `${name}.sha256`])
   const others = ['waystation.db', 'notes.part', 'waystation.db.sha256']
   const left = [`${nameOf(at - hour_ms)}.part`, `${nameOf(at - hour_ms)}.part-journal`]
-  expect(removable([...beside, ...others, ...left], 2).toSorted()).toEqual(
+  expect(removable([...beside, ...others, ...left], 2, at + 2 * hour_ms).toSorted()).toEqual(
     [names[0]!, `${names[0]}.sha256`, ...left].toSorted(),
   )
-  expect(removable([...beside, ...others], 3)).toEqual([])
+  expect(removable([...beside, ...others], 3, at + 2 * hour_ms)).toEqual([])
 })
 
 test('writes one when it is due, keeps the newest, and logs one that failed', async () => {
@@ -51,6 +58,7 @@ test('writes one when it is due, keeps the newest, and logs one that failed', as
       writeFileSync(file, '')
       clock.advance(hour_ms) // so that the next one is due
       fails = readdirSync(folder).length === 3
+      return ''
     },
   })
   timer.start()

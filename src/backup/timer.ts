@@ -13,8 +13,8 @@ export interface BackupTimerOptions {
   folder: string
   clock: Clock
   log: { info(fields: object, message: string): void; error(fields: object, message: string): void }
-  /** Writes a backup; rejects with what it said when it could not. */
-  write(file: string): Promise<void>
+  /** Writes a backup and resolves with what it had to say; rejects with that when it could not. */
+  write(file: string): Promise<string>
 }
 
 /** After one that failed the next try comes this soon. */
@@ -50,7 +50,8 @@ export class BackupTimer {
   }
 
   #dueAt(): Millis {
-    const due_at = nextAt(this.#names(), this.options.every_ms)
+    const { every_ms, clock } = this.options
+    const due_at = nextAt(this.#names(), every_ms, clock.now())
     return this.#failed_at === null ? due_at : Math.max(due_at, this.#failed_at + retry_ms)
   }
 
@@ -61,11 +62,12 @@ export class BackupTimer {
     const file = join(folder, nameOf(began))
     try {
       makeFolder(folder, 0o700)
-      this.#remove(removable(this.#names(), Number.POSITIVE_INFINITY))
-      await write(file)
+      this.#remove(removable(this.#names(), Number.POSITIVE_INFINITY, began))
+      const said = await write(file)
       this.#failed_at = null
-      log.info({ file, duration_ms: clock.now() - began }, 'backup written')
-      this.#remove(removable(this.#names(), keep))
+      const duration_ms = clock.now() - began
+      log.info({ file, duration_ms, ...(said === '' ? {} : { said }) }, 'backup written')
+      this.#remove(removable(this.#names(), keep, clock.now()))
     } catch (error) {
       if (this.#stopped) return
       this.#failed_at = began
@@ -82,13 +84,13 @@ export class BackupTimer {
 /** Requests come first. */
 const niceness = 10
 
-/** `admin backup` with the settings of this process. Resolves when the backup is there. */
+/** `admin backup` with the settings of this process. Resolves when the backup is there, with its lines beside the output. */
 export async function writeInProcess(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
   own: readonly string[],
-): Promise<void> {
-  const child = Bun.spawn([...own, 'backup', file], {
+): Promise<string> {
+  const child = Bun.spawn([...own, 'backup', file, '--make-room'], {
     env: { ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -97,6 +99,7 @@ export async function writeInProcess(
   } catch {
     // it has ended already
   }
-  const said = await new Response(child.stderr).text()
-  if ((await child.exited) !== 0) throw new Error(said.trim() || `it ended with ${child.exitCode}`)
+  const said = (await new Response(child.stderr).text()).trim()
+  if ((await child.exited) !== 0) throw new Error(said || `it ended with ${child.exitCode}`)
+  return said
 }

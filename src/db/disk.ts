@@ -57,8 +57,7 @@ export class Disk {
     this.#folder = dirname(database)
     this.#file = reserveOf(database)
     this.#space = space
-    const share = Math.round(space(this.#folder).total * reserve_share)
-    this.reserve_bytes = reserve_bytes ?? Math.min(reserve_bytes_max, Math.max(reserve_bytes_min, share))
+    this.reserve_bytes = reserveBytes(database, { reserve_bytes, space })
     this.#file_bytes = Math.min(reserve_file_bytes_max, this.reserve_bytes)
     removed(this.#unfinished)
     this.#held = sizeOf(this.#file)
@@ -142,6 +141,16 @@ export class Disk {
       await file.close()
     }
   }
+}
+
+function reserveBytes(database: string, { reserve_bytes, space }: DiskOptions): number {
+  const share = Math.round(space(dirname(database)).total * reserve_share)
+  return reserve_bytes ?? Math.min(reserve_bytes_max, Math.max(reserve_bytes_min, share))
+}
+
+/** Bytes that must stay free on the disk of this database, beside the file of the reserve: with less, what grows is refused. */
+export function reserveLeft(database: string, options: DiskOptions): number {
+  return Math.max(0, reserveBytes(database, options) - sizeOf(reserveOf(database)))
 }
 
 function reserveOf(database: string): string {

@@ -45,14 +45,20 @@ type Target = Pick<SqliteFile, 'tables' | 'exec' | 'insert'>
 
 /**
  * One state of the whole database, while services write to it. `copy` has the tables of this release, empty. Memory holds one
- * piece of rows, whatever their sizes are.
+ * piece of rows, whatever their sizes are. `requireRoom` gets the bytes that the copy may need, before the first row is written.
  */
-export function copyPostgres(url: string, copy: Target): Promise<void> {
+export function copyPostgres(
+  url: string,
+  copy: Target,
+  requireRoom: (bytes: number) => void = () => {},
+): Promise<void> {
   return connected(url, async (connection) => {
     await connection.unsafe('begin isolation level repeatable read read only')
     await connection.unsafe('set local statement_timeout = 0')
     copy.exec('pragma foreign_keys = off') // looked at as a whole at the end
-    for (const table of copiedTables(copy)) {
+    const tables = copiedTables(copy)
+    requireRoom(await bytesOfAll(connection, tables))
+    for (const table of tables) {
       copy.exec('begin')
       await copyTable(connection, copy, table)
       copy.exec('commit')
@@ -91,6 +97,15 @@ interface Sized {
   /** `(0,1)`: page and number within it. */
   place: string
   bytes: bigint
+}
+
+/** The size of the database, or of its rows where that is more: PostgreSQL compresses large values, and a copy does not. */
+async function bytesOfAll(connection: ReservedSQL, tables: readonly Table[]): Promise<number> {
+  const sums = tables.map((table) => `(select coalesce(sum(${bytesOfRow(table)}), 0) from ${table.name})`)
+  const [row] = (await connection.unsafe(
+    `select greatest(pg_database_size(current_database()), ${sums.join(' + ')})::bigint as bytes`,
+  )) as { bytes: bigint }[]
+  return Number(row!.bytes)
 }
 
 /** The length of a text is known without reading it. */
