@@ -6,6 +6,8 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dashboardText } from '../scripts/dashboard.ts'
+import { writeBackup } from '../src/backup/backup.ts'
+import { nameOf } from '../src/backup/kept.ts'
 import { unnamed } from '../src/db/db.ts'
 import { lease_ms } from '../src/jobs/job.ts'
 import * as jobs from '../src/jobs/store.ts'
@@ -35,14 +37,18 @@ afterAll(() => {
 })
 
 class Driven {
-  readonly service = new TestService({ METRICS: '127.0.0.1:0', DISK_RESERVE: String(gib) })
+  readonly folder = mkdtempSync(join(tmpdir(), 'waystation-alerts-'))
+  readonly backups = join(this.folder, 'backups')
+  readonly service = new TestService({
+    ...{ METRICS: '127.0.0.1:0', DISK_RESERVE: String(gib) },
+    ...{ BACKUP_EVERY: '6h', BACKUP_DIR: this.backups },
+  })
   tenant!: TestTenant
 
   async start(): Promise<this> {
-    const made = mkdtempSync(join(tmpdir(), 'waystation-alerts-'))
-    folders.push(made)
+    folders.push(this.folder)
     this.service.space = { free: 10 * gib, total: 100 * gib }
-    await this.service.start(`sqlite:${join(made, 'test.db')}`)
+    await this.service.start(`sqlite:${join(this.folder, 'test.db')}`)
     this.tenant = await this.service.signUp()
     return this
   }
@@ -56,6 +62,12 @@ class Driven {
     const fire_at = new Date(this.service.clock.now()).toISOString()
     const body = { fire_at, callback_url, callback_payload: {} }
     return (await this.service.ask('POST', '/v1/schedules', { key: this.tenant.api_key, body })).body.id
+  }
+
+  /** As the service does by itself; without it the series stays as it is. */
+  backUp() {
+    const { clock, database_url } = this.service
+    return writeBackup(database_url, join(this.backups, nameOf(clock.now())))
   }
 
   async fillDisk(): Promise<void> {
@@ -204,6 +216,11 @@ const conditions: Record<string, Condition> = {
       for (let i = 0; i < 40; i++) opened.push(openSync('package.json', 'r'))
     },
     moves: (before, after) => after >= before + 40,
+  },
+  WaystationBackupLate: {
+    series: 'waystation_backup_last_success_timestamp_seconds',
+    bringAbout: (driven) => driven.backUp(),
+    moves: (before, after) => before === 0 && after === new TestClock().now() / 1_000,
   },
 }
 

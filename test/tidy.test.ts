@@ -387,6 +387,7 @@ describe('effects have their places', () => {
         'src/admin/run.ts': 'tells a missing database from a new one',
         'src/backup/backup.ts': 'writes over no file',
         'src/backup/file.ts': 'a backup as a file',
+        'src/backup/kept.ts': 'which backups there are',
         'src/backup/restore.ts': 'the database gets its name at the end',
         'src/backup/room.ts': 'old backups make room',
         'src/backup/sealed-secrets.ts': 'secrets beside a backup',

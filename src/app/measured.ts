@@ -1,5 +1,6 @@
 // The metrics of a service, put together: what is raised, what is read when they are collected, and the listener.
 
+import { backupFigures } from '../backup/figures.ts'
 import { LoopDelay } from '../base/loop-delay.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
@@ -49,12 +50,13 @@ export class Metrics {
   }
 
   /** The figures of this process, now. */
-  collect(): Promise<Figure[]> {
-    const { db, measures, dependencies, worker } = this.#measured
-    return serviceFigures({
+  async collect(): Promise<Figure[]> {
+    const { config, db, measures, dependencies, worker } = this.#measured
+    const figures = await serviceFigures({
       ...{ measures, db, dependencies, version, kinds: job_kinds, started_at: this.#started_at },
       ...{ jobs_running: worker.running, requests_running: this.#requests() },
     })
+    return [...figures, ...backupFigures(config.backups, db.clock.now())]
   }
 
   stop(): void {

@@ -1,10 +1,20 @@
 // The backups that the service writes by itself: their names say when, and which of them are kept.
 
+import { readdirSync } from 'node:fs'
 import { iso, type Millis, parseTime } from '../base/clock.ts'
 
 /** `waystation-2026-11-22T20-41-27.000Z.db`, which sorts by time. */
 export function nameOf(at: Millis): string {
   return `waystation-${iso(at).replaceAll(':', '-')}.db`
+}
+
+/** Empty when the folder cannot be read: it is made for the first backup. */
+export function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
 }
 
 /** Null for a file of another kind. */
@@ -27,7 +37,7 @@ export function newestFirst(names: readonly string[], now: Millis): string[] {
 }
 
 /** When the newest was begun; null when there is none. */
-function newestAt(names: readonly string[], now: Millis): Millis | null {
+export function newestAt(names: readonly string[], now: Millis): Millis | null {
   const [newest] = newestFirst(names, now)
   return newest === undefined ? null : timeOf(newest)
 }

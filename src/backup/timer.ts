@@ -1,11 +1,11 @@
 // Backups that the service writes by itself, each by a process of its own: neither requests nor memory of the service notice.
 
-import { readdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { type Clock, hour_ms, type Millis, minute_ms } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
-import { nameOf, nextAt, removable } from './kept.ts'
+import { nameOf, namesIn, nextAt, removable } from './kept.ts'
 
 export interface BackupTimerOptions {
   every_ms: Millis
@@ -42,11 +42,7 @@ export class BackupTimer {
   }
 
   #names(): string[] {
-    try {
-      return readdirSync(this.options.folder)
-    } catch {
-      return [] // it is made for the first backup
-    }
+    return namesIn(this.options.folder)
   }
 
   #dueAt(): Millis {

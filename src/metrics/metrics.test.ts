@@ -10,7 +10,8 @@ import * as jobs from '../jobs/store.ts'
 import { schedule_job } from '../schedules/jobs.ts'
 import { version } from '../version.ts'
 
-const metrics = { METRICS: '127.0.0.1:0' }
+/** The app alone writes no backup: BACKUP_EVERY only adds its metrics. */
+const metrics = { METRICS: '127.0.0.1:0', BACKUP_EVERY: '1d' }
 
 forEachRacedService(
   'Metrics',
