@@ -7,12 +7,23 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
+import { secretsUnder } from '../secrets/service.ts'
+import { signingContext } from '../tenants/signing.ts'
 import { commands, helpText } from './commands.ts'
 import { textOf } from './output.ts'
 
 const TAMPER = unnamed(
   'test.tamper',
   'update events set actor = :actor where tenant_id = :tenant_id and seq = 1',
+)
+
+const SIGNING_SECRET = unnamed<{ signing_secret: string }>(
+  'test.signing_secret',
+  'select signing_secret from tenants where tenant_id = :tenant_id',
+)
+const SET_SIGNING_SECRET = unnamed(
+  'test.set_signing_secret',
+  'update tenants set signing_secret = :sealed where tenant_id = :tenant_id',
 )
 
 const SECRET_KEY = 'the secret key of the operator tests'
@@ -246,6 +257,35 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
     expect((await operator.json('rotate-secret-key')).resealed).toBe(0)
     expect(await opensAll({ SECRET_KEY: new_key })).toEqual(opened)
     await expect(opensAll({ SECRET_KEY: old_key })).rejects.toThrow(/sealed with another key/)
+  })
+
+  test('once it has ended a node with the two keys swapped does not start, and nothing stops those with the new key', async () => {
+    const swapped = { SECRET_KEY: old_key, SECRET_KEY_PREVIOUS: new_key }
+    await expect(opensAll(swapped)).rejects.toThrow('SECRET_KEY: a rotation has replaced this key')
+    expect(await opensAll({ SECRET_KEY: new_key, SECRET_KEY_PREVIOUS: old_key })).toEqual(opened)
+    expect(await opensAll({ SECRET_KEY: new_key })).toEqual(opened)
+  })
+
+  test('called once more seals what a node with the settings of step 1 has sealed until its restart', async () => {
+    database_url = await databases.newUrl()
+    const first_step = { SECRET_KEY: old_key, SECRET_KEY_PREVIOUS: new_key }
+    const both = { SECRET_KEY: new_key, SECRET_KEY_PREVIOUS: old_key }
+    const operator = new Operator({ DATABASE_URL: database_url, DATA_DIR: folder, ...both })
+    const late = secretsUnder(old_key)
+    await served(first_step, async (service) => {
+      tenant = await service.signUp()
+    })
+    await served(both, async (service) => {
+      expect((await operator.json('rotate-secret-key')).resealed).toBe(1)
+      const { tenant_id } = tenant
+      const row = (await service.app.db.one(SIGNING_SECRET, { tenant_id }))!
+      const sealer = secretsUnder(new_key)
+      const context = signingContext(tenant_id)
+      const sealed = late.seal(context, sealer.open(context, row.signing_secret))
+      await service.app.db.write((tx) => tx.run(SET_SIGNING_SECRET, { tenant_id, sealed }))
+    })
+    expect((await operator.json('rotate-secret-key')).resealed).toBe(1)
+    expect((await operator.json('rotate-secret-key')).resealed).toBe(0)
   })
 
   test('with the key in a file makes the new one, and removes the old one at its end', async () => {

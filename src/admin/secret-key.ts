@@ -22,7 +22,7 @@ export const rotateSecretKey: DatabaseCommand = {
         `${resealed} secrets were sealed again: the new key alone is enough`,
         removed
           ? 'secret_key_previous is gone.'
-          : 'Remove SECRET_KEY_PREVIOUS from every node and restart it; backups from before still need the old key.',
+          : 'Run this again until it says 0, in case a node was restarted late. Then remove SECRET_KEY_PREVIOUS from every node and restart it; backups from before still need the old key.',
       ].join('\n'),
       value: { begun: false, resealed, done: true },
     }

@@ -2,14 +2,25 @@
 
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
-type Name = 'secret_key_check' | 'secret_key_next' | 'fingerprint_key'
+/** The key that seals, the one that a rotation is under way to, and the one that the last rotation has replaced: check values. */
+type KeyName = 'secret_key_check' | 'secret_key_next' | 'secret_key_retired'
+type Name = KeyName | 'fingerprint_key'
 
 const KEEP = sql(
   'secrets.keep',
   'insert into service_settings (name, value) values (:name, :value) on conflict do nothing',
 )
 
-const SET = sql('secrets.set', 'update service_settings set value = :value where name = :name')
+/** Holds the row, so that the end of a rotation waits for the beginning of another, and the other way around. */
+const LOCK_CHECK = sql(
+  'secrets.lock_check',
+  "update service_settings set value = value where name = 'secret_key_check' and value = :check",
+)
+
+const REPLACE_CHECK = sql(
+  'secrets.replace_check',
+  "update service_settings set value = :check where name = 'secret_key_check' and value = :retired",
+)
 
 const REMOVE = sql('secrets.remove', 'delete from service_settings where name = :name')
 
@@ -26,10 +37,14 @@ export async function keep(tx: Tx, name: Name, value: string): Promise<string> {
   return (await setting(tx, name))!
 }
 
-export function set(tx: Tx, name: Name, value: string) {
-  return tx.run(SET, { name, value })
+/** False when another key seals. */
+export async function lockCheck(tx: Tx, check: string): Promise<boolean> {
+  return (await tx.run(LOCK_CHECK, { check })) === 1
 }
 
-export function remove(tx: Tx, name: Name) {
-  return tx.run(REMOVE, { name })
+/** The key of `check` seals instead of the retired one. Changes nothing when that has happened before. */
+export async function endRotation(tx: Tx, { check, retired }: { check: string; retired: string }) {
+  if ((await tx.run(REPLACE_CHECK, { check, retired })) === 0) return
+  for (const name of ['secret_key_next', 'secret_key_retired']) await tx.run(REMOVE, { name })
+  await keep(tx, 'secret_key_retired', retired)
 }
