@@ -12,6 +12,7 @@ import type { Sync } from '../db/sqlite-flush.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import type { Limiters } from '../http/limits.ts'
+import { requireWhole } from '../quarantine/service.ts'
 import { type KeptSecret, keptKeys, keptSecret, secretsOf } from '../secrets/service.ts'
 import { ConfigError } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
@@ -85,6 +86,7 @@ export async function prepareDatabase(config: Config, options: AppOptions): Prom
   const db = await openDatabase(config, options)
   try {
     await requireUsable(db, config, secrets)
+    await requireWhole(db)
     return secrets
   } finally {
     await db.close()

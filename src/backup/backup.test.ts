@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
@@ -10,8 +18,10 @@ import { administer, dropPostgresDatabase, newPostgresDatabase } from '../../tes
 import { quick } from '../../test/support/quick.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { cron_secret, TestService, type TestTenant } from '../../test/support/service.ts'
-import { iso, minute_ms } from '../base/clock.ts'
+import { prepareDatabase } from '../app/start.ts'
+import { iso, minute_ms, systemClock } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
+import { readConfig } from '../config.ts'
 import { sqlitePath } from '../db/open.ts'
 import { copySqlite } from '../db/sqlite-file.ts'
 import { enter } from '../quarantine/service.ts'
@@ -267,8 +277,7 @@ forEachDatabase('A backup', (databases) => {
     await there.does('backup', again)
     const { rows } = await there.json('verify', again)
     const before = (await operator.json('verify', file)).rows
-    const quarantine = to_postgres ? 0 : 1 // not copied from PostgreSQL
-    const added = { events: before.events + 1, seal_keys: before.seal_keys + 1, quarantine }
+    const added = { events: before.events + 1, seal_keys: before.seal_keys + 1, quarantine: 1 }
     expect(rows).toEqual({ ...before, ...added })
     if (to_postgres) await dropPostgresDatabase(DATABASE_URL)
   })
@@ -283,6 +292,21 @@ forEachDatabase('A backup', (databases) => {
     const there = operator.with({ DATABASE_URL: url })
     expect(await there.refusal('release', '--yes')).toMatch(/the restore of this database has not ended/)
     expect(await there.refusal('restore', file)).toMatch(/restore into an empty/)
+  })
+
+  test('is neither served nor released as it is: a copy of the file in the data folder is not a restore', async () => {
+    const DATABASE_URL = `sqlite:${join(newFolder(), 'waystation.db')}`
+    makeFolder(dirname(sqlitePath(DATABASE_URL)!))
+    copyFileSync(file, sqlitePath(DATABASE_URL)!)
+    const used = new TestService({ SECRET_KEY })
+    await expect(used.start(DATABASE_URL)).rejects.toThrow(
+      'it is a backup itself: give admin restore the backup and an empty data folder',
+    )
+    const config = readConfig({ DATABASE_URL, SECRET_KEY, DATA_DIR: newFolder() })
+    const log = { debug() {}, info() {}, error() {} }
+    const prepared = prepareDatabase(config, { clock: systemClock, log, onFatal() {} })
+    await expect(prepared).rejects.toThrow('it is a backup itself')
+    expect(await operator.with({ DATABASE_URL }).refusal('release', '--yes')).toMatch(/has not ended/)
   })
 
   test('by another tool is put into quarantine before it is served', async () => {

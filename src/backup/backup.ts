@@ -13,7 +13,7 @@ import { sizeOf } from '../db/space.ts'
 import { copySqlite, SqliteFile } from '../db/sqlite-file.ts'
 import { migrations } from '../features.ts'
 import { emptyCopy } from './empty.ts'
-import { writeFacts } from './facts-store.ts'
+import { writeFacts, writeQuarantine } from './facts-store.ts'
 import { bytesOf, publish, removeDraft } from './file.ts'
 import { type RoomOptions, requireRoom } from './room.ts'
 import { requireWhole } from './verify.ts'
@@ -92,6 +92,7 @@ function finish(draft: string, engine: 'sqlite' | 'postgres', taken_at: Millis):
   try {
     copy.asOneFile()
     writeFacts(copy, { taken_at, engine })
+    writeQuarantine(copy, taken_at)
     requireWhole(draft, copy)
   } finally {
     copy.close()

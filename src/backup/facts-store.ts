@@ -18,6 +18,16 @@ export function writeFacts(file: SqliteFile, facts: Omit<BackupFacts, 'version'>
   file.insert(`insert into ${table} (name, value) values (?1, ?2)`, rows)
 }
 
+/** No service serves this copy as it is, which does not know what was done since; a restore makes a database of it that may be. */
+export function writeQuarantine(file: SqliteFile, taken_at: Millis): void {
+  if (!hasQuarantine(file)) return // of an earlier release
+  const row = [taken_at, taken_at]
+  file.insert(
+    "insert or replace into quarantine (name, since, backup_at, is_whole) values ('restored', ?1, ?2, 0)",
+    [row],
+  )
+}
+
 /** Null for a SQLite file that another program has copied. */
 export function factsOf(file: SqliteFile): BackupFacts | null {
   if (!file.tables().some(({ name }) => name === table)) return null
@@ -26,10 +36,14 @@ export function factsOf(file: SqliteFile): BackupFacts | null {
   return { ...(facts as unknown as BackupFacts), taken_at: Number(facts.taken_at) }
 }
 
-/** Removes what belongs to the copy and not to the database: its facts, and the quarantine of a database that was in one. */
+/** Removes what belongs to the copy and not to the database: its facts, and its quarantine. */
 export function removeFacts(file: SqliteFile): void {
   file.exec(`drop table if exists ${table}`)
-  if (file.tables().some(({ name }) => name === 'quarantine')) file.exec('delete from quarantine')
+  if (hasQuarantine(file)) file.exec('delete from quarantine')
+}
+
+function hasQuarantine(file: SqliteFile): boolean {
+  return file.tables().some(({ name }) => name === 'quarantine')
 }
 
 /** Not a table of the service. */

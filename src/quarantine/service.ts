@@ -27,6 +27,16 @@ export async function enter(db: Db, backup_at: Millis | null): Promise<void> {
   })
 }
 
+const unfinished_message =
+  'a restore into this database has not ended, or it is a backup itself: give admin restore the backup and an empty data folder or PostgreSQL database'
+
+/** Throws when the restore of this database has not ended, and when it is a backup. */
+export async function requireWhole(db: Db): Promise<store.QuarantineRow | null> {
+  const found = await store.find(db)
+  if (found?.is_whole === 0) throw new Error(unfinished_message)
+  return found
+}
+
 /**
  * The quarantine as a node knows it. A database enters quarantine before a node has it open, so that only the end is looked
  * for.
@@ -38,12 +48,9 @@ export class Quarantine {
     return this.#since
   }
 
-  /** Throws when the restore of this database has not ended. */
+  /** Throws when the restore of this database has not ended, and when it is a backup. */
   async begin(db: Db): Promise<void> {
-    const found = await store.find(db)
-    if (found?.is_whole === 0)
-      throw new Error('a restore into this database has not ended: restore into an empty one')
-    this.#since = found?.since ?? null
+    this.#since = (await requireWhole(db))?.since ?? null
   }
 
   /** True when it has just been released. Asks nothing outside of a quarantine. */
