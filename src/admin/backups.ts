@@ -7,9 +7,11 @@ import { restoreBackup } from '../backup/restore.ts'
 import { sealSecrets, secretsFile } from '../backup/sealed-secrets.ts'
 import { verifyBackup } from '../backup/verify.ts'
 import { iso, isoOrNull } from '../base/clock.ts'
+import type { Reader } from '../db/db.ts'
 import * as jobs from '../jobs/service.ts'
 import * as quarantine_state from '../quarantine/service.ts'
 import { existingSecrets, openableSecrets } from '../secrets/service.ts'
+import * as tenants from '../tenants/service.ts'
 import type { DatabaseCommand, OwnCommand } from './command.ts'
 
 const new_passphrase = 'Passphrase that seals the secrets:'
@@ -83,10 +85,16 @@ const quarantine: DatabaseCommand = {
     await confirm(
       'Services that run on this database do not notice, and must be stopped. It sends nothing until `admin release`. Go on?',
     )
+    await quarantine_state.requireEnterable(db, hasTenants) // before anything is written to it
     const secrets = await openableSecrets(db, config)
-    await quarantine_state.enter(db, null)
+    await quarantine_state.enter(db, null, hasTenants)
     return printedRestore(await markRestored(db, secrets, null))
   },
+}
+
+/** All rows of a restore come at once: before the first tenant there is nothing that could be marked as whole. */
+async function hasTenants(q: Reader): Promise<boolean> {
+  return (await tenants.all(q)).length > 0
 }
 
 function printedRestore({ backup_at, epoch, tenants }: Awaited<ReturnType<typeof markRestored>>) {

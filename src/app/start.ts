@@ -86,7 +86,6 @@ export async function prepareDatabase(config: Config, options: AppOptions): Prom
   const db = await openDatabase(config, options)
   try {
     await requireUsable(db, config, secrets)
-    await requireWhole(db)
     return secrets
   } finally {
     await db.close()
@@ -102,6 +101,7 @@ export async function requireUsable(
   // Nothing is written to a damaged file; what can be read of it is served.
   const is_damaged = db.trouble()?.kind === 'damaged'
   const schema_version = await (is_damaged ? requireCurrent(db, migrations) : migrate(db, migrations))
+  await requireWhole(db) // before anything is written to it
   const sealer = await secretsOf(db, { current: secret_key.value, previous: secret_key_previous })
   // A tenant on a plan without limits would be a tenant without limits.
   for (const { plan } of await tenants.plansInUse(db)) {

@@ -284,14 +284,33 @@ forEachDatabase('A backup', (databases) => {
 
   test('whose restore was interrupted is neither served nor released', async () => {
     const { db, url } = await databases.open()
-    await enter(db, null)
+    await enter(db, null, async () => false)
     const halfway = new TestService({ SECRET_KEY })
     halfway.engine = engine
     if (engine === 'sqlite') await db.close()
     await expect(halfway.start(url)).rejects.toThrow('a restore into this database has not ended')
     const there = operator.with({ DATABASE_URL: url })
     expect(await there.refusal('release', '--yes')).toMatch(/the restore of this database has not ended/)
-    expect(await there.refusal('restore', file)).toMatch(/restore into an empty/)
+    expect(await there.refusal('quarantine', '--yes')).toMatch(/a restore into this database has not ended/)
+    if (engine === 'sqlite') expect(await there.refusal('restore', file)).toMatch(/restore into an empty/)
+    else {
+      expect(await there.json('restore', file)).toMatchObject({ tenants: 1, quarantined: true })
+      expect(await there.json('due')).toHaveLength(1)
+      expect(await there.refusal('restore', file)).toMatch(/restore into an empty/)
+    }
+  })
+
+  test('of another tool whose mark was interrupted is marked by the same command again', async () => {
+    const url = await databases.newUrl()
+    const halfway = new TestService({ SECRET_KEY })
+    halfway.engine = engine
+    await halfway.start(url)
+    await halfway.signUp()
+    await enter(halfway.app.db, null, async () => false)
+    await halfway.app.stop()
+    const there = operator.with({ DATABASE_URL: url })
+    expect(await there.json('quarantine', '--yes')).toMatchObject({ tenants: 1, epoch: 2, quarantined: true })
+    await halfway.stop()
   })
 
   test('is neither served nor released as it is: a copy of the file in the data folder is not a restore', async () => {

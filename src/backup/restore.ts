@@ -84,7 +84,7 @@ async function intoSqlite(path: string, backup: Verified, keys: SecretKeys): Pro
     const restored = await withDb(`sqlite:${draft}`, async (db) => {
       await migrate(db, migrations)
       const secrets = await secretsOf(db, keys)
-      await quarantine.enter(db, backup_at)
+      await quarantine.enter(db, backup_at, async () => false)
       return markRestored(db, secrets, backup_at)
     })
     flushFile(draft)
@@ -115,7 +115,7 @@ async function intoPostgres(
     })
     return await withDb(database_url, async (db) => {
       await migrate(db, migrations)
-      await quarantine.enter(db, backup_at)
+      await quarantine.enter(db, backup_at, async () => true) // nothing else was in it
       await fillFrom(database_url, draft)
       return markRestored(db, await secretsOf(db, keys), backup_at)
     })

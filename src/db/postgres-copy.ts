@@ -198,12 +198,16 @@ async function tableNames(connection: ReservedSQL): Promise<string[]> {
   return tables.map(({ name }) => name)
 }
 
-/** True when no table has a row: a service that was started on this database has left one. */
+/**
+ * True when no table has a row: a service that was started on this database has left one. A restore that was interrupted before
+ * it had filled any has left the beginning of a quarantine alone.
+ */
 export function isEmptyPostgres(url: string): Promise<boolean> {
   return connected(url, async (connection) => {
     for (const name of await tableNames(connection)) {
       if (name === 'applied_migrations') continue
-      const rows = (await connection.unsafe(`select 1 from "${name}" limit 1`)) as unknown[]
+      const counted = name === 'quarantine' ? 'where is_whole = 1' : ''
+      const rows = (await connection.unsafe(`select 1 from "${name}" ${counted} limit 1`)) as unknown[]
       if (rows.length > 0) return false
     }
     return true

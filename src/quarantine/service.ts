@@ -4,7 +4,7 @@
 import './errors.ts'
 import { iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
-import type { Db } from '../db/db.ts'
+import type { Db, Reader } from '../db/db.ts'
 import * as store from './store.ts'
 
 export type { QuarantineRow } from './store.ts'
@@ -18,13 +18,27 @@ export function requireReleased({ since }: { readonly since: Millis | null }): v
   throw new ApiError('QUARANTINED', { details: { since: iso(since) }, retry_after_seconds })
 }
 
-/** From now on nothing is served from this database until it is whole, and nothing sent until it is released. */
-export async function enter(db: Db, backup_at: Millis | null): Promise<void> {
+/** True when the caller may go on with a quarantine whose beginning was interrupted. */
+type IsOwn = (q: Reader) => Promise<boolean>
+
+/**
+ * From now on nothing is served from this database until it is whole, and nothing sent until it is released. Throws as
+ * `requireEnterable`.
+ */
+export async function enter(db: Db, backup_at: Millis | null, isOwn: IsOwn): Promise<void> {
   await db.write(async (tx) => {
     if (await store.begin(tx, backup_at)) return
-    const found = await store.find(tx)
-    if (found?.is_whole === 1) throw new Error(`the database is in quarantine since ${iso(found.since)}`)
+    await requireEnterable(tx, isOwn)
+    await store.beginAgain(tx, backup_at)
   })
+}
+
+/** Throws when the database is in quarantine, and when one has begun that is not the caller's own. */
+export async function requireEnterable(q: Reader, isOwn: IsOwn): Promise<void> {
+  const found = await store.find(q)
+  if (found === null) return
+  if (found.is_whole === 1) throw new Error(`the database is in quarantine since ${iso(found.since)}`)
+  if (!(await isOwn(q))) throw new Error(unfinished_message)
 }
 
 const unfinished_message =

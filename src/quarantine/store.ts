@@ -20,6 +20,11 @@ const BEGIN = sql(
    on conflict do nothing`,
 )
 
+const BEGIN_AGAIN = sql(
+  'quarantine.begin_again',
+  `update quarantine set since = :now, backup_at = :backup_at where name = 'restored' and is_whole = 0`,
+)
+
 const COMPLETE = sql('quarantine.complete', "update quarantine set is_whole = 1 where name = 'restored'")
 
 const END = sql('quarantine.end', "delete from quarantine where name = 'restored' and is_whole = 1")
@@ -32,6 +37,11 @@ export function find(q: Reader) {
 /** False when it is in quarantine already. */
 export async function begin(tx: Tx, backup_at: Millis | null): Promise<boolean> {
   return (await tx.run(BEGIN, { now: tx.now, backup_at })) === 1
+}
+
+/** For one that was interrupted. */
+export function beginAgain(tx: Tx, backup_at: Millis | null) {
+  return tx.run(BEGIN_AGAIN, { now: tx.now, backup_at })
 }
 
 export function complete(tx: Tx) {
