@@ -11,6 +11,7 @@ import { secretsUnder } from '../secrets/service.ts'
 import { signingContext } from '../tenants/signing.ts'
 import { commands, helpText } from './commands.ts'
 import { textOf } from './output.ts'
+import { runAdmin } from './run.ts'
 
 const TAMPER = unnamed(
   'test.tamper',
@@ -25,6 +26,13 @@ const SET_SIGNING_SECRET = unnamed(
   'test.set_signing_secret',
   'update tenants set signing_secret = :sealed where tenant_id = :tenant_id',
 )
+
+const ADD_TENANT = unnamed(
+  'test.add_tenant',
+  `insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
+   values (:tenant_id, 'gone', 'gone@example.com', 'free', 'active', '', :now)`,
+)
+const REMOVE_TENANT = unnamed('test.remove_tenant', 'delete from tenants where tenant_id = :tenant_id')
 
 const SECRET_KEY = 'the secret key of the operator tests'
 const folder = mkdtempSync(join(tmpdir(), 'waystation-admin-'))
@@ -170,6 +178,37 @@ forEachDatabase("The operator's command", (databases) => {
     tenant.admin_key = admin_key
     expect((await place.me()).status).toBe(200)
     expect(await place.actors('tenant.key_rotated')).toEqual([['operator', { grace_seconds: 0 }]])
+  })
+
+  test('reset-admin-key --all prints each key once it is made, and goes on past a tenant that gets none', async () => {
+    const { tenant, operator } = place
+    const gone_id = 'ten_gone'
+    for (const json of [[], ['--json']]) {
+      await service.app.db.write((tx) => tx.run(ADD_TENANT, { tenant_id: gone_id, now: 0 })) // the first of the list
+      const printed: string[] = []
+      const complaints: string[] = []
+      const code = await runAdmin(['reset-admin-key', '--all', ...json], {
+        ...{ env: operator.env, command: 'admin', is_terminal: false },
+        print: (text) => printed.push(text),
+        complain: (text) => complaints.push(text),
+        async ask() {
+          await service.app.db.write((tx) => tx.run(REMOVE_TENANT, { tenant_id: gone_id }))
+          return 'y'
+        },
+      })
+      const count = (await operator.json('tenants')).length + 1
+      expect(code).toBe(1)
+      expect(complaints[0]).toStartWith(`${gone_id}: `)
+      expect(complaints[1]).toContain(`1 of ${count} tenants got no key: try again, reset-admin-key`)
+      expect(printed).toHaveLength(json.length === 0 ? count - 1 : count + 1)
+      const rows =
+        json.length === 0
+          ? printed.map((line) => line.split('\t'))
+          : JSON.parse(printed.join('\n')).map((row: object) => Object.values(row))
+      tenant.admin_key = rows.find(([tenant_id]: string[]) => tenant_id === tenant.tenant_id)[2]
+      place.forget()
+      expect((await place.me()).status).toBe(200)
+    }
   })
 
   test('check finds a whole database whole, and an event that was changed behind the seal', async () => {

@@ -9,6 +9,8 @@ export type Cell = string | number | boolean | null
 export type Printed =
   | { rows: Record<string, Cell>[] /** Instead of an empty table. */; none?: string }
   | { text: string; value: unknown }
+  /** Rows that are printed as they are made, because what they hold is shown this once. */
+  | { each: AsyncIterable<Record<string, Cell>>; none: string }
 
 /** The settings and the terminal of a command, beside its arguments. */
 export interface Given {

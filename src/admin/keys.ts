@@ -2,27 +2,45 @@
 
 import { day_ms, iso, isoOrNull } from '../base/clock.ts'
 import * as credentials from '../credentials/service.ts'
+import type { Db } from '../db/db.ts'
 import * as seal from '../seal/service.ts'
 import { openableSecrets } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
-import type { DatabaseCommand } from './command.ts'
+import type { Cell, DatabaseCommand, Given } from './command.ts'
 import { tenantCalled } from './find.ts'
 
 const resetAdminKey: DatabaseCommand = {
   usage: 'reset-admin-key <tenant|--all>',
   about: 'gives a tenant a new admin key and ends the one before, when that was lost or leaked',
   options: { all: 'every tenant, after a release that revoked all keys' },
-  async run(db, [tenant], { options, confirm }) {
+  async run(db, [tenant], { options, confirm, say }) {
     const all = options.has('all')
     if (all === (tenant !== undefined)) throw new Error('name one tenant, or give --all')
     const chosen = all ? await tenants.all(db) : [await tenantCalled(db, tenant!)]
     const of = all ? `all ${chosen.length} tenants` : `${chosen[0]!.tenant_id} (${chosen[0]!.name})`
     await confirm(`The admin key of ${of} stops working at once. Make a new one?`)
-    const rows = []
-    for (const { tenant_id, name } of chosen)
-      rows.push({ tenant_id, name, admin_key: await tenants.resetAdminKey(db, tenant_id) })
-    return { rows, none: 'there are no tenants' }
+    return { each: newAdminKeys(db, chosen, say), none: 'there are no tenants' }
   },
+}
+
+/** Each key is handed on before the next is made. One that fails is reported, and the others go on; throws after the last. */
+async function* newAdminKeys(
+  db: Db,
+  chosen: readonly { tenant_id: string; name: string }[],
+  say: Given['say'],
+): AsyncGenerator<Record<string, Cell>> {
+  let failed = 0
+  for (const { tenant_id, name } of chosen) {
+    const admin_key = await tenants.resetAdminKey(db, tenant_id).catch((error: Error) => error)
+    if (admin_key instanceof Error) {
+      failed += 1
+      say(`${tenant_id}: ${admin_key.message}`)
+    } else yield { tenant_id, name, admin_key }
+  }
+  if (failed > 0)
+    throw new Error(
+      `${failed} of ${chosen.length} tenants got no key: try again, reset-admin-key with each of these`,
+    )
 }
 
 const unused_days = 90

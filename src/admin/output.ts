@@ -8,13 +8,37 @@ export interface Form {
   aligned: boolean
 }
 
-export function textOf(printed: Printed, { json, aligned }: Form): string {
+/** Prints each row once it is made, also those before an error. */
+export async function printEach(
+  { each, none }: Extract<Printed, { each: unknown }>,
+  { json, aligned }: Form,
+  print: (text: string) => void,
+): Promise<void> {
+  let made = 0
+  if (json) print('[')
+  try {
+    for await (const row of each) {
+      if (json) print(`${made > 0 ? ',' : ''}${JSON.stringify(row)}`)
+      else print(lineOf(row))
+      made += 1
+    }
+  } finally {
+    if (json) print(']')
+  }
+  if (made === 0 && aligned && !json) print(none)
+}
+
+export function textOf(printed: Exclude<Printed, { each: unknown }>, { json, aligned }: Form): string {
   if ('text' in printed) return json ? JSON.stringify(printed.value) : printed.text
   const { rows, none = 'none' } = printed
   if (json) return JSON.stringify(rows)
   if (rows.length === 0) return aligned ? none : ''
-  if (!aligned) return rows.map((row) => Object.values(row).map(shown).join('\t')).join('\n')
+  if (!aligned) return rows.map(lineOf).join('\n')
   return table(rows)
+}
+
+function lineOf(row: Record<string, Cell>): string {
+  return Object.values(row).map(shown).join('\t')
 }
 
 function table(rows: readonly Record<string, Cell>[]): string {

@@ -9,7 +9,7 @@ import { openDb, sqlitePath } from '../db/open.ts'
 import { migrations } from '../features.ts'
 import type { Command, Given, Printed } from './command.ts'
 import { commands, helpText, options as shared_options } from './commands.ts'
-import { textOf } from './output.ts'
+import { printEach, textOf } from './output.ts'
 
 export interface Terminal {
   env: Readonly<Record<string, string | undefined>>
@@ -34,9 +34,7 @@ export async function runAdmin(words: readonly string[], terminal: Terminal): Pr
   }
   try {
     const command = commandCalled(name, rest, options, terminal.command)
-    const printed = await ran(command, rest, options, terminal)
-    const text = textOf(printed, { json: options.has('json'), aligned: terminal.is_terminal })
-    if (text !== '') terminal.print(text)
+    await ran(command, rest, options, terminal)
     return 0
   } catch (error) {
     const { message } = error as Error
@@ -71,7 +69,7 @@ async function ran(
   args: readonly string[],
   options: ReadonlySet<string>,
   terminal: Terminal,
-): Promise<Printed> {
+): Promise<void> {
   const config = readConfig(terminal.env)
   const given: Given = {
     config,
@@ -89,13 +87,20 @@ async function ran(
       return found
     },
   }
-  if ('runAlone' in command) return command.runAlone(args, given)
+  if ('runAlone' in command) return show(await command.runAlone(args, given), options, terminal)
   const db = await open(config)
   try {
-    return await command.run(db, args, given)
+    await show(await command.run(db, args, given), options, terminal)
   } finally {
     await db.close()
   }
+}
+
+async function show(printed: Printed, options: ReadonlySet<string>, terminal: Terminal): Promise<void> {
+  const form = { json: options.has('json'), aligned: terminal.is_terminal }
+  if ('each' in printed) return printEach(printed, form, terminal.print)
+  const text = textOf(printed, form)
+  if (text !== '') terminal.print(text)
 }
 
 async function open({ database_url }: Config): Promise<Db> {
