@@ -25,6 +25,7 @@ import { readConfig } from '../config.ts'
 import { sqlitePath } from '../db/open.ts'
 import { copySqlite } from '../db/sqlite-file.ts'
 import { enter } from '../quarantine/service.ts'
+import { verifiedText } from '../seal/note.ts'
 import { version } from '../version.ts'
 
 const SECRET_KEY = 'the secret key of the backup tests'
@@ -204,6 +205,23 @@ forEachDatabase('A backup', (databases) => {
     expect(sealed.keys).toEqual([expect.stringMatching(/\/2\+/), checkpoint.keys[0]])
     expect((await seal(original)).origin).toBe(origin)
   }
+
+  test('restored twice, each copy signs with a key of its own, under which no checkpoint of the other verifies', async () => {
+    const sealed: { origin: string; note: string; keys: string[] }[] = []
+    for (const _ of ['one', 'another']) {
+      const DATABASE_URL = await databases.newUrl()
+      await operator.with({ DATABASE_URL, DATA_DIR: newFolder() }).does('restore', file)
+      const copy = new TestService({ SECRET_KEY })
+      copy.engine = engine
+      await copy.start(DATABASE_URL)
+      sealed.push(await seal(copy))
+      await copy.stop()
+    }
+    const [one, another] = sealed as [(typeof sealed)[0], (typeof sealed)[0]]
+    expect(one.origin).toBe(another.origin)
+    expect(verifiedText(one.note, one.keys[0]!)).toStartWith(one.origin)
+    for (const key of another.keys) expect(verifiedText(one.note, key)).toBeNull()
+  })
 
   test('release --revoke-keys ends every key, and reset-admin-key --all gives every tenant a new one', async () => {
     const approval = await original.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })
