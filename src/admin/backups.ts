@@ -1,17 +1,15 @@
 // Commands on backups, and on the quarantine of what was restored.
 
 import { writeBackup } from '../backup/backup.ts'
-import { markRestored } from '../backup/mark.ts'
+import { hasTenants, markRestored } from '../backup/mark.ts'
 import { release as endQuarantine } from '../backup/release.ts'
 import { restoreBackup } from '../backup/restore.ts'
 import { sealSecrets, secretsFile } from '../backup/sealed-secrets.ts'
 import { verifyBackup } from '../backup/verify.ts'
 import { iso, isoOrNull } from '../base/clock.ts'
-import type { Reader } from '../db/db.ts'
 import * as jobs from '../jobs/service.ts'
 import * as quarantine_state from '../quarantine/service.ts'
 import { existingSecrets, openableSecrets } from '../secrets/service.ts'
-import * as tenants from '../tenants/service.ts'
 import type { DatabaseCommand, OwnCommand } from './command.ts'
 
 const new_passphrase = 'Passphrase that seals the secrets:'
@@ -90,11 +88,6 @@ const quarantine: DatabaseCommand = {
     await quarantine_state.enter(db, null, hasTenants)
     return printedRestore(await markRestored(db, secrets, null))
   },
-}
-
-/** All rows of a restore come at once: before the first tenant there is nothing that could be marked as whole. */
-async function hasTenants(q: Reader): Promise<boolean> {
-  return (await tenants.all(q)).length > 0
 }
 
 function printedRestore({ backup_at, epoch, tenants }: Awaited<ReturnType<typeof markRestored>>) {

@@ -3,7 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Secrets } from '../contract/dependencies.ts'
-import type { Db } from '../db/db.ts'
+import type { Db, Reader } from '../db/db.ts'
 import * as quarantine from '../quarantine/service.ts'
 import * as seal from '../seal/service.ts'
 import * as tenants from '../tenants/service.ts'
@@ -20,6 +20,11 @@ export interface Restored {
   /** Of the journals, from now on. */
   epoch: number
   tenants: number
+}
+
+/** All rows of a restore come at once: before the first tenant there is nothing that could be marked as whole. */
+export async function hasTenants(q: Reader): Promise<boolean> {
+  return (await tenants.all(q)).length > 0
 }
 
 /** For a database in quarantine that is not whole yet. */
