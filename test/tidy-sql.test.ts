@@ -178,8 +178,8 @@ describe('SQL', () => {
       'seal.tenants_pending': 'finds the tenants of a sweep',
       ...Object.fromEntries(
         [
-          ...['begin', 'complete', 'end', 'find'].map((verb) => `quarantine.${verb}`),
-          ...['find', 'keep', 'remove', 'set'].map((verb) => `secrets.${verb}`),
+          ...['begin', 'begin_again', 'complete', 'end', 'find'].map((verb) => `quarantine.${verb}`),
+          ...['find', 'keep', 'lock_check', 'remove', 'replace_check'].map((verb) => `secrets.${verb}`),
           ...['page', 'update'].flatMap((verb) =>
             ['seal_keys_private_key', 'service_settings_value'].map((column) => `reseal.${verb}_${column}`),
           ),
