@@ -127,11 +127,6 @@ export interface WholeEffect extends EffectRow {
   result: string | null
 }
 
-/** A lease with its token in clear, which only its holder has. */
-export interface LeasedEffect extends WholeEffect {
-  lease_token: string
-}
-
 /** The hash of the bytes that a start is for. */
 export function boundHash({
   effective_hash,
