@@ -1,0 +1,1529 @@
+"""What calls take and answer. Answers are plain dicts, spelled as on the wire: a member that is newer than this
+package is there, too."""
+
+# Made from openapi.json by scripts/clients.ts: do not edit.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+
+ErrorCode = Literal[
+    "DELETE_REQUIRES_CONFIRM",
+    "INVALID_JSON",
+    "VALIDATION_FAILED",
+    "UNAUTHORIZED",
+    "QUOTA_EXCEEDED",
+    "AGENT_PAUSED",
+    "AGENT_READ_ONLY",
+    "EFFECT_APPROVAL_REQUIRED",
+    "EFFECT_REJECTED",
+    "FORBIDDEN",
+    "NAMESPACE_FORBIDDEN",
+    "NOT_AN_APPROVER",
+    "TENANT_FROZEN",
+    "TENANT_PENDING_DELETION",
+    "AGENT_NOT_FOUND",
+    "APPROVAL_KEY_NOT_FOUND",
+    "AUDIT_ENTRY_NOT_FOUND",
+    "CHECKPOINT_NOT_FOUND",
+    "DLQ_NOT_FOUND",
+    "EFFECT_NOT_FOUND",
+    "EFFECT_POLICY_NOT_FOUND",
+    "INBOX_NOT_FOUND",
+    "KEY_NOT_FOUND",
+    "LINK_NOT_FOUND",
+    "MESSAGE_NOT_FOUND",
+    "OPERATION_NOT_FOUND",
+    "ROUTE_NOT_FOUND",
+    "SCHEDULE_NOT_FOUND",
+    "SEAL_EVENT_NOT_FOUND",
+    "SEAL_SIZE_UNKNOWN",
+    "SUBSCRIPTION_NOT_FOUND",
+    "WORKFLOW_NOT_FOUND",
+    "METHOD_NOT_ALLOWED",
+    "REQUEST_TIMEOUT",
+    "AGENT_ID_TAKEN",
+    "ALREADY_CLAIMED",
+    "ALREADY_VOTED",
+    "CHECKPOINT_ALREADY_RESOLVED",
+    "EFFECT_APPROVERS_GONE",
+    "EFFECT_IN_FLIGHT",
+    "EFFECT_NOT_HELD",
+    "EFFECT_UNKNOWN",
+    "IDEMPOTENCY_IN_PROGRESS",
+    "INVALID_STATE",
+    "LOCK_NOT_HELD",
+    "TENANT_NAME_TAKEN",
+    "TOO_MANY_COMMENTS",
+    "TOO_MANY_NAMESPACES",
+    "TOO_MANY_OPERATIONS",
+    "VERSION_MISMATCH",
+    "VOTE_DIFFERS",
+    "INBOX_EXPIRED",
+    "PAYLOAD_TOO_LARGE",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "ANSWER_INVALID",
+    "EFFECT_KEY_REUSED",
+    "IDEMPOTENCY_KEY_REUSED",
+    "NOT_EDITABLE",
+    "RATE_LIMITED",
+    "INTERNAL",
+    "SEAL_BROKEN",
+    "OUTCOME_UNKNOWN",
+    "QUARANTINED",
+    "UNAVAILABLE",
+    "STORAGE_FULL",
+]
+"""Why a request was refused."""
+
+ExitClass = Literal["conflict", "forbidden", "limited", "not_found", "unavailable", "unexpected", "usage"]
+"""The kind of failure that a code is, for scripts: the command line has an exit code for each."""
+
+class AboutEffect(TypedDict):
+    type: str
+    """The type of that effect."""
+    key: str
+    """Its key."""
+    note: str | None
+
+class Agent(TypedDict):
+    agent_id: str
+    name: str
+    """The same as agent_id."""
+    description: str | None
+    callback_base_url: str | None
+    api_key: str
+    """In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa."""
+    created_at: str
+    """When it was created."""
+    mode: Literal["full", "read", "propose"]
+    """full, read (it changes nothing) or propose (each of its effects waits for an approval)."""
+    paused_at: str | None
+    paused_reason: str | None
+
+class Approval(TypedDict):
+    checkpoint_id: str
+    title: str
+    prompt: str | None
+    payload: Any
+    """The callback_payload, the exact text that was sent, or null."""
+    agent: ApprovalAgent
+    status: Literal["pending", "approved", "rejected", "expired", "cancelled"]
+    created_at: str
+    """When it was created."""
+    expires_at: str
+    """When the timeout is due."""
+    reason: str | None
+    resolved_by: str | None
+    resolved_at: str | None
+    answer_schema: dict[str, Any] | None
+    answer: dict[str, Any] | None
+    required_approvals: int
+    """Approvals that it takes."""
+    required_rejections: int
+    """Rejections that it takes."""
+    approvals: int
+    """Approvals so far."""
+    rejections: int
+    """Rejections so far."""
+    approvers: list[str] | None
+    escalate: list[Escalation] | None
+    escalated: int
+    """Steps of `escalate` that were made."""
+    comments: int
+    """How many comments there are."""
+    editable: bool
+    """An approver may change the payload of the effect."""
+    edited_payload: Any
+    """The payload that the votes so far are for, when an approver changed it; else null."""
+    effective_payload: Any
+    """The payload as it was approved, when an approver changed it; else null."""
+    permit_expires_at: str | None
+    uses: int
+    """Effects that may start under the approval."""
+    uses_left: int
+    """Those of them that are left, the effect that it was asked for included."""
+    effect_id: str | None
+    effect: AboutEffect | None
+    effect_payload: Any
+    """The payload of the effect, the exact text; null without one."""
+    may_decide: bool
+    """This key is an approver."""
+    voted: Literal["approved", "rejected"] | None
+
+class ApprovalAgent(TypedDict):
+    agent_id: str
+    """The agent that asks."""
+    name: str
+
+class ApprovalKey(TypedDict):
+    approval_key_id: str
+    checkpoint_id: str | None
+    label: str | None
+    approval_key: str
+    """In full at creation only, afterwards masked: svc_apr_****x7Qa."""
+    created_at: str
+    """When it was created."""
+    expires_at: str | None
+    last_used_at: str | None
+
+class Attempt(TypedDict):
+    attempt: int
+    """1, 2 or 3."""
+    webhook_id: str
+    """The webhook-id header, the same on every retry."""
+    started_at: str
+    """When it began."""
+    duration_ms: int
+    status_code: int | None
+    error: str | None
+
+class AuditEntry(TypedDict):
+    id: str
+    seq: int
+    """Starts at 1, rises by 1, without gaps, per tenant."""
+    action: str
+    workflow_id: str | None
+    actor: str
+    metadata: Any
+    """The exact text that was sent, or null."""
+    agent_id: str | None
+    request_id: str
+    created_at: str
+    """Server time; never earlier than that of the entry before."""
+
+class AuditSuggestion(TypedDict):
+    value: str
+
+class Awaited(TypedDict):
+    event: JournalEvent | None
+    after: int
+    """Give it as after to go on."""
+
+class Checkpoint(TypedDict):
+    id: str
+    status: Literal["pending", "approved", "rejected", "expired", "cancelled"]
+    title: str
+    prompt: str | None
+    approval_url: str
+    """A page for a person to decide it, who needs an approval key: this address has none."""
+    callback_url: str | None
+    callback_payload: Any
+    """The exact text that was sent, or null."""
+    timeout_action: Literal["auto_reject", "dlq"]
+    expires_at: str
+    """When the timeout is due."""
+    agent_id: str
+    workflow_id: str | None
+    reason: str | None
+    resolved_by: str | None
+    resolved_at: str | None
+    callback: CheckpointCallback
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+    answer_schema: dict[str, Any] | None
+    answer: dict[str, Any] | None
+    required_approvals: int
+    """Approvals that it takes."""
+    required_rejections: int
+    """Rejections that it takes."""
+    approvals: int
+    """Approvals so far."""
+    rejections: int
+    """Rejections so far."""
+    approvers: list[str] | None
+    escalate: list[Escalation] | None
+    escalated: int
+    """Steps of `escalate` that were made."""
+    comments: int
+    """How many comments there are."""
+    editable: bool
+    """An approver may change the payload of the effect."""
+    edited_payload: Any
+    """The payload that the votes so far are for, when an approver changed it; else null."""
+    effective_payload: Any
+    """The payload as it was approved, when an approver changed it; else null."""
+    permit_expires_at: str | None
+    uses: int
+    """Effects that may start under the approval."""
+    uses_left: int
+    """Those of them that are left, the effect that it was asked for included."""
+    effect_id: str | None
+    effect: AboutEffect | None
+    payload: Any
+    """The payload of the effect, the exact text; null without one."""
+
+class CheckpointCallback(TypedDict):
+    status: Literal["none", "pending", "delivered", "failed"]
+    attempts: int
+    last_error: str | None
+    redrive_of: str | None
+    dead_letter_id: str | None
+
+class ClaimedDeadLetter(TypedDict):
+    id: str
+    status: Literal["failed", "claimed", "resolved", "archived"]
+    error: str
+    cause: str
+    """The first line of the error with ids and numbers masked: failures of one cause have one text."""
+    workflow_id: str | None
+    source: Literal["agent", "schedule", "checkpoint"]
+    source_id: str | None
+    agent_id: str | None
+    lock_seconds: int
+    locked_by: str | None
+    locked_until: str | None
+    claims: int
+    """The number of claims."""
+    created_at: str
+    """When it was captured."""
+    updated_at: str
+    """When it last changed."""
+    resolved_at: str | None
+    redriven_as: str | None
+    payload: Any
+    """The exact text that was sent."""
+    lock_token: str
+    """Send it with extend, release, fail and resolve to be sure that the lock is still yours."""
+
+class ClaimedEffect(TypedDict):
+    id: str
+    status: Literal["awaiting_approval", "approved", "ready", "running", "unknown", "succeeded", "failed", "rejected"]
+    type: str
+    key: str
+    note: str | None
+    on_unknown: Literal["hold", "ask", "retry"]
+    payload_hash: str
+    """The SHA-256 of the payload that was proposed, in hex."""
+    effective_hash: str | None
+    checkpoint_id: str | None
+    permit_expires_at: str | None
+    refused_as: Literal["rejected", "expired", "cancelled"] | None
+    question_id: str | None
+    agent_id: str
+    """The agent that claimed it."""
+    held_by: str | None
+    fence: int
+    """The number of leases so far: the target may refuse a lower one."""
+    lease_seconds: int
+    """How long the last lease was given for; the next one as well, unless it says otherwise."""
+    lease_until: str | None
+    error: str | None
+    resolved_by: str | None
+    workflow_id: str | None
+    finished_at: str | None
+    created_at: str
+    """When it was claimed."""
+    updated_at: str
+    """When it last changed."""
+    payload: Any
+    """The exact text that was sent; null once it was removed."""
+    effective_payload: Any
+    """The exact text that an approver put in its place, or null."""
+    result: Any
+    """The exact text that the holder of the lease reported, or null."""
+    lease_token: str | None
+    checkpoint: EffectApproval | None
+
+class Comment(TypedDict):
+    id: str
+    """cmt_…"""
+    author: str
+    """The id of an agent or of an approval key, or admin."""
+    author_label: str | None
+    text: str
+    at: str
+    """When it was made."""
+
+class CreatedApprovalKey(TypedDict):
+    approval_key_id: str
+    checkpoint_id: str | None
+    label: str | None
+    approval_key: str
+    """In full at creation only, afterwards masked: svc_apr_****x7Qa."""
+    created_at: str
+    """When it was created."""
+    expires_at: str | None
+    last_used_at: str | None
+    approval_url: str | None
+
+class CreatedInbox(TypedDict):
+    id: str
+    token: str
+    """The secret part of the URL."""
+    url: str
+    """The URL that anybody may send to, without a key."""
+    label: str
+    """Empty when none was given."""
+    workflowId: str | None
+    expiresAt: str
+    """From then on it takes no messages."""
+
+class _CreatedTenant(TypedDict):
+    tenant_id: str
+    name: str
+    plan: str
+    quota: Quota
+    owner_email: str
+    status: Literal["active", "pending_deletion"]
+    purge_at: str | None
+    created_at: str
+    """When it was created."""
+    frozen_at: str | None
+    frozen_reason: str | None
+    resumed_at: str | None
+    admin_key: str
+    """Shown in this answer only."""
+    signing_secret: str
+    """Standard Webhooks secret that signs callbacks. Shown in this answer only."""
+
+
+class CreatedTenant(_CreatedTenant, total=False):
+    quarantined_since: str
+    """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
+    sent, and no effect starts.
+    """
+
+class DeadLetter(TypedDict):
+    id: str
+    status: Literal["failed", "claimed", "resolved", "archived"]
+    error: str
+    cause: str
+    """The first line of the error with ids and numbers masked: failures of one cause have one text."""
+    workflow_id: str | None
+    source: Literal["agent", "schedule", "checkpoint"]
+    source_id: str | None
+    agent_id: str | None
+    lock_seconds: int
+    locked_by: str | None
+    locked_until: str | None
+    claims: int
+    """The number of claims."""
+    created_at: str
+    """When it was captured."""
+    updated_at: str
+    """When it last changed."""
+    resolved_at: str | None
+    redriven_as: str | None
+    payload: Any
+    """The exact text that was sent."""
+
+class DeadLetterCause(TypedDict):
+    cause: str
+    source: Literal["agent", "schedule", "checkpoint"]
+    count: int
+    """Dead letters of this cause and source."""
+    oldest_at: str
+    """When the oldest of them was captured."""
+    newest_at: str
+    """When the latest of them was captured."""
+    latest_id: str
+    """The latest of them."""
+
+class DeadLetterOperation(TypedDict):
+    id: str
+    verb: Literal["redrive", "discard"]
+    status: Literal["running", "succeeded", "cancelled"]
+    filter: DeadLetterOperationFilter
+    matched: int
+    """Dead letters that matched when it began."""
+    done: int
+    failed: int
+    """Those that could not be sent again."""
+    skipped: int
+    """Those that were claimed, or no longer matched, at their turn."""
+    max: int
+    per_second: float | None
+    more: bool
+    """True when further dead letters may match: `max` was reached, or the look for them ended early."""
+    looked_until: str | None
+    waiting_for: str | None
+    created_at: str
+    """When it began."""
+    updated_at: str
+    """When it last changed."""
+    finished_at: str | None
+
+_DeadLetterOperationFilterRequired = TypedDict("_DeadLetterOperationFilterRequired", {"from": "str | None"})
+
+
+class DeadLetterOperationFilter(_DeadLetterOperationFilterRequired):
+    status: Literal["failed", "claimed", "resolved", "archived"] | None
+    source: Literal["agent", "schedule", "checkpoint"] | None
+    source_id: str | None
+    cause: str | None
+    workflow_id: str | None
+    to: str | None
+    ids_count: int | None
+
+class DeadLetterOperationItem(TypedDict):
+    id: str
+    """The dead letter."""
+    outcome: Literal["waiting", "done", "skipped", "failed"]
+    code: str | None
+    redriven_as: str | None
+
+class DeleteInboxAnswer(TypedDict):
+    deleted: bool
+
+class DeletedTenant(TypedDict):
+    tenant_id: str
+    status: Literal["active", "pending_deletion"]
+    purge_at: str | None
+
+_DiscardFilterOptional = TypedDict("_DiscardFilterOptional", {"from": "str | datetime"}, total=False)
+
+
+class DiscardFilter(_DiscardFilterOptional, total=False):
+    """Which dead letters; {} takes every failed one."""
+    status: Literal["failed"]
+    source: Literal["agent", "schedule", "checkpoint"]
+    source_id: str
+    """The schedule or checkpoint that left it."""
+    cause: str
+    """The exact cause."""
+    workflow_id: str
+    """The exact workflow."""
+    to: str | datetime
+    """Captured before this instant."""
+    ids: Sequence[str]
+    """Only these, in whatever status they are unless `status` is given."""
+
+class Effect(TypedDict):
+    id: str
+    status: Literal["awaiting_approval", "approved", "ready", "running", "unknown", "succeeded", "failed", "rejected"]
+    type: str
+    key: str
+    note: str | None
+    on_unknown: Literal["hold", "ask", "retry"]
+    payload_hash: str
+    """The SHA-256 of the payload that was proposed, in hex."""
+    effective_hash: str | None
+    checkpoint_id: str | None
+    permit_expires_at: str | None
+    refused_as: Literal["rejected", "expired", "cancelled"] | None
+    question_id: str | None
+    agent_id: str
+    """The agent that claimed it."""
+    held_by: str | None
+    fence: int
+    """The number of leases so far: the target may refuse a lower one."""
+    lease_seconds: int
+    """How long the last lease was given for; the next one as well, unless it says otherwise."""
+    lease_until: str | None
+    error: str | None
+    resolved_by: str | None
+    workflow_id: str | None
+    finished_at: str | None
+    created_at: str
+    """When it was claimed."""
+    updated_at: str
+    """When it last changed."""
+    payload: Any
+    """The exact text that was sent; null once it was removed."""
+    effective_payload: Any
+    """The exact text that an approver put in its place, or null."""
+    result: Any
+    """The exact text that the holder of the lease reported, or null."""
+
+class EffectApproval(TypedDict):
+    """The approval that it waits for, or null."""
+    id: str
+    """The checkpoint."""
+    status: str
+    title: str
+    approval_url: str
+    """A page for a person to decide it, who needs an approval key."""
+    expires_at: str
+    """When its timeout is due."""
+
+class EffectApprovalInput(TypedDict, total=False):
+    """Asks a person first, who sees exactly these bytes."""
+    title: str
+    """The question."""
+    checkpoint_id: str
+    """Instead of a title: the approval of another effect of the same type and bytes, which has a use left."""
+    prompt: str
+    """At most 32 KiB of plain text."""
+    callback_url: str
+    """Where the decision is sent; default nowhere: the agent waits for it."""
+    timeout_action: Literal["auto_reject", "dlq"]
+    """auto_reject, the default, or dlq."""
+    timeout_seconds: int
+    expires_at: str | datetime
+    """With timeout_seconds, the earlier of both; without either, 24 hours from now."""
+    editable: bool
+    """An approver may change the payload; default false."""
+    answer_schema: Mapping[str, object]
+    """A flat JSON Schema of the answer that the approval must carry."""
+    required_approvals: int
+    """Approvals by different voters that it takes; default 1."""
+    required_rejections: int
+    """Rejections by different voters that it takes; default 1."""
+    approvers: Sequence[str]
+    """Ids of the approval keys that may decide, or admin. Default: everybody with a key for it."""
+    escalate: Sequence[EffectApprovalInputEscalate]
+    """While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody."""
+
+class _EffectApprovalInputEscalate(TypedDict):
+    after_seconds: int
+
+
+class EffectApprovalInputEscalate(_EffectApprovalInputEscalate, total=False):
+    approvers: Sequence[str]
+
+class EffectPolicy(TypedDict):
+    type: str
+    approval: Literal["optional", "required"]
+    """required: an effect that asks for no approval gets one all the same."""
+    required_approvals: int
+    """The least number of approvals."""
+    approvers: list[str] | None
+    lease_seconds_max: int | None
+    created_at: str
+    """When it was first set."""
+    updated_at: str
+    """When it was last set."""
+
+class Entry(TypedDict):
+    namespace: str
+    key: str
+    value: Any
+    """The exact text that was put."""
+    version: int
+    """Starts at 1, rises by 1, never repeats for a key."""
+    expires_at: str | None
+    updated_at: str
+    """When this version was written."""
+
+class Escalation(TypedDict):
+    after_seconds: int
+    approvers: list[str] | None
+
+class _EscalationInput(TypedDict):
+    after_seconds: int
+
+
+class EscalationInput(_EscalationInput, total=False):
+    approvers: Sequence[str]
+
+class EventFilter(TypedDict, total=False):
+    type: EventFilterType | None
+    subject: str | None
+    workflow_id: str | None
+
+EventFilterType = Literal[
+    "audit.appended",
+    "dlq.created",
+    "tenant.created",
+    "tenant.key_rotated",
+    "tenant.keys_revoked",
+    "tenant.signing_secret_rotated",
+    "tenant.plan_changed",
+    "tenant.storage_changed",
+    "tenant.deleted",
+    "tenant.frozen",
+    "tenant.resumed",
+    "tenant.restored",
+    "agent.created",
+    "agent.key_rotated",
+    "agent.mode_changed",
+    "agent.paused",
+    "agent.resumed",
+    "agent.deleted",
+    "approval_key.created",
+    "approval_key.revoked",
+    "kv.put",
+    "kv.deleted",
+    "kv.expired",
+    "kv.events_enabled",
+    "kv.events_disabled",
+    "dlq.claimed",
+    "dlq.extended",
+    "dlq.released",
+    "dlq.lock_expired",
+    "dlq.archived",
+    "dlq.reopened",
+    "dlq.resolved",
+    "dlq.deleted",
+    "dlq_operation.created",
+    "dlq_operation.succeeded",
+    "dlq_operation.cancelled",
+    "schedule.created",
+    "schedule.updated",
+    "schedule.workflow_left",
+    "schedule.workflow_joined",
+    "schedule.cancelled",
+    "schedule.attempted",
+    "schedule.fired",
+    "schedule.failed",
+    "schedule.retried",
+    "checkpoint.created",
+    "checkpoint.voted",
+    "checkpoint.escalated",
+    "checkpoint.commented",
+    "checkpoint.approved",
+    "checkpoint.rejected",
+    "checkpoint.expired",
+    "checkpoint.cancelled",
+    "callback.attempted",
+    "callback.delivered",
+    "callback.failed",
+    "callback.redriven",
+    "approval_key.used",
+    "inbox.created",
+    "inbox.deleted",
+    "message.received",
+    "message.forwarded",
+    "message.forward_failed",
+    "message.replayed",
+    "effect.claimed",
+    "effect.proposed",
+    "effect.approved",
+    "effect.rejected",
+    "effect.started",
+    "effect.extended",
+    "effect.succeeded",
+    "effect.failed",
+    "effect.retried",
+    "effect.unknown",
+    "effect.resolved",
+    "effect_policy.updated",
+    "effect_policy.deleted",
+    "subscription.created",
+    "subscription.confirmed",
+    "subscription.updated",
+    "subscription.paused",
+    "subscription.resumed",
+    "subscription.replayed",
+    "subscription.deleted",
+    "seal.restored",
+    "seal.checkpoint",
+    "audit.*",
+    "dlq.*",
+    "tenant.*",
+    "agent.*",
+    "approval_key.*",
+    "kv.*",
+    "dlq_operation.*",
+    "schedule.*",
+    "checkpoint.*",
+    "callback.*",
+    "inbox.*",
+    "message.*",
+    "effect.*",
+    "effect_policy.*",
+    "subscription.*",
+    "seal.*",
+]
+
+EventPattern = Literal[
+    "audit.appended",
+    "dlq.created",
+    "tenant.created",
+    "tenant.key_rotated",
+    "tenant.keys_revoked",
+    "tenant.signing_secret_rotated",
+    "tenant.plan_changed",
+    "tenant.storage_changed",
+    "tenant.deleted",
+    "tenant.frozen",
+    "tenant.resumed",
+    "tenant.restored",
+    "agent.created",
+    "agent.key_rotated",
+    "agent.mode_changed",
+    "agent.paused",
+    "agent.resumed",
+    "agent.deleted",
+    "approval_key.created",
+    "approval_key.revoked",
+    "kv.put",
+    "kv.deleted",
+    "kv.expired",
+    "kv.events_enabled",
+    "kv.events_disabled",
+    "dlq.claimed",
+    "dlq.extended",
+    "dlq.released",
+    "dlq.lock_expired",
+    "dlq.archived",
+    "dlq.reopened",
+    "dlq.resolved",
+    "dlq.deleted",
+    "dlq_operation.created",
+    "dlq_operation.succeeded",
+    "dlq_operation.cancelled",
+    "schedule.created",
+    "schedule.updated",
+    "schedule.workflow_left",
+    "schedule.workflow_joined",
+    "schedule.cancelled",
+    "schedule.attempted",
+    "schedule.fired",
+    "schedule.failed",
+    "schedule.retried",
+    "checkpoint.created",
+    "checkpoint.voted",
+    "checkpoint.escalated",
+    "checkpoint.commented",
+    "checkpoint.approved",
+    "checkpoint.rejected",
+    "checkpoint.expired",
+    "checkpoint.cancelled",
+    "callback.attempted",
+    "callback.delivered",
+    "callback.failed",
+    "callback.redriven",
+    "approval_key.used",
+    "inbox.created",
+    "inbox.deleted",
+    "message.received",
+    "message.forwarded",
+    "message.forward_failed",
+    "message.replayed",
+    "effect.claimed",
+    "effect.proposed",
+    "effect.approved",
+    "effect.rejected",
+    "effect.started",
+    "effect.extended",
+    "effect.succeeded",
+    "effect.failed",
+    "effect.retried",
+    "effect.unknown",
+    "effect.resolved",
+    "effect_policy.updated",
+    "effect_policy.deleted",
+    "subscription.created",
+    "subscription.confirmed",
+    "subscription.updated",
+    "subscription.paused",
+    "subscription.resumed",
+    "subscription.replayed",
+    "subscription.deleted",
+    "seal.restored",
+    "seal.checkpoint",
+    "audit.*",
+    "dlq.*",
+    "tenant.*",
+    "agent.*",
+    "approval_key.*",
+    "kv.*",
+    "dlq_operation.*",
+    "schedule.*",
+    "checkpoint.*",
+    "callback.*",
+    "inbox.*",
+    "message.*",
+    "effect.*",
+    "effect_policy.*",
+    "subscription.*",
+    "seal.*",
+]
+
+class ExtendedDeadLetter(TypedDict):
+    id: str
+    status: Literal["failed", "claimed", "resolved", "archived"]
+    error: str
+    cause: str
+    """The first line of the error with ids and numbers masked: failures of one cause have one text."""
+    workflow_id: str | None
+    source: Literal["agent", "schedule", "checkpoint"]
+    source_id: str | None
+    agent_id: str | None
+    lock_seconds: int
+    locked_by: str | None
+    locked_until: str | None
+    claims: int
+    """The number of claims."""
+    created_at: str
+    """When it was captured."""
+    updated_at: str
+    """When it last changed."""
+    resolved_at: str | None
+    redriven_as: str | None
+    payload: Any
+    """The exact text that was sent."""
+    lock_token: str | None
+
+class Forward(TypedDict):
+    status: Literal["pending", "delivered", "failed"]
+    statusCode: int | None
+    error: str | None
+    durationMs: int | None
+    attemptedAt: str | None
+
+_GetUsageAnswerRequired = TypedDict("_GetUsageAnswerRequired", {"from": "str"})
+
+
+class GetUsageAnswer(_GetUsageAnswerRequired):
+    to: str
+    """The end of what is counted."""
+    step: Literal["hour", "day"]
+    items: list[UsageStep]
+
+class Inbox(TypedDict):
+    id: str
+    token: str
+    """The secret part of the URL."""
+    url: str
+    """The URL that anybody may send to, without a key."""
+    label: str
+    """Empty when none was given."""
+    forwardUrl: str | None
+    workflowId: str | None
+    messageCount: int
+    """Messages that are kept."""
+    createdAt: str
+    """When it was created."""
+    expiresAt: str
+    """From then on it takes no messages."""
+
+class InboxDetail(TypedDict):
+    inbox: Inbox
+    messages: list[Message]
+
+class JournalEvent(TypedDict):
+    id: str
+    """evt_…"""
+    seq: int
+    """Its number: starts at 1, rises by 1, without gaps, per tenant."""
+    type: str
+    """Such as schedule.fired."""
+    subject: JournalEventSubject
+    workflow_id: str | None
+    workflow_seq: int | None
+    agent_id: str | None
+    actor: str
+    """admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock."""
+    request_id: str | None
+    at: str
+    """When it happened."""
+    data: dict[str, Any]
+    """Members by type; never a payload."""
+
+class JournalEventSubject(TypedDict):
+    kind: str
+    id: str
+
+class ListCausesAnswer(TypedDict):
+    items: list[DeadLetterCause]
+    truncated: bool
+    """True when there are older dead letters, or further causes, that are not counted."""
+
+class ListEventsAnswer(TypedDict):
+    items: list[JournalEvent]
+    next_after: int
+    """Give it as after to go on."""
+
+class ListMessagesAnswer(TypedDict):
+    items: list[Message]
+    nextAfter: str | None
+
+class ListedDeadLetter(TypedDict):
+    id: str
+    status: Literal["failed", "claimed", "resolved", "archived"]
+    error: str
+    cause: str
+    """The first line of the error with ids and numbers masked: failures of one cause have one text."""
+    workflow_id: str | None
+    source: Literal["agent", "schedule", "checkpoint"]
+    source_id: str | None
+    agent_id: str | None
+    lock_seconds: int
+    locked_by: str | None
+    locked_until: str | None
+    claims: int
+    """The number of claims."""
+    created_at: str
+    """When it was captured."""
+    updated_at: str
+    """When it last changed."""
+    resolved_at: str | None
+    redriven_as: str | None
+
+class ListedEffect(TypedDict):
+    id: str
+    status: Literal["awaiting_approval", "approved", "ready", "running", "unknown", "succeeded", "failed", "rejected"]
+    type: str
+    key: str
+    note: str | None
+    on_unknown: Literal["hold", "ask", "retry"]
+    payload_hash: str
+    """The SHA-256 of the payload that was proposed, in hex."""
+    effective_hash: str | None
+    checkpoint_id: str | None
+    permit_expires_at: str | None
+    refused_as: Literal["rejected", "expired", "cancelled"] | None
+    question_id: str | None
+    agent_id: str
+    """The agent that claimed it."""
+    held_by: str | None
+    fence: int
+    """The number of leases so far: the target may refuse a lower one."""
+    lease_seconds: int
+    """How long the last lease was given for; the next one as well, unless it says otherwise."""
+    lease_until: str | None
+    error: str | None
+    resolved_by: str | None
+    workflow_id: str | None
+    finished_at: str | None
+    created_at: str
+    """When it was claimed."""
+    updated_at: str
+    """When it last changed."""
+
+class ListedInbox(TypedDict):
+    id: str
+    token: str
+    """The secret part of the URL."""
+    url: str
+    """The URL that anybody may send to, without a key."""
+    label: str
+    """Empty when none was given."""
+    workflowId: str | None
+    messageCount: int
+    """Messages that are kept."""
+    expiresAt: str
+    """From then on it takes no messages."""
+
+class ListedKey(TypedDict):
+    key: str
+    version: int
+    """Starts at 1, rises by 1, never repeats for a key."""
+    expires_at: str | None
+    updated_at: str
+    """When this version was written."""
+
+class Liveness(TypedDict):
+    status: Literal["alive"]
+
+class _MatchedDeadLetters(TypedDict):
+    matched: int
+    """Dead letters that an operation would take, `max` at most."""
+
+
+class MatchedDeadLetters(_MatchedDeadLetters, total=False):
+    looked_until: str
+    """Present when the look ended early, at items captured then: as `from` it counts those that follow."""
+
+class Message(TypedDict):
+    id: str
+    method: str
+    path: str
+    """The path after the token in the URL, empty when there is none."""
+    headers: Any
+    """Names in lower case; repeats are joined by a comma."""
+    query: Any
+    """Name to value, or to an array of them when the name came more than once."""
+    body: Any
+    """JSON as it came, else a string, else (when the bytes are not UTF-8) null."""
+    bodyBase64: str
+    """The exact bytes."""
+    preview: str | None
+    contentType: str
+    """Empty when none was sent."""
+    sourceIp: str
+    createdAt: str
+    """When it came."""
+    forward: Forward | None
+
+class Namespace(TypedDict):
+    namespace: str
+    agent_id: str | None
+    events: bool
+    """True when each change of a key in it leaves an event."""
+
+class PutResult(TypedDict):
+    namespace: str
+    key: str
+    version: int
+    """Starts at 1, rises by 1, never repeats for a key."""
+    expires_at: str | None
+
+class Quota(TypedDict):
+    agents: Usage
+    kv_keys: Usage
+    dlq_items: Usage
+    active_schedules: Usage
+    inboxes: Usage
+    effects: Usage
+    effect_policies: Usage
+    subscriptions: Usage
+    api_calls_per_month: Usage
+    storage_bytes: Usage
+
+class RateLimitAllowed(TypedDict):
+    allowed: bool
+    count: float
+    """Hits of the window, this check included."""
+    remaining: float
+    """Hits that the limit still allows."""
+    resetAt: str
+    """The end of the window."""
+    limit: float
+    """As it was sent with the last check; 0 when that is not known."""
+
+class RateLimitBlocked(TypedDict):
+    allowed: bool
+    count: float
+    """Hits of the window, this check included."""
+    remaining: float
+    """Hits that the limit still allows."""
+    resetAt: str
+    """The end of a fixed window; of a sliding one, when the same check would pass."""
+    retryAfter: int
+    """Seconds until then, at least 1."""
+    limit: float
+    """As it was sent with the last check; 0 when that is not known."""
+
+class RateLimitCounter(TypedDict):
+    key: str
+    algorithm: Literal["fixed_window", "sliding_window"]
+    limit: float
+    """As it was sent with the last check; 0 when that is not known."""
+    count: float
+    """Hits of the window."""
+    remaining: float
+    """Hits that the limit still allows."""
+    resetAt: str
+    """The end of the window."""
+    windowSeconds: float
+    """Length of the window."""
+
+class RateLimitReset(TypedDict):
+    key: str
+    reset: bool
+    """False when no window was running."""
+
+class RateLimitStatus(TypedDict):
+    key: str
+    count: float
+    """Hits of the window; 0 when it is over."""
+    remaining: float
+    """Hits that the limit still allows."""
+    resetAt: str
+    """The end of the window; now when that is not known."""
+    windowExpired: bool
+    limit: float
+    """As it was sent with the last check; 0 when that is not known."""
+
+class _Readiness(TypedDict):
+    status: Literal["ready"]
+
+
+class Readiness(_Readiness, total=False):
+    version: str
+    engine: Literal["sqlite", "postgres"]
+    schema_version: int
+    quarantined_since: str
+    """Present while the database is a restored copy that the operator has not released: nothing due is sent, and no
+    effect starts.
+    """
+    other_nodes: Literal["heard", "polled"]
+    """PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them."""
+    durability: dict[str, Any]
+
+_RedriveFilterOptional = TypedDict("_RedriveFilterOptional", {"from": "str | datetime"}, total=False)
+
+
+class RedriveFilter(_RedriveFilterOptional, total=False):
+    """Which dead letters; {} takes every failed one."""
+    status: Literal["failed", "archived"]
+    source: Literal["agent", "schedule", "checkpoint"]
+    source_id: str
+    """The schedule or checkpoint that left it."""
+    cause: str
+    """The exact cause."""
+    workflow_id: str
+    """The exact workflow."""
+    to: str | datetime
+    """Captured before this instant."""
+    ids: Sequence[str]
+    """Only these, in whatever status they are unless `status` is given."""
+
+class RotatedAgent(TypedDict):
+    agent_id: str
+    name: str
+    """The same as agent_id."""
+    description: str | None
+    callback_base_url: str | None
+    api_key: str
+    """In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa."""
+    created_at: str
+    """When it was created."""
+    mode: Literal["full", "read", "propose"]
+    """full, read (it changes nothing) or propose (each of its effects waits for an approval)."""
+    paused_at: str | None
+    paused_reason: str | None
+    previous_key_expires_at: str | None
+
+class _RotatedTenant(TypedDict):
+    tenant_id: str
+    name: str
+    plan: str
+    quota: Quota
+    owner_email: str
+    status: Literal["active", "pending_deletion"]
+    purge_at: str | None
+    created_at: str
+    """When it was created."""
+    frozen_at: str | None
+    frozen_reason: str | None
+    resumed_at: str | None
+    admin_key: str
+    """Shown in this answer only."""
+    previous_key_expires_at: str | None
+
+
+class RotatedTenant(_RotatedTenant, total=False):
+    quarantined_since: str
+    """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
+    sent, and no effect starts.
+    """
+
+class Schedule(TypedDict):
+    id: str
+    status: Literal["pending", "fired", "cancelled", "failed"]
+    name: str | None
+    workflow_id: str | None
+    callback_url: str
+    callback_payload: Any
+    """The exact text that was sent."""
+    fire_at: str
+    """When it is called; in the past means now."""
+    dlq_on_failure: bool
+    agent_id: str
+    attempts: int
+    """The number of calls since fire_at was set."""
+    next_attempt_at: str | None
+    last_error: str | None
+    last_status_code: int | None
+    fired_at: str | None
+    retry_of: str | None
+    redrive_of: str | None
+    retried_as: str | None
+    dead_letter_id: str | None
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+
+class SealBundle(TypedDict):
+    format: str
+    """waystation-seal-bundle/1"""
+    origin: str
+    """The name of the journal, and of the key that signs: waystation/ten_…."""
+    size: int
+    """How many events the tree has: the number, seq, of its last."""
+    root: str
+    """The root of the tree, base64."""
+    note: str
+    """The checkpoint as a signed note, c2sp.org/tlog-checkpoint."""
+    keys: list[str]
+    """Public keys, name+hash+key; the one that signs comes first, those before it follow."""
+    workflow_id: str | None
+    after: int
+    """The events of the bundle are those behind this one."""
+    edge: list[str] | None
+    consistency: SealBundleConsistency | None
+    next_after: int | None
+    events: list[SealBundleEvents]
+
+_SealBundleConsistencyRequired = TypedDict("_SealBundleConsistencyRequired", {"from": "int"})
+
+
+class SealBundleConsistency(_SealBundleConsistencyRequired):
+    """That the tree begins with the one of `from` events; in a part that ends before `from`, that that tree begins
+    with this one.
+    """
+    proof: list[str]
+    """Hashes, base64, in the order of RFC 6962."""
+
+class SealBundleEvents(TypedDict):
+    event: SealedEvent
+    proof: list[str] | None
+
+class SealCheckpoint(TypedDict):
+    origin: str
+    """The name of the journal, and of the key that signs: waystation/ten_…."""
+    size: int
+    """How many events the tree has: the number, seq, of its last."""
+    root: str
+    """The root of the tree, base64."""
+    note: str
+    """The checkpoint as a signed note, c2sp.org/tlog-checkpoint."""
+    keys: list[str]
+    """Public keys, name+hash+key; the one that signs comes first, those before it follow."""
+
+_SealConsistencyRequired = TypedDict("_SealConsistencyRequired", {"from": "int"})
+
+
+class SealConsistency(_SealConsistencyRequired):
+    from_root: str
+    """The root of the tree of `from` events, base64."""
+    proof: list[str]
+    """Hashes, base64, in the order of RFC 6962."""
+    origin: str
+    """The name of the journal, and of the key that signs: waystation/ten_…."""
+    size: int
+    """How many events the tree has: the number, seq, of its last."""
+    root: str
+    """The root of the tree, base64."""
+    note: str
+    """The checkpoint as a signed note, c2sp.org/tlog-checkpoint."""
+    keys: list[str]
+    """Public keys, name+hash+key; the one that signs comes first, those before it follow."""
+
+class SealKeptCheckpoint(TypedDict):
+    size: int
+    """How many events the tree has: the number, seq, of its last."""
+    root: str
+    """The root of the tree, base64."""
+    note: str
+    """The checkpoint as a signed note, c2sp.org/tlog-checkpoint."""
+    created_at: str
+    """When it was signed."""
+
+class SealProof(TypedDict):
+    event: SealedEvent | None
+    seq: int
+    """Its number; its place among the leaves is one less."""
+    leaf_hash: str
+    """The hash that is sealed, base64; also of an event that retention has removed."""
+    proof: list[str]
+    """Hashes, base64, in the order of RFC 6962."""
+    origin: str
+    """The name of the journal, and of the key that signs: waystation/ten_…."""
+    size: int
+    """How many events the tree has: the number, seq, of its last."""
+    root: str
+    """The root of the tree, base64."""
+    note: str
+    """The checkpoint as a signed note, c2sp.org/tlog-checkpoint."""
+    keys: list[str]
+    """Public keys, name+hash+key; the one that signs comes first, those before it follow."""
+
+class SealedEvent(TypedDict):
+    id: str
+    seq: int
+    type: str
+    subject: SealedEventSubject
+    workflow_id: str | None
+    workflow_seq: int | None
+    agent_id: str | None
+    actor: str
+    request_id: str | None
+    at: str
+    data: Any
+    """By the type of the event."""
+
+class SealedEventSubject(TypedDict):
+    kind: str
+    id: str
+
+class SearchMessagesAnswer(TypedDict):
+    items: list[Message]
+    nextBefore: str | None
+
+class Subscription(TypedDict):
+    id: str
+    status: Literal["unconfirmed", "active", "paused"]
+    """unconfirmed: the holder of the address has to press the button of the mail first."""
+    paused_reason: Literal["requested", "gone", "failing", "unsubscribed"] | None
+    name: str | None
+    format: Literal["standard", "slack", "mail"]
+    url: str | None
+    to: str | None
+    types: list[str]
+    workflow_id: str | None
+    after: int
+    """The number of the last event that was taken, or passed over."""
+    behind: int
+    """Events that have happened since, of all types; 0 when all that it takes were delivered."""
+    attempts: int
+    """Attempts made so far to deliver the next event."""
+    next_attempt_at: str | None
+    last_error: str | None
+    last_status_code: int | None
+    last_attempt_at: str | None
+    delivered_at: str | None
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it was last changed."""
+
+class SubscriptionAttempt(TypedDict):
+    number: int
+    """The number of this attempt of all of the subscription, from 0."""
+    event_id: str
+    event_seq: int
+    event_type: str
+    attempt: int
+    """The number of this attempt to deliver the event, from 1."""
+    webhook_id: str
+    """The webhook-id header, the same on every retry."""
+    started_at: str
+    """When it began."""
+    duration_ms: int
+    status_code: int | None
+    error: str | None
+
+class _Tenant(TypedDict):
+    tenant_id: str
+    name: str
+    plan: str
+    quota: Quota
+    owner_email: str
+    status: Literal["active", "pending_deletion"]
+    purge_at: str | None
+    created_at: str
+    """When it was created."""
+    frozen_at: str | None
+    frozen_reason: str | None
+    resumed_at: str | None
+
+
+class Tenant(_Tenant, total=False):
+    quarantined_since: str
+    """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
+    sent, and no effect starts.
+    """
+
+class _TenantWithSecret(TypedDict):
+    tenant_id: str
+    name: str
+    plan: str
+    quota: Quota
+    owner_email: str
+    status: Literal["active", "pending_deletion"]
+    purge_at: str | None
+    created_at: str
+    """When it was created."""
+    frozen_at: str | None
+    frozen_reason: str | None
+    resumed_at: str | None
+    signing_secret: str
+    """Standard Webhooks secret that signs callbacks. Shown in this answer only."""
+
+
+class TenantWithSecret(_TenantWithSecret, total=False):
+    quarantined_since: str
+    """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
+    sent, and no effect starts.
+    """
+
+class TickSummary(TypedDict):
+    schedules: TickSummarySchedules
+    checkpoints: TickSummaryCheckpoints
+    dlq: TickSummaryDlq
+    effects: TickSummaryEffects
+    expired: TickSummaryExpired
+    tenants_purged: int
+    duration_ms: int
+
+class TickSummaryCheckpoints(TypedDict):
+    rejected: int
+    expired: int
+    callbacks: int
+
+class TickSummaryDlq(TypedDict):
+    locks_released: int
+
+class TickSummaryEffects(TypedDict):
+    ran_out: int
+
+class TickSummaryExpired(TypedDict):
+    kv_keys: int
+    inboxes: int
+    idempotency_keys: int
+
+class TickSummarySchedules(TypedDict):
+    due: int
+    fired: int
+    retrying: int
+    failed: int
+
+class Usage(TypedDict):
+    used: int
+    limit: int | None
+
+class UsageStep(TypedDict):
+    start_at: str
+    """When the step begins."""
+    calls: int
+    """Calls with a key of the tenant."""
+    failures: int
+    """Those that were answered 4xx or 5xx."""
+    features: list[UsageStepFeatures]
+
+class UsageStepFeatures(TypedDict):
+    feature: UsageStepFeaturesFeature
+    calls: int
+    """Calls with a key of the tenant."""
+    failures: int
+    """Those that were answered 4xx or 5xx."""
+
+UsageStepFeaturesFeature = Literal["tenants", "agents", "approval_keys", "kv", "audit", "dlq", "schedules", "checkpoints", "inboxes", "rate_limits", "effects", "workflows", "subscriptions", "seal", "events"]
+
+class Vote(TypedDict):
+    voter: str
+    """The id of an approval key, or admin."""
+    voter_label: str | None
+    decision: Literal["approved", "rejected"]
+    counts: bool
+    """False once the payload was changed after it; its voter may vote again."""
+    edited: bool
+    """It changed the payload."""
+    payload_hash: str | None
+    reason: str | None
+    answer: dict[str, Any] | None
+    permit_expires_at: str | None
+    uses: int
+    """The uses that it allows; of several the least counts."""
+    at: str
+    """When it was cast."""
+
+class Workflow(TypedDict):
+    workflow_id: str
+    events: int
+    """Its events, those that were removed since included."""
+    waiting: int
+    """How many things it waits for now."""
+    failing: int
+    """How many failures nobody has dealt with."""
+    first_at: str
+    """The first event."""
+    last_at: str
+    """The latest event."""
+    last_seq: int
+    """The number of the latest event."""
+    last_type: str
+    """The type of the latest event."""
+
+class WorkflowTimeline(TypedDict):
+    workflow_id: str
+    events: int
+    """Its events, those that were removed since included."""
+    waiting: int
+    """How many things it waits for now."""
+    failing: int
+    """How many failures nobody has dealt with."""
+    first_at: str
+    """The first event."""
+    last_at: str
+    """The latest event."""
+    last_seq: int
+    """The number of the latest event."""
+    last_type: str
+    """The type of the latest event."""
+    items: list[JournalEvent]
+    next_after: int
+    """Give it as after to go on."""
+    more: bool
+    """Further events follow."""
