@@ -5,7 +5,7 @@ import { limit } from '../base/limit.ts'
 import { agent_modes } from '../contract/caller.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Text } from '../contract/schemas.ts'
+import { sharing, Text } from '../contract/schemas.ts'
 import * as agents from './pause-service.ts'
 import { Agent, agentId, masked, tag } from './shapes.ts'
 
@@ -32,12 +32,15 @@ export const updateAgent = route({
   },
   auth: ['admin'],
   params: { agent_id: agentId },
-  body: Type.Object({
-    mode: Type.Enum([...agent_modes], {
-      description:
-        'full: everything that agents may. read: it changes nothing. propose: each of its effects waits for an approval.',
-    }),
-  }),
+  body: Type.Object(
+    {
+      mode: Type.Enum([...agent_modes], {
+        description:
+          'full: everything that agents may. read: it changes nothing. propose: each of its effects waits for an approval.',
+      }),
+    },
+    sharing('AgentRequest', 'The settings of an agent.'),
+  ),
   replies: { 200: { body: Agent } },
   emits: ['agent.mode_changed'],
   errors: ['AGENT_NOT_FOUND'],
@@ -63,9 +66,15 @@ export const pauseAgent = route({
   auth: ['admin'],
   destructive: true,
   params: { agent_id: agentId },
-  body: Type.Object({
-    reason: Type.Optional(Text(reason_characters_max, 'Shown to the agent when it is refused.')),
-  }),
+  body: Type.Object(
+    {
+      reason: Type.Optional(Text(reason_characters_max, 'Shown to the agent when it is refused.')),
+    },
+    sharing(
+      'ActionRequest',
+      'What is said when a tenant or an agent is stopped, resumed, deleted or gets another key.',
+    ),
+  ),
   replies: { 200: { body: Agent } },
   emits: ['agent.paused'],
   errors: ['AGENT_NOT_FOUND'],

@@ -6,7 +6,7 @@ import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
-import { Page, PageQuery, PreviousKey, RotateBody, Shape, Text, Url } from '../contract/schemas.ts'
+import { Page, PageQuery, PreviousKey, RotateBody, Shape, sharing, Text, Url } from '../contract/schemas.ts'
 import * as agents from './service.ts'
 import { Agent, agentId, agentOf, masked, tag } from './shapes.ts'
 import * as store from './store.ts'
@@ -38,11 +38,14 @@ export const createAgent = route({
     key: 'api_key',
   },
   auth: ['admin'],
-  body: Type.Object({
-    name: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{2,31}$' }),
-    description: Type.Optional(Text(description_characters_max, 'For people.')),
-    callback_base_url: Type.Optional(Url('An http or https URL.')),
-  }),
+  body: Type.Object(
+    {
+      name: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{2,31}$' }),
+      description: Type.Optional(Text(description_characters_max, 'For people.')),
+      callback_base_url: Type.Optional(Url('An http or https URL.')),
+    },
+    sharing('AgentRequest', 'The settings of an agent.'),
+  ),
   replies: { 201: { body: Agent } },
   emits: ['agent.created'],
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
@@ -143,7 +146,13 @@ export const rotateAgentKey = route({
   params: { agent_id: agentId },
   body: RotateBody,
   replies: {
-    200: { body: Shape('RotatedAgent', { ...Agent.properties, previous_key_expires_at: PreviousKey }) },
+    200: {
+      body: Shape(
+        'RotatedAgent',
+        { of: 'Agent', about: 'An agent with its new key, and when the key before ends.' },
+        { ...Agent.properties, previous_key_expires_at: PreviousKey },
+      ),
+    },
   },
   emits: ['agent.key_rotated'],
   errors: ['AGENT_NOT_FOUND'],

@@ -35,7 +35,7 @@ const fields = {
   expires_at: Nullable(Time('From then on it is refused; null: it does not end by itself.')),
   last_used_at: Nullable(Time('When it was last used, to the minute; null: never.')),
 }
-const ApprovalKey = Shape('ApprovalKey', fields)
+const ApprovalKey = Shape('ApprovalKey', 'A key with which a person decides checkpoints, masked.', fields)
 
 export const createApprovalKey = route({
   group: v1,
@@ -68,15 +68,19 @@ export const createApprovalKey = route({
   }),
   replies: {
     201: {
-      body: Shape('CreatedApprovalKey', {
-        ...fields,
-        approval_url: Nullable(
-          Type.String({
-            description:
-              'Of a key that is bound: a page that decides the checkpoint, the key in its fragment.',
-          }),
-        ),
-      }),
+      body: Shape(
+        'CreatedApprovalKey',
+        { of: 'ApprovalKey', about: 'An approval key in full, as only its creation answers it.' },
+        {
+          ...fields,
+          approval_url: Nullable(
+            Type.String({
+              description:
+                'Of a key that is bound: a page that decides the checkpoint, the key in its fragment.',
+            }),
+          ),
+        },
+      ),
     },
   },
   emits: ['approval_key.created'],

@@ -30,7 +30,7 @@ import { valuesOf } from './values-store.ts'
 
 const tag = 'Audit log'
 
-const Entry = Shape('AuditEntry', {
+const Entry = Shape('AuditEntry', 'An entry of the audit log, which never changes.', {
   id: Type.String(),
   seq: Type.Integer({ description: 'Starts at 1, rises by 1, without gaps, per tenant.' }),
   action: Type.String(),
@@ -169,7 +169,11 @@ export const suggestEntries = route({
     ...PageQuery,
     prefix: Type.Optional(Type.String({ description: 'Only texts that begin with it.' })),
   }),
-  replies: { 200: { body: Page(Shape('AuditSuggestion', { value: Type.String() })) } },
+  replies: {
+    200: {
+      body: Page(Shape('AuditSuggestion', 'A text that a field has in the log.', { value: Type.String() })),
+    },
+  },
   errors: [],
   async handle(context, { params, query: { prefix = '', ...query } }) {
     const request = pageRequest(context, query)

@@ -1,8 +1,9 @@
 // The list of routes as an OpenAPI 3.1 document.
 
 import type { TSchema } from 'typebox'
+import { Components } from './components.ts'
 import type { NamedRoute } from './feature.ts'
-import { errorRows, errorSchema, type Json, markedErrorSchema, plain, responsesOf } from './responses.ts'
+import { addErrors, errorRows, type Json, plain, responsesOf } from './responses.ts'
 import type { Route } from './route.ts'
 
 const security_schemes: Record<string, Json> = {
@@ -32,11 +33,13 @@ const security_schemes: Record<string, Json> = {
 
 /** The whole document. `public_url` becomes its only server. */
 export function openapiOf(list: readonly NamedRoute[], version: string, public_url: string): Json {
+  const components = new Components()
+  addErrors(components)
   const paths: Record<string, Json> = {}
   for (const { name, route } of list) {
     const path = route.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}')
     paths[path] ??= {}
-    paths[path][route.method.toLowerCase()] = operationOf(name, route)
+    paths[path][route.method.toLowerCase()] = operationOf(name, route, components)
   }
   return {
     openapi: '3.1.0',
@@ -51,23 +54,23 @@ export function openapiOf(list: readonly NamedRoute[], version: string, public_u
     paths,
     components: {
       securitySchemes: security_schemes,
-      schemas: { Error: errorSchema(), ApiError: markedErrorSchema() },
+      schemas: components.schemas(),
     },
     'x-errors': errorRows(),
   }
 }
 
-function operationOf(name: string, route: Route): Json {
-  const parameters = parametersOf(route)
+function operationOf(name: string, route: Route, components: Components): Json {
+  const parameters = parametersOf(route, components)
   return {
     operationId: name,
     tags: [route.tag],
     summary: route.summary,
     ...(route.description ? { description: route.description } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body ? { requestBody: requestBodyOf(route.body) } : {}),
+    ...(route.body ? { requestBody: requestBodyOf(name, route, components) } : {}),
     ...(route.raw && route.method !== 'GET' ? { requestBody: any_body } : {}),
-    responses: responsesOf(route),
+    responses: responsesOf(route, components),
     security: route.cron ? [{ cron: [] }] : securityOf(route),
     ...(route.group.wraps_data ? { 'x-wrapped': true } : {}),
     ...(route.raw ? { 'x-raw': true } : {}),
@@ -78,16 +81,18 @@ function operationOf(name: string, route: Route): Json {
   }
 }
 
-function parametersOf(route: Route): Json[] {
+function parametersOf(route: Route, components: Components): Json[] {
   const required = (route.query as (TSchema & { required?: string[] }) | undefined)?.required ?? []
   return [
-    ...Object.entries(route.params ?? {}).map(([name, { schema }]) => parameter('path', name, schema, true)),
+    ...Object.entries(route.params ?? {}).map(([name, { schema }]) =>
+      parameter('path', name, parameterSchema(schema, components), true),
+    ),
     ...(route.path.endsWith('*') ? [rest_of_path] : []),
     ...Object.entries(route.query?.properties ?? {}).map(([name, schema]) =>
-      parameter('query', name, schema as TSchema, required.includes(name)),
+      parameter('query', name, parameterSchema(schema as TSchema, components), required.includes(name)),
     ),
     ...Object.entries(route.headers ?? {}).map(([name, description]) =>
-      parameter('header', name, { type: 'string', description } as TSchema, false),
+      parameter('header', name, { type: 'string', description }, false),
     ),
     ...(route.create ? [idempotency_key] : []),
   ]
@@ -101,28 +106,37 @@ const idempotency_key = parameter(
     pattern: '^[!-~]{1,255}$',
     description:
       'A repeat with the same key and body within 24 hours gets the first answer and has no second effect.',
-  } as TSchema,
+  },
   false,
 )
 
-function parameter(place: string, name: string, schema: TSchema, required: boolean): Json {
+function parameter(place: string, name: string, { description, ...schema }: Json, required: boolean): Json {
+  return { in: place, name, required, ...(description ? { description } : {}), schema }
+}
+
+/** A reference keeps the description of the parameter beside it. */
+function parameterSchema(schema: TSchema, components: Components): Json {
   const { description, ...rest } = plain(schema)
-  return { in: place, name, required, ...(description ? { description } : {}), schema: rest }
+  return { ...(description ? { description } : {}), ...components.of(rest) }
 }
 
 const rest_of_path = parameter(
   'path',
   'path',
-  { type: 'string', description: 'Anything, further slashes included.' } as TSchema,
+  { type: 'string', description: 'Anything, further slashes included.' },
   true,
 )
 
 const any_body: Json = { required: false, content: { '*/*': { schema: {} } } }
 
-function requestBodyOf(body: TSchema & { required?: string[] }): Json {
+function requestBodyOf(name: string, { body, summary }: Route, components: Components): Json {
+  const { description = `The body of \`${name}\`: ${summary}.`, ...schema } = plain(body!)
+  const operation = name[0]!.toUpperCase() + name.slice(1)
   return {
-    required: (body.required ?? []).length > 0,
-    content: { 'application/json': { schema: plain(body) } },
+    required: ((schema.required as string[] | undefined) ?? []).length > 0,
+    content: {
+      'application/json': { schema: components.of({ ...schema, description }, `${operation}Request`) },
+    },
   }
 }
 

@@ -2,7 +2,9 @@
 
 import type { TSchema } from 'typebox'
 import { type ErrorCode, errorCodes, errors, statusesOf } from '../base/errors.ts'
+import type { Components } from './components.ts'
 import { type Declared, type Route, successStatus } from './route.ts'
+import { partNamed } from './schemas.ts'
 import { goesOnWhileStopped } from './stopped.ts'
 
 export type Json = Record<string, unknown>
@@ -14,19 +16,23 @@ const request_id_header: Json = {
   },
 }
 
-export function responsesOf(route: Route): Json {
+export function responsesOf(route: Route, components: Components): Json {
   const responses: Json = {}
   for (const [status, declared] of Object.entries(route.replies)) {
     responses[status] = {
       description: descriptionOf(status, declared),
       headers: headersOf(route, status),
-      ...(declared.body ? contentOf(wrapped(route, status, declared.body), declared.event_stream) : {}),
+      ...(declared.body
+        ? contentOf(answerOf(route, status, declared.body, components), declared.event_stream)
+        : {}),
     }
   }
   const error = { $ref: `#/components/schemas/${route.group.marks_errors ? 'ApiError' : 'Error'}` }
   for (const [status, codes] of byStatus(errorCodesOf(route))) {
     const declared = route.replies[Number(status)]
-    const schema = declared?.body ? { anyOf: [wrapped(route, status, declared.body), error] } : error
+    const schema = declared?.body
+      ? { anyOf: [answerOf(route, status, declared.body, components), error] }
+      : error
     responses[status] = {
       description: [...(declared ? [descriptionOf(status, declared)] : []), ...codes].join(', '),
       headers: headersOf(route, status),
@@ -42,13 +48,20 @@ function contentOf(schema: Json, event_stream?: string): Json {
 }
 
 /** In a group with an envelope the data lies in it. */
-function wrapped({ group }: Route, status: string, schema: TSchema): Json {
-  if (!group.wraps_data) return plain(schema)
-  return {
+function answerOf({ group }: Route, status: string, schema: TSchema, components: Components): Json {
+  const data = plain(schema)
+  if (!group.wraps_data) return components.of(data)
+  const name = String(data['x-name'] ?? data['x-component'])
+  return components.of({
+    ...partNamed(`${name}Answer`, {
+      of: 'ApiAnswer',
+      about: `The envelope of ${name}.`,
+      shared: 'The envelope of answers under /api.',
+    }),
     type: 'object',
     required: ['success', 'data'],
-    properties: { success: { type: 'boolean', const: Number(status) < 400 }, data: plain(schema) },
-  }
+    properties: { success: { type: 'boolean', const: Number(status) < 400 }, data },
+  })
 }
 
 const descriptions: Record<string, string> = {
@@ -132,33 +145,39 @@ function byStatus(codes: ErrorCode[]): Map<string, string[]> {
   return groups
 }
 
-/** The envelope of errors; made on demand, when every feature has declared its codes. */
-export function errorSchema(): Json {
-  return {
+/** The envelopes of errors; made on demand, when every feature has declared its codes. */
+export function addErrors(components: Components): void {
+  const error = {
+    ...partNamed('ErrorDetail', 'Why a request was refused.'),
     type: 'object',
-    required: ['error'],
+    required: ['code', 'message', 'request_id'],
     properties: {
-      error: {
-        type: 'object',
-        required: ['code', 'message', 'request_id'],
-        properties: {
-          code: { type: 'string', enum: errorCodes() },
-          message: { type: 'string' },
-          details: { type: 'object' },
-          request_id: { type: 'string' },
-        },
+      code: {
+        type: 'string',
+        enum: errorCodes(),
+        'x-component': 'ErrorCode',
+        description: 'The code of the error; `x-errors` of this document says what to do about each.',
       },
+      message: { type: 'string', description: 'One sentence for people.' },
+      details: { type: 'object', description: 'Facts of this refusal, by code.' },
+      request_id: { type: 'string', description: 'The X-Request-Id of the answer.' },
     },
   }
-}
-
-/** The envelope in groups that mark their errors. */
-export function markedErrorSchema(): Json {
-  return {
+  components.of({
+    ...partNamed('Error', 'A request that was refused.'),
+    type: 'object',
+    required: ['error'],
+    properties: { error },
+  })
+  components.of({
+    ...partNamed('ApiError', {
+      of: 'Error',
+      about: 'A request under /api, or to an inbox, that was refused.',
+    }),
     type: 'object',
     required: ['success', 'error'],
-    properties: { success: { type: 'boolean', const: false }, ...(errorSchema().properties as Json) },
-  }
+    properties: { success: { type: 'boolean', const: false }, error },
+  })
 }
 
 /** The row of each code, for clients that are made from the document. */

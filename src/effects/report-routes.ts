@@ -3,7 +3,7 @@
 import { Type } from 'typebox'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Text } from '../contract/schemas.ts'
+import { sharing, Text } from '../contract/schemas.ts'
 import { leaseMs, note_characters_max, outcomes } from './effect.ts'
 import * as reports from './report-service.ts'
 import { resolve } from './resolve-service.ts'
@@ -33,7 +33,10 @@ export const extendEffect = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object({ lease_token: LeaseToken, lease_seconds: LeaseSeconds }),
+  body: Type.Object(
+    { lease_token: LeaseToken, lease_seconds: LeaseSeconds },
+    sharing('EffectReport', 'A report of what became of an effect.'),
+  ),
   replies: { 200: { body: Effect } },
   emits: ['effect.extended'],
   errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
@@ -64,7 +67,10 @@ export const succeedEffect = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object({ lease_token: LeaseToken, result: Result }),
+  body: Type.Object(
+    { lease_token: LeaseToken, result: Result },
+    sharing('EffectReport', 'A report of what became of an effect.'),
+  ),
   replies: { 200: { body: Effect } },
   emits: ['effect.succeeded', 'checkpoint.cancelled'],
   errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
@@ -96,15 +102,18 @@ export const failEffect = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object({
-    lease_token: LeaseToken,
-    error: ErrorText,
-    retry: Type.Optional(
-      Type.Boolean({
-        description: 'True: it did not happen, and may be started again. Default false: never.',
-      }),
-    ),
-  }),
+  body: Type.Object(
+    {
+      lease_token: LeaseToken,
+      error: ErrorText,
+      retry: Type.Optional(
+        Type.Boolean({
+          description: 'True: it did not happen, and may be started again. Default false: never.',
+        }),
+      ),
+    },
+    sharing('EffectReport', 'A report of what became of an effect.'),
+  ),
   replies: { 200: { body: Effect } },
   emits: ['effect.failed', 'effect.retried', 'checkpoint.cancelled'],
   errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
@@ -138,20 +147,23 @@ export const resolveEffect = route({
   },
   auth: ['admin'],
   params: { id },
-  body: Type.Object({
-    outcome: Type.Enum([...outcomes], {
-      description:
-        'succeeded: it happened. failed: it did not, and will not. retry: it did not, and may be started.',
-    }),
-    result: Result,
-    error: Type.Optional(ErrorText),
-    fence: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description: 'The `fence` of the effect that you looked at: 409 when it has another one now.',
+  body: Type.Object(
+    {
+      outcome: Type.Enum([...outcomes], {
+        description:
+          'succeeded: it happened. failed: it did not, and will not. retry: it did not, and may be started.',
       }),
-    ),
-  }),
+      result: Result,
+      error: Type.Optional(ErrorText),
+      fence: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          description: 'The `fence` of the effect that you looked at: 409 when it has another one now.',
+        }),
+      ),
+    },
+    sharing('EffectReport', 'A report of what became of an effect.'),
+  ),
   replies: { 200: { body: Effect } },
   emits: ['effect.resolved', 'checkpoint.cancelled'],
   errors: ['EFFECT_NOT_FOUND', 'INVALID_STATE'],

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { second_ms } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
+import { sharing } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import { requireReleased } from '../quarantine/service.ts'
 import { leaseMs, wait_seconds_max, waitKey } from './effect.ts'
@@ -35,16 +36,20 @@ export const startEffect = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object({
-    payload_hash: Type.Optional(
-      Type.String({
-        pattern: '^[0-9a-f]{64}$',
-        description: 'The SHA-256 of the bytes that you are about to act on, in hex: any other are refused.',
-      }),
-    ),
-    lease_seconds: LeaseSeconds,
-    lease_token: OwnLeaseToken,
-  }),
+  body: Type.Object(
+    {
+      payload_hash: Type.Optional(
+        Type.String({
+          pattern: '^[0-9a-f]{64}$',
+          description:
+            'The SHA-256 of the bytes that you are about to act on, in hex: any other are refused.',
+        }),
+      ),
+      lease_seconds: LeaseSeconds,
+      lease_token: OwnLeaseToken,
+    },
+    sharing('EffectReport', 'A report of what became of an effect.'),
+  ),
   replies: { 200: { body: ClaimedEffect } },
   emits: ['effect.started', 'effect.rejected', 'effect.unknown'],
   errors: [

@@ -17,7 +17,15 @@ export const livez = route({
   summary: 'Check that the process answers, and nothing else',
   sdk: { name: 'health.live' },
   auth: [],
-  replies: { 200: { body: Shape('Liveness', { status: Type.Literal('alive') }) } },
+  replies: {
+    200: {
+      body: Shape(
+        'Liveness',
+        { of: 'Health', about: 'The process answers.', shared: 'How the service is.' },
+        { status: Type.Literal('alive') },
+      ),
+    },
+  },
   errors: [],
   handle: () => ({ status: 'alive' }),
 })
@@ -67,7 +75,7 @@ export const readyz = route({
           ),
           durability: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))),
         },
-        named('Readiness'),
+        named('Readiness', { of: 'Health', about: 'The service can do its work.' }),
       ),
     },
   },

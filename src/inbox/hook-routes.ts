@@ -5,7 +5,7 @@ import { ApiError } from '../base/errors.ts'
 import { looksLikeToken } from '../base/keys.ts'
 import { hook as hook_group } from '../contract/group.ts'
 import { type Method, type Param, route } from '../contract/route.ts'
-import { Shape } from '../contract/schemas.ts'
+import { Part } from '../contract/schemas.ts'
 import * as inboxes from './receive.ts'
 
 /** Stands for a text that cannot be a token: no inbox has it. */
@@ -38,7 +38,15 @@ function hook(method: Method, path: string) {
     auth: [],
     raw: true,
     params: { token },
-    replies: { 200: { body: Shape({ received: Type.Boolean() }) } },
+    replies: {
+      200: {
+        body: Part(
+          'Receipt',
+          { of: 'Acknowledgement', about: 'The message was taken.' },
+          { received: Type.Boolean() },
+        ),
+      },
+    },
     emits: ['message.received'],
     errors: ['INBOX_NOT_FOUND', 'INBOX_EXPIRED'],
     admit(db, { token }, is_large) {

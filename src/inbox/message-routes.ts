@@ -6,7 +6,7 @@ import { limit } from '../base/limit.ts'
 import { encode } from '../contract/encode.ts'
 import { api } from '../contract/group.ts'
 import { route, Streamed } from '../contract/route.ts'
-import { Nullable, Shape, Text, Time } from '../contract/schemas.ts'
+import { Nullable, Part, Shape, Text, Time } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import { wait_seconds_max, waitKey } from './inbox.ts'
 import type { MessageRow } from './message.ts'
@@ -49,8 +49,8 @@ export const getInbox = route({
   params: { id },
   replies: {
     200: {
-      body: Shape('InboxDetail', {
-        inbox: Shape('Inbox', {
+      body: Shape('InboxDetail', 'An inbox with its latest messages.', {
+        inbox: Shape('Inbox', 'A public URL that keeps whatever is sent to it.', {
           ...created,
           forwardUrl,
           workflowId,
@@ -127,12 +127,16 @@ export const listMessages = route({
   }),
   replies: {
     200: {
-      body: Shape({
-        items: Type.Array(Message),
-        nextAfter: Nullable(
-          Type.String({ description: 'Give it as after next time; null while no message was ever seen.' }),
-        ),
-      }),
+      body: Part(
+        'MessagePage',
+        { of: 'Listing', about: 'Messages, oldest first.' },
+        {
+          items: Type.Array(Message),
+          nextAfter: Nullable(
+            Type.String({ description: 'Give it as after next time; null while no message was ever seen.' }),
+          ),
+        },
+      ),
     },
   },
   errors: ['INBOX_NOT_FOUND'],
@@ -210,10 +214,14 @@ export const searchMessages = route({
   }),
   replies: {
     200: {
-      body: Shape({
-        items: Type.Array(Message),
-        nextBefore: Nullable(Type.String({ description: 'Give it as before to go on; null at the end.' })),
-      }),
+      body: Part(
+        'MessageSearchPage',
+        { of: 'Listing', about: 'Messages that were found, newest first.' },
+        {
+          items: Type.Array(Message),
+          nextBefore: Nullable(Type.String({ description: 'Give it as before to go on; null at the end.' })),
+        },
+      ),
     },
   },
   errors: ['INBOX_NOT_FOUND'],

@@ -20,7 +20,7 @@ import {
   version_header,
 } from './shapes.ts'
 
-const Namespace = Shape('Namespace', {
+const Namespace = Shape('Namespace', 'A namespace of keys and its settings.', {
   namespace: Type.String(),
   agent_id: Nullable(
     Type.String({ description: 'The agent whose private namespace it is; null for a shared one.' }),

@@ -96,12 +96,16 @@ export const putValue = route({
   }),
   replies: {
     200: {
-      body: Shape('PutResult', {
-        namespace: Type.String(),
-        key: Type.String(),
-        version: Version,
-        expires_at: ExpiresAt,
-      }),
+      body: Shape(
+        'PutResult',
+        { of: 'Entry', about: 'The version that a put wrote.' },
+        {
+          namespace: Type.String(),
+          key: Type.String(),
+          version: Version,
+          expires_at: ExpiresAt,
+        },
+      ),
       headers: version_header,
     },
   },

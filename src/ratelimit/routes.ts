@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { invalid } from '../base/errors.ts'
 import { api } from '../contract/group.ts'
 import { Reply, route } from '../contract/route.ts'
-import { Shape } from '../contract/schemas.ts'
+import { Shape, sharing } from '../contract/schemas.ts'
 import { CheckInput, isKey, key, key_rule } from './input.ts'
 import * as limiter from './service.ts'
 import { answered, check_replies, headersOf, rate_headers, Status, standing, tag } from './shapes.ts'
@@ -71,13 +71,20 @@ export const resetRateLimit = route({
   cli: { usage: 'rate reset <key>', examples: ['waystation rate reset openai'] },
   auth: ['agent', 'admin'],
   destructive: true,
-  body: Type.Pick(CheckInput, ['key']),
+  body: Type.Object(
+    { key: CheckInput.properties.key },
+    sharing('RateLimitRequest', 'The counter, and the limit that it is checked against.'),
+  ),
   replies: {
     200: {
-      body: Shape('RateLimitReset', {
-        key: Type.String(),
-        reset: Type.Boolean({ description: 'False when no window was running.' }),
-      }),
+      body: Shape(
+        'RateLimitReset',
+        { of: 'Acknowledgement', about: 'The outcome of a reset.' },
+        {
+          key: Type.String(),
+          reset: Type.Boolean({ description: 'False when no window was running.' }),
+        },
+      ),
       headers: rate_headers,
     },
   },

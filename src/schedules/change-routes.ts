@@ -5,6 +5,7 @@ import * as agents from '../agents/service.ts'
 import { parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
+import { sharing } from '../contract/schemas.ts'
 import { callerFor } from '../contract/workflow.ts'
 import { retry } from './repeat.ts'
 import type { Settings } from './schedule.ts'
@@ -54,12 +55,15 @@ export const updateSchedule = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object({
-    callback_url: Type.Optional(CallbackUrl),
-    callback_payload: Type.Optional(CallbackPayload),
-    fire_at: Type.Optional(FireAt),
-    ...optional,
-  }),
+  body: Type.Object(
+    {
+      callback_url: Type.Optional(CallbackUrl),
+      callback_payload: Type.Optional(CallbackPayload),
+      fire_at: Type.Optional(FireAt),
+      ...optional,
+    },
+    sharing('ScheduleRequest', 'The settings of a schedule.'),
+  ),
   replies: { 200: { body: Schedule } },
   emits: ['schedule.updated', 'schedule.workflow_left', 'schedule.workflow_joined'],
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],

@@ -5,6 +5,7 @@ import * as agents from '../agents/service.ts'
 import { parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
+import { sharing } from '../contract/schemas.ts'
 import { callerFor, workflowOf } from '../contract/workflow.ts'
 import * as schedules from './service.ts'
 import {
@@ -44,12 +45,15 @@ export const createSchedule = route({
     defaults: { callback_payload: null },
   },
   auth: ['agent'],
-  body: Type.Object({
-    callback_url: CallbackUrl,
-    callback_payload: CallbackPayload,
-    fire_at: FireAt,
-    ...optional,
-  }),
+  body: Type.Object(
+    {
+      callback_url: CallbackUrl,
+      callback_payload: CallbackPayload,
+      fire_at: FireAt,
+      ...optional,
+    },
+    sharing('ScheduleRequest', 'The settings of a schedule.'),
+  ),
   replies: { 201: { body: Schedule } },
   emits: ['schedule.created'],
   errors: ['QUOTA_EXCEEDED'],

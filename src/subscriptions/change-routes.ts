@@ -3,7 +3,7 @@
 import { Type } from 'typebox'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { OrNull, Url } from '../contract/schemas.ts'
+import { OrNull, sharing, Url } from '../contract/schemas.ts'
 import * as journal from '../journal/service.ts'
 import * as changes from './change-service.ts'
 import * as subscriptions from './service.ts'
@@ -45,13 +45,16 @@ export const updateSubscription = route({
   },
   auth: ['admin'],
   params: { id },
-  body: Type.Object({
-    url: Type.Optional(Url('An http or https URL; not for one that sends mails.')),
-    types: Type.Optional(Types),
-    workflow_id: Type.Optional(OrNull(WorkflowId)),
-    name: Type.Optional(Name),
-    paused: Type.Optional(Paused),
-  }),
+  body: Type.Object(
+    {
+      url: Type.Optional(Url('An http or https URL; not for one that sends mails.')),
+      types: Type.Optional(Types),
+      workflow_id: Type.Optional(OrNull(WorkflowId)),
+      name: Type.Optional(Name),
+      paused: Type.Optional(Paused),
+    },
+    sharing('SubscriptionRequest', 'The settings of a subscription.'),
+  ),
   replies: { 200: { body: Subscription } },
   emits: ['subscription.updated', 'subscription.paused', 'subscription.resumed'],
   errors: ['SUBSCRIPTION_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
@@ -87,15 +90,18 @@ export const replaySubscription = route({
   },
   auth: ['admin'],
   params: { id },
-  body: Type.Object({
-    after: Type.Integer({
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      examples: [0],
-      description:
-        'The number of an event: what comes behind it is delivered, with the same webhook-ids. 0: all that are kept.',
-    }),
-  }),
+  body: Type.Object(
+    {
+      after: Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        examples: [0],
+        description:
+          'The number of an event: what comes behind it is delivered, with the same webhook-ids. 0: all that are kept.',
+      }),
+    },
+    sharing('SubscriptionRequest', 'The settings of a subscription.'),
+  ),
   replies: { 200: { body: Subscription } },
   emits: ['subscription.replayed'],
   errors: ['SUBSCRIPTION_NOT_FOUND'],

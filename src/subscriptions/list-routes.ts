@@ -41,20 +41,24 @@ export const listSubscriptions = route({
   },
 })
 
-const SubscriptionAttempt = Shape('SubscriptionAttempt', {
-  number: Type.Integer({ description: 'The number of this attempt of all of the subscription, from 0.' }),
-  event_id: Type.String(),
-  event_seq: Type.Integer(),
-  event_type: Type.String(),
-  attempt: Type.Integer({ description: 'The number of this attempt to deliver the event, from 1.' }),
-  webhook_id: Type.String({ description: 'The webhook-id header, the same on every retry.' }),
-  started_at: Time('When it began.'),
-  duration_ms: Type.Integer(),
-  status_code: Nullable(Type.Integer({ description: 'What the receiver answered; null when it did not.' })),
-  error: Nullable(
-    Type.String({ description: 'null, or dns, refused, timeout, tls, blocked, too_large, status.' }),
-  ),
-})
+const SubscriptionAttempt = Shape(
+  'SubscriptionAttempt',
+  { of: 'Attempt', about: 'One attempt to deliver an event.' },
+  {
+    number: Type.Integer({ description: 'The number of this attempt of all of the subscription, from 0.' }),
+    event_id: Type.String(),
+    event_seq: Type.Integer(),
+    event_type: Type.String(),
+    attempt: Type.Integer({ description: 'The number of this attempt to deliver the event, from 1.' }),
+    webhook_id: Type.String({ description: 'The webhook-id header, the same on every retry.' }),
+    started_at: Time('When it began.'),
+    duration_ms: Type.Integer(),
+    status_code: Nullable(Type.Integer({ description: 'What the receiver answered; null when it did not.' })),
+    error: Nullable(
+      Type.String({ description: 'null, or dns, refused, timeout, tls, blocked, too_large, status.' }),
+    ),
+  },
+)
 
 export const listSubscriptionAttempts = route({
   group: v1,
