@@ -9,7 +9,7 @@ import { type Document, operationsOf } from './clients/model.ts'
 import { formatted } from './clients/print.ts'
 import { pythonOperations, pythonResources, pythonRetries } from './clients/python.ts'
 import { syncText } from './clients/python-sync.ts'
-import { PythonTypes } from './clients/python-types.ts'
+import { namedDocument, PythonTypes } from './clients/python-types.ts'
 import { methodRows, resourcesText, retriesText, retryRows } from './clients/sdk.ts'
 import { sdkTypesText } from './sdk-types.ts'
 
@@ -45,7 +45,7 @@ export function clientFiles(): Record<string, string> {
 
 /** Those of the Python SDK: its sync half is the async one, without its waits. */
 export function pythonFiles(): Record<string, string> {
-  const document = JSON.parse(textOf('openapi.json')) as Document
+  const document = namedDocument(JSON.parse(textOf('openapi.json')) as Document)
   const operations = operationsOf(document)
   const types = new PythonTypes(document)
   const resources = pythonResources(operations, types)

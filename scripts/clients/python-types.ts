@@ -1,6 +1,7 @@
 // The types of the Python SDK: a TypedDict for each shape of an answer, and for each object that a call takes.
 
-import type { Schema as ModelSchema, Operation } from './model.ts'
+import { resolved } from '../../mcp/schema.ts'
+import type { Document, Schema as ModelSchema, Operation } from './model.ts'
 import { docstring, python_header } from './python-print.ts'
 
 export interface Schema extends ModelSchema {
@@ -13,26 +14,23 @@ export interface Schema extends ModelSchema {
 
 interface Contract {
   paths: Record<string, Record<string, { operationId: string; responses: Responses; 'x-wrapped'?: boolean }>>
-  components: { schemas: Record<string, Schema> }
   'x-errors': Record<string, { next: string; exit: string }>
 }
 type Responses = Record<string, { content?: Record<string, { schema: Schema }> }>
 
-/** Names of what has none in the contract, and is a type of its own in Python. */
-const given_names: Record<string, string> = {
-  ClaimEffectApproval: 'EffectApprovalInput',
-  ClaimEffectApprovalEscalate: 'EscalationInput',
-  CreateCheckpointEscalate: 'EscalationInput',
-  DiscardItemsFilter: 'DiscardFilter',
-  RedriveItemsFilter: 'RedriveFilter',
-  WaitForEventAny: 'EventFilter',
-  WaitForEventAnyType: 'EventPattern',
-  ListEventsType: 'EventPattern',
-}
 /** A longer list of texts is a type of its own. */
 const enum_texts_max = 12
 
 type Direction = 'input' | 'answer'
+
+/** The document, whose components have their names wherever they are used. */
+export function namedDocument(document: Document): Document {
+  const named = Object.entries(document.components.schemas).map(([name, schema]) => [
+    name,
+    { 'x-name': name, ...schema },
+  ])
+  return { ...document, components: { schemas: Object.fromEntries(named) } }
+}
 
 export class PythonTypes {
   readonly #contract: Contract
@@ -40,8 +38,9 @@ export class PythonTypes {
   readonly #shapes = new Map<string, string>()
   readonly #keys = new Map<string, string>()
 
-  constructor(document: object) {
-    this.#contract = document as Contract
+  /** `document`: from `namedDocument`. */
+  constructor(document: Document) {
+    this.#contract = resolved(document) as unknown as Contract
   }
 
   /** The type of what an operation answers; of a list, that of an item. */
@@ -50,7 +49,7 @@ export class PythonTypes {
     const is_list = pages === 'cursor' || pages === 'offset'
     const found = this.#answers(id).map((schema) => {
       if (!schema) return 'None'
-      const { properties } = this.#resolved(schema)
+      const { properties } = schema
       return is_list
         ? this.of(properties!.items!.items ?? {}, `${name}Item`, 'answer')
         : this.of(schema, name, 'answer')
@@ -83,20 +82,19 @@ ${shapes.map(([, text]) => text).join('\n')}`
   }
 
   /** `hint`: its name, if it is an object that has none. */
-  of(given: Schema, hint: string, direction: Direction): string {
-    const schema = this.#resolved(given)
+  of(schema: Schema, hint: string, direction: Direction): string {
     const is_input = direction === 'input'
     if (schema['x-any-json'] === 'any') return is_input ? 'object' : 'Any'
     if (schema['x-any-json'] === 'object')
       return is_input ? 'Mapping[str, object] | None' : 'dict[str, Any] | None'
     if (schema.const !== undefined) return literalOf([schema.const])
-    if (schema.enum) return this.#enum(schema.enum, hint)
+    if (schema.enum) return this.#enum(schema.enum, schema['x-name'] ?? hint)
     if (schema.anyOf) return unionOf(schema.anyOf.map((one) => this.of(one, hint, direction)))
     if (Array.isArray(schema.type))
       return unionOf(schema.type.map((type) => this.of({ ...schema, type }, hint, direction)))
     if (schema.type === 'array')
       return `${is_input ? 'Sequence' : 'list'}[${this.of(schema.items ?? {}, hint, direction)}]`
-    if (schema.properties) return this.#named(schema, this.#nameOf(given, schema, hint, direction), direction)
+    if (schema.properties) return this.#named(schema, schema['x-name'] ?? hint, direction)
     if (schema.type === 'object') return is_input ? 'Mapping[str, object]' : 'dict[str, Any]'
     if (schema.type === undefined) return is_input ? 'object' : 'Any'
     if (is_input && schema.format === 'date-time') return 'str | datetime'
@@ -111,29 +109,15 @@ ${shapes.map(([, text]) => text).join('\n')}`
       .find(({ operationId }) => operationId === id)!
     return Object.entries(found.responses).flatMap(([status, { content }]) => {
       const whole = content?.['application/json']?.schema
-      // A blocked check is an answer; beside it there is the shape of errors.
-      const schema = whole?.anyOf?.find((one) => !isError(one)) ?? whole
-      if (status === '304' || (schema && isError(schema)) || !(/^2/.test(status) || schema)) return []
-      return [schema && found['x-wrapped'] ? this.#resolved(schema).properties?.data : schema]
+      // Beside an error stands the answer that has the same status.
+      const schema = whole?.anyOf?.[0] ?? whole
+      if (status === '304' || (Number(status) >= 400 && !whole?.anyOf)) return []
+      return [schema && found['x-wrapped'] ? schema.properties?.data : schema]
     })
   }
 
-  #resolved(schema: Schema): Schema {
-    if (!schema.$ref) return schema
-    const found = this.#contract.components.schemas[schema.$ref.split('/').at(-1)!]
-    if (!found) throw new Error(`There is no ${schema.$ref}`)
-    return this.#resolved(found)
-  }
-
-  #nameOf(given: Schema, schema: Schema, hint: string, direction: Direction): string {
-    const of_component = given.$ref?.split('/').at(-1)
-    const name = given_names[hint] ?? schema['x-name'] ?? of_component ?? hint
-    return direction === 'input' && this.#shapes.has(name) && !given_names[hint] ? `${name}Input` : name
-  }
-
-  #enum(texts: unknown[], hint: string): string {
+  #enum(texts: unknown[], name: string): string {
     if (texts.length <= enum_texts_max) return literalOf(texts)
-    const name = given_names[hint] ?? hint
     this.#shapes.set(name, `${name} = ${literalOf(texts)}\n`)
     return name
   }
@@ -160,7 +144,7 @@ ${shapes.map(([, text]) => text).join('\n')}`
     const members = Object.entries(properties).map(([member, schema]) => ({
       name: member,
       type: this.of(schema, `${name}${capitalized(member)}`, direction),
-      description: this.#resolved(schema).description ?? schema.description,
+      description: schema['x-name'] ? undefined : schema.description,
       is_required: required.includes(member),
     }))
     const bases: string[] = []
@@ -219,7 +203,7 @@ export function literalOf(values: unknown[]): string {
     typeof value === 'string' ? JSON.stringify(value) : value ? 'True' : 'False',
   )
   const line = `Literal[${texts.join(', ')}]`
-  return line.length <= 200 ? line : `Literal[\n${texts.map((text) => `    ${text},\n`).join('')}]`
+  return line.length <= 110 ? line : `Literal[\n${texts.map((text) => `    ${text},\n`).join('')}]`
 }
 
 export function unionOf(types: string[]): string {
@@ -229,10 +213,6 @@ export function unionOf(types: string[]): string {
 
 export function capitalized(name: string): string {
   return name[0]!.toUpperCase() + name.slice(1).replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
-}
-
-function isError({ $ref }: Schema): boolean {
-  return /\/(Error|ApiError)$/.test($ref ?? '')
 }
 
 /** The shape without its words and order. */

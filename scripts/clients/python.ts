@@ -1,7 +1,15 @@
 // The Python SDK: a class for each resource, the client that has them all, the table of operations, the rules of its retries.
 // The text is that of the async client; scripts/clients/python-sync.ts makes the other one of it.
 
-import { type Field, isList, methodOf, type Operation, resourceOf, restOfBody } from './model.ts'
+import {
+  type Document,
+  type Field,
+  isList,
+  methodOf,
+  type Operation,
+  resourceOf,
+  restOfBody,
+} from './model.ts'
 import { call, docstring, python_header, snake } from './python-print.ts'
 import { capitalized, type PythonTypes, python_words, type Schema } from './python-types.ts'
 
@@ -197,8 +205,8 @@ function docOf({ summary, description, errors }: Operation): string {
 }
 
 /** The text of sdk-python/src/waystation/_operations.py. */
-export function pythonOperations(operations: Operation[], document: object): string {
-  const contract = document as {
+export function pythonOperations(operations: Operation[], document: Document): string {
+  const contract = document as unknown as {
     paths: Record<string, Record<string, { operationId: string; 'x-wrapped'?: boolean }>>
     'x-errors': Record<string, { next: string; exit: string }>
   }

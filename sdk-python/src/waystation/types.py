@@ -82,6 +82,7 @@ ExitClass = Literal["conflict", "forbidden", "limited", "not_found", "unavailabl
 """The kind of failure that a code is, for scripts: the command line has an exit code for each."""
 
 class AboutEffect(TypedDict):
+    """The effect that a checkpoint decides."""
     type: str
     """The type of that effect."""
     key: str
@@ -89,6 +90,7 @@ class AboutEffect(TypedDict):
     note: str | None
 
 class Agent(TypedDict):
+    """A program that calls the service with a key of its own."""
     agent_id: str
     name: str
     """The same as agent_id."""
@@ -104,6 +106,7 @@ class Agent(TypedDict):
     paused_reason: str | None
 
 class Approval(TypedDict):
+    """A checkpoint as an approval key sees it."""
     checkpoint_id: str
     title: str
     prompt: str | None
@@ -154,11 +157,13 @@ class Approval(TypedDict):
     voted: Literal["approved", "rejected"] | None
 
 class ApprovalAgent(TypedDict):
+    """The agent that asks."""
     agent_id: str
     """The agent that asks."""
     name: str
 
 class ApprovalKey(TypedDict):
+    """A key with which a person decides checkpoints, masked."""
     approval_key_id: str
     checkpoint_id: str | None
     label: str | None
@@ -170,6 +175,7 @@ class ApprovalKey(TypedDict):
     last_used_at: str | None
 
 class Attempt(TypedDict):
+    """One attempt to deliver, with its outcome."""
     attempt: int
     """1, 2 or 3."""
     webhook_id: str
@@ -181,6 +187,7 @@ class Attempt(TypedDict):
     error: str | None
 
 class AuditEntry(TypedDict):
+    """An entry of the audit log, which never changes."""
     id: str
     seq: int
     """Starts at 1, rises by 1, without gaps, per tenant."""
@@ -195,14 +202,17 @@ class AuditEntry(TypedDict):
     """Server time; never earlier than that of the entry before."""
 
 class AuditSuggestion(TypedDict):
+    """A text that a field has in the log."""
     value: str
 
 class Awaited(TypedDict):
+    """The event that was waited for, or none."""
     event: JournalEvent | None
     after: int
     """Give it as after to go on."""
 
 class Checkpoint(TypedDict):
+    """A question to people: what is asked, who may decide, and the decision."""
     id: str
     status: Literal["pending", "approved", "rejected", "expired", "cancelled"]
     title: str
@@ -258,6 +268,7 @@ class Checkpoint(TypedDict):
     """The payload of the effect, the exact text; null without one."""
 
 class CheckpointCallback(TypedDict):
+    """How the delivery of the decision stands."""
     status: Literal["none", "pending", "delivered", "failed"]
     attempts: int
     last_error: str | None
@@ -265,6 +276,7 @@ class CheckpointCallback(TypedDict):
     dead_letter_id: str | None
 
 class ClaimedDeadLetter(TypedDict):
+    """A dead letter with the token of the lock that the call got."""
     id: str
     status: Literal["failed", "claimed", "resolved", "archived"]
     error: str
@@ -291,6 +303,7 @@ class ClaimedDeadLetter(TypedDict):
     """Send it with extend, release, fail and resolve to be sure that the lock is still yours."""
 
 class ClaimedEffect(TypedDict):
+    """An effect as its claim or start answers it, with the token of the lease and the checkpoint that it waits for."""
     id: str
     status: Literal["awaiting_approval", "approved", "ready", "running", "unknown", "succeeded", "failed", "rejected"]
     type: str
@@ -330,6 +343,7 @@ class ClaimedEffect(TypedDict):
     checkpoint: EffectApproval | None
 
 class Comment(TypedDict):
+    """A comment on a checkpoint."""
     id: str
     """cmt_…"""
     author: str
@@ -340,6 +354,7 @@ class Comment(TypedDict):
     """When it was made."""
 
 class CreatedApprovalKey(TypedDict):
+    """An approval key in full, as only its creation answers it."""
     approval_key_id: str
     checkpoint_id: str | None
     label: str | None
@@ -352,6 +367,7 @@ class CreatedApprovalKey(TypedDict):
     approval_url: str | None
 
 class CreatedInbox(TypedDict):
+    """An inbox as its creation answers it."""
     id: str
     token: str
     """The secret part of the URL."""
@@ -383,12 +399,14 @@ class _CreatedTenant(TypedDict):
 
 
 class CreatedTenant(_CreatedTenant, total=False):
+    """A tenant with its admin key and signing secret, as only its creation answers them."""
     quarantined_since: str
     """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
     sent, and no effect starts.
     """
 
 class DeadLetter(TypedDict):
+    """Work that failed for good and is kept until somebody resolves it."""
     id: str
     status: Literal["failed", "claimed", "resolved", "archived"]
     error: str
@@ -413,6 +431,7 @@ class DeadLetter(TypedDict):
     """The exact text that was sent."""
 
 class DeadLetterCause(TypedDict):
+    """Dead letters of one cause and source, counted."""
     cause: str
     source: Literal["agent", "schedule", "checkpoint"]
     count: int
@@ -424,7 +443,32 @@ class DeadLetterCause(TypedDict):
     latest_id: str
     """The latest of them."""
 
+class DeadLetterCauses(TypedDict):
+    """The causes of dead letters, the most frequent first."""
+    items: list[DeadLetterCause]
+    truncated: bool
+    """True when there are older dead letters, or further causes, that are not counted."""
+
+_DeadLetterDiscardFilterOptional = TypedDict("_DeadLetterDiscardFilterOptional", {"from": "str | datetime"}, total=False)
+
+
+class DeadLetterDiscardFilter(_DeadLetterDiscardFilterOptional, total=False):
+    """Which dead letters; {} takes every failed one."""
+    status: Literal["failed"]
+    source: Literal["agent", "schedule", "checkpoint"]
+    source_id: str
+    """The schedule or checkpoint that left it."""
+    cause: str
+    """The exact cause."""
+    workflow_id: str
+    """The exact workflow."""
+    to: str | datetime
+    """Captured before this instant."""
+    ids: Sequence[str]
+    """Only these, in whatever status they are unless `status` is given."""
+
 class DeadLetterOperation(TypedDict):
+    """A redrive or discard of many dead letters, with how far it is."""
     id: str
     verb: Literal["redrive", "discard"]
     status: Literal["running", "succeeded", "cancelled"]
@@ -452,6 +496,7 @@ _DeadLetterOperationFilterRequired = TypedDict("_DeadLetterOperationFilterRequir
 
 
 class DeadLetterOperationFilter(_DeadLetterOperationFilterRequired):
+    """The dead letters that an operation takes."""
     status: Literal["failed", "claimed", "resolved", "archived"] | None
     source: Literal["agent", "schedule", "checkpoint"] | None
     source_id: str | None
@@ -461,26 +506,19 @@ class DeadLetterOperationFilter(_DeadLetterOperationFilterRequired):
     ids_count: int | None
 
 class DeadLetterOperationItem(TypedDict):
+    """One dead letter of an operation, with its outcome."""
     id: str
     """The dead letter."""
     outcome: Literal["waiting", "done", "skipped", "failed"]
     code: str | None
     redriven_as: str | None
 
-class DeleteInboxAnswer(TypedDict):
-    deleted: bool
-
-class DeletedTenant(TypedDict):
-    tenant_id: str
-    status: Literal["active", "pending_deletion"]
-    purge_at: str | None
-
-_DiscardFilterOptional = TypedDict("_DiscardFilterOptional", {"from": "str | datetime"}, total=False)
+_DeadLetterRedriveFilterOptional = TypedDict("_DeadLetterRedriveFilterOptional", {"from": "str | datetime"}, total=False)
 
 
-class DiscardFilter(_DiscardFilterOptional, total=False):
+class DeadLetterRedriveFilter(_DeadLetterRedriveFilterOptional, total=False):
     """Which dead letters; {} takes every failed one."""
-    status: Literal["failed"]
+    status: Literal["failed", "archived"]
     source: Literal["agent", "schedule", "checkpoint"]
     source_id: str
     """The schedule or checkpoint that left it."""
@@ -493,7 +531,18 @@ class DiscardFilter(_DiscardFilterOptional, total=False):
     ids: Sequence[str]
     """Only these, in whatever status they are unless `status` is given."""
 
+class DeletedTenant(TypedDict):
+    """The tenant that is scheduled for deletion."""
+    tenant_id: str
+    status: Literal["active", "pending_deletion"]
+    purge_at: str | None
+
+class Deletion(TypedDict):
+    """The inbox was deleted."""
+    deleted: bool
+
 class Effect(TypedDict):
+    """Something that is done at most once: its payload, its approval, its lease and its result."""
     id: str
     status: Literal["awaiting_approval", "approved", "ready", "running", "unknown", "succeeded", "failed", "rejected"]
     type: str
@@ -541,7 +590,7 @@ class EffectApproval(TypedDict):
     expires_at: str
     """When its timeout is due."""
 
-class EffectApprovalInput(TypedDict, total=False):
+class EffectApprovalRequest(TypedDict, total=False):
     """Asks a person first, who sees exactly these bytes."""
     title: str
     """The question."""
@@ -566,17 +615,11 @@ class EffectApprovalInput(TypedDict, total=False):
     """Rejections by different voters that it takes; default 1."""
     approvers: Sequence[str]
     """Ids of the approval keys that may decide, or admin. Default: everybody with a key for it."""
-    escalate: Sequence[EffectApprovalInputEscalate]
+    escalate: Sequence[EscalationStep]
     """While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody."""
 
-class _EffectApprovalInputEscalate(TypedDict):
-    after_seconds: int
-
-
-class EffectApprovalInputEscalate(_EffectApprovalInputEscalate, total=False):
-    approvers: Sequence[str]
-
 class EffectPolicy(TypedDict):
+    """The conditions on which the effects of a type may start."""
     type: str
     approval: Literal["optional", "required"]
     """required: an effect that asks for no approval gets one all the same."""
@@ -590,6 +633,7 @@ class EffectPolicy(TypedDict):
     """When it was last set."""
 
 class Entry(TypedDict):
+    """A value under a key, with its version."""
     namespace: str
     key: str
     value: Any
@@ -601,127 +645,30 @@ class Entry(TypedDict):
     """When this version was written."""
 
 class Escalation(TypedDict):
+    """A step of an escalation: who may decide too, after how many seconds."""
     after_seconds: int
     approvers: list[str] | None
 
-class _EscalationInput(TypedDict):
+class _EscalationStep(TypedDict):
     after_seconds: int
 
 
-class EscalationInput(_EscalationInput, total=False):
+class EscalationStep(_EscalationStep, total=False):
+    """Who may decide too, after how many seconds."""
     approvers: Sequence[str]
 
 class EventFilter(TypedDict, total=False):
-    type: EventFilterType | None
+    """Events that have all of these."""
+    type: EventType | None
     subject: str | None
     workflow_id: str | None
 
-EventFilterType = Literal[
-    "audit.appended",
-    "dlq.created",
-    "tenant.created",
-    "tenant.key_rotated",
-    "tenant.keys_revoked",
-    "tenant.signing_secret_rotated",
-    "tenant.plan_changed",
-    "tenant.storage_changed",
-    "tenant.deleted",
-    "tenant.frozen",
-    "tenant.resumed",
-    "tenant.restored",
-    "agent.created",
-    "agent.key_rotated",
-    "agent.mode_changed",
-    "agent.paused",
-    "agent.resumed",
-    "agent.deleted",
-    "approval_key.created",
-    "approval_key.revoked",
-    "kv.put",
-    "kv.deleted",
-    "kv.expired",
-    "kv.events_enabled",
-    "kv.events_disabled",
-    "dlq.claimed",
-    "dlq.extended",
-    "dlq.released",
-    "dlq.lock_expired",
-    "dlq.archived",
-    "dlq.reopened",
-    "dlq.resolved",
-    "dlq.deleted",
-    "dlq_operation.created",
-    "dlq_operation.succeeded",
-    "dlq_operation.cancelled",
-    "schedule.created",
-    "schedule.updated",
-    "schedule.workflow_left",
-    "schedule.workflow_joined",
-    "schedule.cancelled",
-    "schedule.attempted",
-    "schedule.fired",
-    "schedule.failed",
-    "schedule.retried",
-    "checkpoint.created",
-    "checkpoint.voted",
-    "checkpoint.escalated",
-    "checkpoint.commented",
-    "checkpoint.approved",
-    "checkpoint.rejected",
-    "checkpoint.expired",
-    "checkpoint.cancelled",
-    "callback.attempted",
-    "callback.delivered",
-    "callback.failed",
-    "callback.redriven",
-    "approval_key.used",
-    "inbox.created",
-    "inbox.deleted",
-    "message.received",
-    "message.forwarded",
-    "message.forward_failed",
-    "message.replayed",
-    "effect.claimed",
-    "effect.proposed",
-    "effect.approved",
-    "effect.rejected",
-    "effect.started",
-    "effect.extended",
-    "effect.succeeded",
-    "effect.failed",
-    "effect.retried",
-    "effect.unknown",
-    "effect.resolved",
-    "effect_policy.updated",
-    "effect_policy.deleted",
-    "subscription.created",
-    "subscription.confirmed",
-    "subscription.updated",
-    "subscription.paused",
-    "subscription.resumed",
-    "subscription.replayed",
-    "subscription.deleted",
-    "seal.restored",
-    "seal.checkpoint",
-    "audit.*",
-    "dlq.*",
-    "tenant.*",
-    "agent.*",
-    "approval_key.*",
-    "kv.*",
-    "dlq_operation.*",
-    "schedule.*",
-    "checkpoint.*",
-    "callback.*",
-    "inbox.*",
-    "message.*",
-    "effect.*",
-    "effect_policy.*",
-    "subscription.*",
-    "seal.*",
-]
+class EventSubject(TypedDict):
+    """The thing that an event is about."""
+    kind: str
+    id: str
 
-EventPattern = Literal[
+EventType = Literal[
     "audit.appended",
     "dlq.created",
     "tenant.created",
@@ -827,6 +774,7 @@ EventPattern = Literal[
 ]
 
 class ExtendedDeadLetter(TypedDict):
+    """A dead letter with the token of the lock that was extended."""
     id: str
     status: Literal["failed", "claimed", "resolved", "archived"]
     error: str
@@ -851,23 +799,42 @@ class ExtendedDeadLetter(TypedDict):
     """The exact text that was sent."""
     lock_token: str | None
 
+class FeatureUsage(TypedDict):
+    """The calls of one feature."""
+    feature: FeatureUsageFeature
+    calls: int
+    """Calls with a key of the tenant."""
+    failures: int
+    """Those that were answered 4xx or 5xx."""
+
+FeatureUsageFeature = Literal[
+    "tenants",
+    "agents",
+    "approval_keys",
+    "kv",
+    "audit",
+    "dlq",
+    "schedules",
+    "checkpoints",
+    "inboxes",
+    "rate_limits",
+    "effects",
+    "workflows",
+    "subscriptions",
+    "seal",
+    "events",
+]
+
 class Forward(TypedDict):
+    """How the forward of a message stands."""
     status: Literal["pending", "delivered", "failed"]
     statusCode: int | None
     error: str | None
     durationMs: int | None
     attemptedAt: str | None
 
-_GetUsageAnswerRequired = TypedDict("_GetUsageAnswerRequired", {"from": "str"})
-
-
-class GetUsageAnswer(_GetUsageAnswerRequired):
-    to: str
-    """The end of what is counted."""
-    step: Literal["hour", "day"]
-    items: list[UsageStep]
-
 class Inbox(TypedDict):
+    """A public URL that keeps whatever is sent to it."""
     id: str
     token: str
     """The secret part of the URL."""
@@ -885,17 +852,19 @@ class Inbox(TypedDict):
     """From then on it takes no messages."""
 
 class InboxDetail(TypedDict):
+    """An inbox with its latest messages."""
     inbox: Inbox
     messages: list[Message]
 
 class JournalEvent(TypedDict):
+    """A change that happened, as the journal keeps it."""
     id: str
     """evt_…"""
     seq: int
     """Its number: starts at 1, rises by 1, without gaps, per tenant."""
     type: str
     """Such as schedule.fired."""
-    subject: JournalEventSubject
+    subject: EventSubject
     workflow_id: str | None
     workflow_seq: int | None
     agent_id: str | None
@@ -907,25 +876,14 @@ class JournalEvent(TypedDict):
     data: dict[str, Any]
     """Members by type; never a payload."""
 
-class JournalEventSubject(TypedDict):
-    kind: str
-    id: str
-
-class ListCausesAnswer(TypedDict):
-    items: list[DeadLetterCause]
-    truncated: bool
-    """True when there are older dead letters, or further causes, that are not counted."""
-
-class ListEventsAnswer(TypedDict):
+class JournalEventPage(TypedDict):
+    """A page of events, and where the next one begins."""
     items: list[JournalEvent]
     next_after: int
     """Give it as after to go on."""
 
-class ListMessagesAnswer(TypedDict):
-    items: list[Message]
-    nextAfter: str | None
-
 class ListedDeadLetter(TypedDict):
+    """A dead letter as lists show it: without its payload."""
     id: str
     status: Literal["failed", "claimed", "resolved", "archived"]
     error: str
@@ -948,6 +906,7 @@ class ListedDeadLetter(TypedDict):
     redriven_as: str | None
 
 class ListedEffect(TypedDict):
+    """An effect as lists show it: without payload and result."""
     id: str
     status: Literal["awaiting_approval", "approved", "ready", "running", "unknown", "succeeded", "failed", "rejected"]
     type: str
@@ -979,6 +938,7 @@ class ListedEffect(TypedDict):
     """When it last changed."""
 
 class ListedInbox(TypedDict):
+    """An inbox as lists show it."""
     id: str
     token: str
     """The secret part of the URL."""
@@ -993,6 +953,7 @@ class ListedInbox(TypedDict):
     """From then on it takes no messages."""
 
 class ListedKey(TypedDict):
+    """A key as lists show it: without its value."""
     key: str
     version: int
     """Starts at 1, rises by 1, never repeats for a key."""
@@ -1001,6 +962,7 @@ class ListedKey(TypedDict):
     """When this version was written."""
 
 class Liveness(TypedDict):
+    """The process answers."""
     status: Literal["alive"]
 
 class _MatchedDeadLetters(TypedDict):
@@ -1009,10 +971,12 @@ class _MatchedDeadLetters(TypedDict):
 
 
 class MatchedDeadLetters(_MatchedDeadLetters, total=False):
+    """The answer of a dry run: what an operation would take."""
     looked_until: str
     """Present when the look ended early, at items captured then: as `from` it counts those that follow."""
 
 class Message(TypedDict):
+    """A request that came to an inbox."""
     id: str
     method: str
     path: str
@@ -1033,13 +997,25 @@ class Message(TypedDict):
     """When it came."""
     forward: Forward | None
 
+class MessagePage(TypedDict):
+    """Messages, oldest first."""
+    items: list[Message]
+    nextAfter: str | None
+
+class MessageSearchPage(TypedDict):
+    """Messages that were found, newest first."""
+    items: list[Message]
+    nextBefore: str | None
+
 class Namespace(TypedDict):
+    """A namespace of keys and its settings."""
     namespace: str
     agent_id: str | None
     events: bool
     """True when each change of a key in it leaves an event."""
 
 class PutResult(TypedDict):
+    """The version that a put wrote."""
     namespace: str
     key: str
     version: int
@@ -1047,6 +1023,7 @@ class PutResult(TypedDict):
     expires_at: str | None
 
 class Quota(TypedDict):
+    """The quotas of a tenant, each with its use."""
     agents: Usage
     kv_keys: Usage
     dlq_items: Usage
@@ -1059,6 +1036,7 @@ class Quota(TypedDict):
     storage_bytes: Usage
 
 class RateLimitAllowed(TypedDict):
+    """A hit that is within the limit."""
     allowed: bool
     count: float
     """Hits of the window, this check included."""
@@ -1070,6 +1048,7 @@ class RateLimitAllowed(TypedDict):
     """As it was sent with the last check; 0 when that is not known."""
 
 class RateLimitBlocked(TypedDict):
+    """A hit that is past the limit."""
     allowed: bool
     count: float
     """Hits of the window, this check included."""
@@ -1083,6 +1062,7 @@ class RateLimitBlocked(TypedDict):
     """As it was sent with the last check; 0 when that is not known."""
 
 class RateLimitCounter(TypedDict):
+    """A counter that is running."""
     key: str
     algorithm: Literal["fixed_window", "sliding_window"]
     limit: float
@@ -1097,11 +1077,13 @@ class RateLimitCounter(TypedDict):
     """Length of the window."""
 
 class RateLimitReset(TypedDict):
+    """The outcome of a reset."""
     key: str
     reset: bool
     """False when no window was running."""
 
 class RateLimitStatus(TypedDict):
+    """How a key stands against the limit of its last check."""
     key: str
     count: float
     """Hits of the window; 0 when it is over."""
@@ -1118,6 +1100,7 @@ class _Readiness(TypedDict):
 
 
 class Readiness(_Readiness, total=False):
+    """The service can do its work."""
     version: str
     engine: Literal["sqlite", "postgres"]
     schema_version: int
@@ -1129,25 +1112,8 @@ class Readiness(_Readiness, total=False):
     """PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them."""
     durability: dict[str, Any]
 
-_RedriveFilterOptional = TypedDict("_RedriveFilterOptional", {"from": "str | datetime"}, total=False)
-
-
-class RedriveFilter(_RedriveFilterOptional, total=False):
-    """Which dead letters; {} takes every failed one."""
-    status: Literal["failed", "archived"]
-    source: Literal["agent", "schedule", "checkpoint"]
-    source_id: str
-    """The schedule or checkpoint that left it."""
-    cause: str
-    """The exact cause."""
-    workflow_id: str
-    """The exact workflow."""
-    to: str | datetime
-    """Captured before this instant."""
-    ids: Sequence[str]
-    """Only these, in whatever status they are unless `status` is given."""
-
 class RotatedAgent(TypedDict):
+    """An agent with its new key, and when the key before ends."""
     agent_id: str
     name: str
     """The same as agent_id."""
@@ -1182,12 +1148,14 @@ class _RotatedTenant(TypedDict):
 
 
 class RotatedTenant(_RotatedTenant, total=False):
+    """A tenant with its new admin key, and when the key before ends."""
     quarantined_since: str
     """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
     sent, and no effect starts.
     """
 
 class Schedule(TypedDict):
+    """One signed callback at one time, with its state and its last outcome."""
     id: str
     status: Literal["pending", "fired", "cancelled", "failed"]
     name: str | None
@@ -1215,6 +1183,7 @@ class Schedule(TypedDict):
     """When it last changed."""
 
 class SealBundle(TypedDict):
+    """Events with everything that it takes to check them without the service."""
     format: str
     """waystation-seal-bundle/1"""
     origin: str
@@ -1233,7 +1202,7 @@ class SealBundle(TypedDict):
     edge: list[str] | None
     consistency: SealBundleConsistency | None
     next_after: int | None
-    events: list[SealBundleEvents]
+    events: list[SealBundleEvent]
 
 _SealBundleConsistencyRequired = TypedDict("_SealBundleConsistencyRequired", {"from": "int"})
 
@@ -1245,11 +1214,13 @@ class SealBundleConsistency(_SealBundleConsistencyRequired):
     proof: list[str]
     """Hashes, base64, in the order of RFC 6962."""
 
-class SealBundleEvents(TypedDict):
+class SealBundleEvent(TypedDict):
+    """An event of a bundle, with the proof that it is in the tree."""
     event: SealedEvent
     proof: list[str] | None
 
 class SealCheckpoint(TypedDict):
+    """The signed checkpoint of the journal."""
     origin: str
     """The name of the journal, and of the key that signs: waystation/ten_…."""
     size: int
@@ -1265,6 +1236,7 @@ _SealConsistencyRequired = TypedDict("_SealConsistencyRequired", {"from": "int"}
 
 
 class SealConsistency(_SealConsistencyRequired):
+    """A proof that a journal only grew."""
     from_root: str
     """The root of the tree of `from` events, base64."""
     proof: list[str]
@@ -1281,6 +1253,7 @@ class SealConsistency(_SealConsistencyRequired):
     """Public keys, name+hash+key; the one that signs comes first, those before it follow."""
 
 class SealKeptCheckpoint(TypedDict):
+    """A checkpoint that the service keeps."""
     size: int
     """How many events the tree has: the number, seq, of its last."""
     root: str
@@ -1291,6 +1264,7 @@ class SealKeptCheckpoint(TypedDict):
     """When it was signed."""
 
 class SealProof(TypedDict):
+    """A proof that an event is in the journal."""
     event: SealedEvent | None
     seq: int
     """Its number; its place among the leaves is one less."""
@@ -1310,10 +1284,11 @@ class SealProof(TypedDict):
     """Public keys, name+hash+key; the one that signs comes first, those before it follow."""
 
 class SealedEvent(TypedDict):
+    """An event as it was sealed."""
     id: str
     seq: int
     type: str
-    subject: SealedEventSubject
+    subject: EventSubject
     workflow_id: str | None
     workflow_seq: int | None
     agent_id: str | None
@@ -1323,15 +1298,8 @@ class SealedEvent(TypedDict):
     data: Any
     """By the type of the event."""
 
-class SealedEventSubject(TypedDict):
-    kind: str
-    id: str
-
-class SearchMessagesAnswer(TypedDict):
-    items: list[Message]
-    nextBefore: str | None
-
 class Subscription(TypedDict):
+    """Events that are delivered to a URL or an address, with how far it is."""
     id: str
     status: Literal["unconfirmed", "active", "paused"]
     """unconfirmed: the holder of the address has to press the button of the mail first."""
@@ -1359,6 +1327,7 @@ class Subscription(TypedDict):
     """When it was last changed."""
 
 class SubscriptionAttempt(TypedDict):
+    """One attempt to deliver an event."""
     number: int
     """The number of this attempt of all of the subscription, from 0."""
     event_id: str
@@ -1390,6 +1359,7 @@ class _Tenant(TypedDict):
 
 
 class Tenant(_Tenant, total=False):
+    """An account: its plan, what it uses of its quotas, and its state."""
     quarantined_since: str
     """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
     sent, and no effect starts.
@@ -1413,65 +1383,76 @@ class _TenantWithSecret(TypedDict):
 
 
 class TenantWithSecret(_TenantWithSecret, total=False):
+    """A tenant with its new signing secret."""
     quarantined_since: str
     """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
     sent, and no effect starts.
     """
 
-class TickSummary(TypedDict):
-    schedules: TickSummarySchedules
-    checkpoints: TickSummaryCheckpoints
-    dlq: TickSummaryDlq
-    effects: TickSummaryEffects
-    expired: TickSummaryExpired
-    tenants_purged: int
-    duration_ms: int
-
-class TickSummaryCheckpoints(TypedDict):
+class TickCheckpoints(TypedDict):
+    """Numbers of checkpoints."""
     rejected: int
     expired: int
     callbacks: int
 
-class TickSummaryDlq(TypedDict):
+class TickDlq(TypedDict):
+    """Numbers of dlq."""
     locks_released: int
 
-class TickSummaryEffects(TypedDict):
+class TickEffects(TypedDict):
+    """Numbers of effects."""
     ran_out: int
 
-class TickSummaryExpired(TypedDict):
+class TickExpired(TypedDict):
+    """Numbers of expired."""
     kv_keys: int
     inboxes: int
     idempotency_keys: int
 
-class TickSummarySchedules(TypedDict):
+class TickSchedules(TypedDict):
+    """Numbers of schedules."""
     due: int
     fired: int
     retrying: int
     failed: int
 
+class TickSummary(TypedDict):
+    """The work that a tick did, in numbers."""
+    schedules: TickSchedules
+    checkpoints: TickCheckpoints
+    dlq: TickDlq
+    effects: TickEffects
+    expired: TickExpired
+    tenants_purged: int
+    duration_ms: int
+
 class Usage(TypedDict):
+    """How much of a quota is used."""
     used: int
     limit: int | None
 
+_UsageReportRequired = TypedDict("_UsageReportRequired", {"from": "str"})
+
+
+class UsageReport(_UsageReportRequired):
+    """Calls by the hour or day."""
+    to: str
+    """The end of what is counted."""
+    step: Literal["hour", "day"]
+    items: list[UsageStep]
+
 class UsageStep(TypedDict):
+    """The calls of one hour or day."""
     start_at: str
     """When the step begins."""
     calls: int
     """Calls with a key of the tenant."""
     failures: int
     """Those that were answered 4xx or 5xx."""
-    features: list[UsageStepFeatures]
-
-class UsageStepFeatures(TypedDict):
-    feature: UsageStepFeaturesFeature
-    calls: int
-    """Calls with a key of the tenant."""
-    failures: int
-    """Those that were answered 4xx or 5xx."""
-
-UsageStepFeaturesFeature = Literal["tenants", "agents", "approval_keys", "kv", "audit", "dlq", "schedules", "checkpoints", "inboxes", "rate_limits", "effects", "workflows", "subscriptions", "seal", "events"]
+    features: list[FeatureUsage]
 
 class Vote(TypedDict):
+    """The vote of one approver."""
     voter: str
     """The id of an approval key, or admin."""
     voter_label: str | None
@@ -1490,6 +1471,7 @@ class Vote(TypedDict):
     """When it was cast."""
 
 class Workflow(TypedDict):
+    """The events of a workflow, in numbers."""
     workflow_id: str
     events: int
     """Its events, those that were removed since included."""
@@ -1507,6 +1489,7 @@ class Workflow(TypedDict):
     """The type of the latest event."""
 
 class WorkflowTimeline(TypedDict):
+    """A workflow with a page of its events."""
     workflow_id: str
     events: int
     """Its events, those that were removed since included."""

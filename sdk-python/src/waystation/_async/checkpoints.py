@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from .._values import NOT_GIVEN, AskOptions, CallOptions, NotGiven, WaitOptions
-from ..types import Checkpoint, EscalationInput
+from ..types import Checkpoint, EscalationStep
 from . import resources
 from .look import held_seconds, look_until, patient
 
@@ -31,7 +31,7 @@ class AsyncCheckpoints(resources.AsyncCheckpoints):
         required_approvals: int | None = None,
         required_rejections: int | None = None,
         approvers: Sequence[str] | None = None,
-        escalate: Sequence[EscalationInput] | None = None,
+        escalate: Sequence[EscalationStep] | None = None,
         **options: Unpack[AskOptions],
     ) -> Checkpoint:
         """Asks a human and waits for the decision, as `wait_for` does. The decision is sent nowhere unless there is a

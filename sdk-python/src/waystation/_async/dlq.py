@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, overload
 
 from .._values import CallOptions, CreateOptions, WorkContext, WorkSummary
-from ..types import ClaimedDeadLetter, DeadLetterOperation, DiscardFilter, MatchedDeadLetters, RedriveFilter
+from ..types import ClaimedDeadLetter, DeadLetterOperation, DeadLetterDiscardFilter, MatchedDeadLetters, DeadLetterRedriveFilter
 from . import resources
 from .look import patient
 from .platform import settled
@@ -27,7 +27,7 @@ class AsyncDlq(resources.AsyncDlq):
     async def redrive_many(
         self,
         *,
-        filter: RedriveFilter,
+        filter: DeadLetterRedriveFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: Literal[True],
@@ -38,7 +38,7 @@ class AsyncDlq(resources.AsyncDlq):
     async def redrive_many(
         self,
         *,
-        filter: RedriveFilter,
+        filter: DeadLetterRedriveFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: Literal[False] | None = None,
@@ -49,7 +49,7 @@ class AsyncDlq(resources.AsyncDlq):
     async def redrive_many(
         self,
         *,
-        filter: RedriveFilter,
+        filter: DeadLetterRedriveFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,
@@ -59,7 +59,7 @@ class AsyncDlq(resources.AsyncDlq):
     async def redrive_many(
         self,
         *,
-        filter: RedriveFilter,
+        filter: DeadLetterRedriveFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,
@@ -72,7 +72,7 @@ class AsyncDlq(resources.AsyncDlq):
     async def discard_many(
         self,
         *,
-        filter: DiscardFilter,
+        filter: DeadLetterDiscardFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: Literal[True],
@@ -83,7 +83,7 @@ class AsyncDlq(resources.AsyncDlq):
     async def discard_many(
         self,
         *,
-        filter: DiscardFilter,
+        filter: DeadLetterDiscardFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: Literal[False] | None = None,
@@ -94,7 +94,7 @@ class AsyncDlq(resources.AsyncDlq):
     async def discard_many(
         self,
         *,
-        filter: DiscardFilter,
+        filter: DeadLetterDiscardFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,
@@ -104,7 +104,7 @@ class AsyncDlq(resources.AsyncDlq):
     async def discard_many(
         self,
         *,
-        filter: DiscardFilter,
+        filter: DeadLetterDiscardFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Seque
 from typing import TYPE_CHECKING, Any
 
 from .._values import CallOptions, EventsPage, WaitOptions, fields
-from ..types import EventFilter, EventPattern, JournalEvent
+from ..types import EventFilter, EventType, JournalEvent
 from .look import held_seconds, patient, pause_after
 from .transport import AsyncTransport, Input
 
@@ -23,7 +23,7 @@ class AsyncEvents:
     def list(
         self,
         *,
-        type: EventPattern | None = None,
+        type: EventType | None = None,
         subject: str | None = None,
         workflow_id: str | None = None,
         after: int | None = None,
@@ -50,7 +50,7 @@ class AsyncEvents:
     async def follow(
         self,
         *,
-        type: EventPattern | None = None,
+        type: EventType | None = None,
         subject: str | None = None,
         workflow_id: str | None = None,
         after: int | None = None,

@@ -19,7 +19,7 @@ from .._json import RawJson, encode_json
 from .._outcome import is_outcome_unknown
 from .._signal import Signal, follow
 from .._values import CallOptions, Permit, ThrownMeans
-from ..types import ClaimedEffect, Effect, EffectApproval, EffectApprovalInput
+from ..types import ClaimedEffect, Effect, EffectApproval, EffectApprovalRequest
 from .events import AsyncEventWait
 from .lock import AsyncKeptLock, Lock
 from .platform import settled
@@ -53,7 +53,7 @@ class Given:
     note: str | None
     lease_seconds: int | None
     on_unknown: Literal["hold", "ask", "retry"] | None
-    approval: EffectApprovalInput | None
+    approval: EffectApprovalRequest | None
     workflow_id: str | None
     if_in_flight: Literal["wait", "raise"]
     if_unknown: Literal["wait", "raise"]

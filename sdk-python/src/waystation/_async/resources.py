@@ -24,20 +24,20 @@ from ..types import (
     CreatedInbox,
     CreatedTenant,
     DeadLetter,
+    DeadLetterCauses,
+    DeadLetterDiscardFilter,
     DeadLetterOperation,
     DeadLetterOperationItem,
-    DeleteInboxAnswer,
+    DeadLetterRedriveFilter,
     DeletedTenant,
-    DiscardFilter,
+    Deletion,
     Effect,
-    EffectApprovalInput,
+    EffectApprovalRequest,
     EffectPolicy,
     Entry,
-    EscalationInput,
+    EscalationStep,
     ExtendedDeadLetter,
-    GetUsageAnswer,
     InboxDetail,
-    ListCausesAnswer,
     ListedDeadLetter,
     ListedEffect,
     ListedInbox,
@@ -45,13 +45,13 @@ from ..types import (
     Liveness,
     MatchedDeadLetters,
     Message,
+    MessageSearchPage,
     Namespace,
     PutResult,
     RateLimitCounter,
     RateLimitReset,
     RateLimitStatus,
     Readiness,
-    RedriveFilter,
     RotatedAgent,
     RotatedTenant,
     Schedule,
@@ -60,12 +60,12 @@ from ..types import (
     SealConsistency,
     SealKeptCheckpoint,
     SealProof,
-    SearchMessagesAnswer,
     Subscription,
     SubscriptionAttempt,
     Tenant,
     TenantWithSecret,
     TickSummary,
+    UsageReport,
     Vote,
     Workflow,
     WorkflowTimeline,
@@ -199,7 +199,7 @@ class AsyncTenants(AsyncResource):
         to: str | datetime | None = None,
         step: Literal["hour", "day"] | None = None,
         **options: Unpack[CallOptions],
-    ) -> GetUsageAnswer:
+    ) -> UsageReport:
         """Count the calls of each hour or day, by feature. Calls and failures of each step, by feature. Every step of
         the range is there, with zeros if need be.
 
@@ -209,7 +209,7 @@ class AsyncTenants(AsyncResource):
         step: hour, the default, or day; of UTC.
         """
         given_ = Input(params={"tenant_id": tenant_id}, query=fields({}, {"from": from_, "to": to, "step": step}))
-        answer_: GetUsageAnswer = await self._transport.call("getUsage", given_, options)
+        answer_: UsageReport = await self._transport.call("getUsage", given_, options)
         return answer_
 
 
@@ -654,7 +654,7 @@ class AsyncDlq(AsyncResource):
     async def discard_many(
         self,
         *,
-        filter: DiscardFilter,
+        filter: DeadLetterDiscardFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,
@@ -686,7 +686,7 @@ class AsyncDlq(AsyncResource):
     async def redrive_many(
         self,
         *,
-        filter: RedriveFilter,
+        filter: DeadLetterRedriveFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,
@@ -806,13 +806,13 @@ class AsyncDlq(AsyncResource):
         *,
         status: Literal["failed", "claimed", "resolved", "archived"] | None = None,
         **options: Unpack[CallOptions],
-    ) -> ListCausesAnswer:
+    ) -> DeadLetterCauses:
         """Group dead letters by their cause, the most frequent first.
 
         status: Default failed.
         """
         given_ = Input(query=fields({}, {"status": status}))
-        answer_: ListCausesAnswer = await self._transport.call("listCauses", given_, options)
+        answer_: DeadLetterCauses = await self._transport.call("listCauses", given_, options)
         return answer_
 
     def operation_items(
@@ -1008,7 +1008,7 @@ class AsyncCheckpoints(AsyncResource):
         required_approvals: int | None = None,
         required_rejections: int | None = None,
         approvers: Sequence[str] | None = None,
-        escalate: Sequence[EscalationInput] | None = None,
+        escalate: Sequence[EscalationStep] | None = None,
         **options: Unpack[CreateOptions],
     ) -> Checkpoint:
         """Ask a human. Raises QUOTA_EXCEEDED.
@@ -1254,13 +1254,13 @@ class AsyncInboxes(AsyncResource):
         answer_: InboxDetail = await self._transport.call("getInbox", given_, options)
         return answer_
 
-    async def delete(self, id: str, **options: Unpack[CallOptions]) -> DeleteInboxAnswer:
+    async def delete(self, id: str, **options: Unpack[CallOptions]) -> Deletion:
         """Delete an inbox and its messages. Raises INBOX_NOT_FOUND.
 
         id: The inbox, inb_….
         """
         given_ = Input(params={"id": id})
-        answer_: DeleteInboxAnswer = await self._transport.call("deleteInbox", given_, options)
+        answer_: Deletion = await self._transport.call("deleteInbox", given_, options)
         return answer_
 
     async def search(
@@ -1271,7 +1271,7 @@ class AsyncInboxes(AsyncResource):
         before: str | None = None,
         limit: int | None = None,
         **options: Unpack[CallOptions],
-    ) -> SearchMessagesAnswer:
+    ) -> MessageSearchPage:
         """Search the messages of an inbox, newest first. In method, path, query and body as they came, letters of any
         case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: go on
         with `nextBefore` until that is null. Raises INBOX_NOT_FOUND.
@@ -1282,7 +1282,7 @@ class AsyncInboxes(AsyncResource):
         limit: Items, default 50; above 100 counts as 100.
         """
         given_ = Input(params={"id": id}, query=fields({"q": q}, {"before": before, "limit": limit}))
-        answer_: SearchMessagesAnswer = await self._transport.call("searchMessages", given_, options)
+        answer_: MessageSearchPage = await self._transport.call("searchMessages", given_, options)
         return answer_
 
 
@@ -1335,7 +1335,7 @@ class AsyncEffects(AsyncResource):
         lease_seconds: int | None = None,
         lease_token: str | None = None,
         on_unknown: Literal["hold", "ask", "retry"] | None = None,
-        approval: EffectApprovalInput | None = None,
+        approval: EffectApprovalRequest | None = None,
         workflow_id: str | None = None,
         **options: Unpack[CallOptions],
     ) -> ClaimedEffect:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, overload
 
 from .._values import CallOptions, CreateOptions, WorkContext, WorkSummary
-from ..types import ClaimedDeadLetter, DeadLetterOperation, DiscardFilter, MatchedDeadLetters, RedriveFilter
+from ..types import ClaimedDeadLetter, DeadLetterOperation, DeadLetterDiscardFilter, MatchedDeadLetters, DeadLetterRedriveFilter
 from . import resources
 from .look import patient
 from .platform import settled
@@ -28,7 +28,7 @@ class Dlq(resources.Dlq):
     def redrive_many(
         self,
         *,
-        filter: RedriveFilter,
+        filter: DeadLetterRedriveFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: Literal[True],
@@ -39,7 +39,7 @@ class Dlq(resources.Dlq):
     def redrive_many(
         self,
         *,
-        filter: RedriveFilter,
+        filter: DeadLetterRedriveFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: Literal[False] | None = None,
@@ -50,7 +50,7 @@ class Dlq(resources.Dlq):
     def redrive_many(
         self,
         *,
-        filter: RedriveFilter,
+        filter: DeadLetterRedriveFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,
@@ -60,7 +60,7 @@ class Dlq(resources.Dlq):
     def redrive_many(
         self,
         *,
-        filter: RedriveFilter,
+        filter: DeadLetterRedriveFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,
@@ -73,7 +73,7 @@ class Dlq(resources.Dlq):
     def discard_many(
         self,
         *,
-        filter: DiscardFilter,
+        filter: DeadLetterDiscardFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: Literal[True],
@@ -84,7 +84,7 @@ class Dlq(resources.Dlq):
     def discard_many(
         self,
         *,
-        filter: DiscardFilter,
+        filter: DeadLetterDiscardFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: Literal[False] | None = None,
@@ -95,7 +95,7 @@ class Dlq(resources.Dlq):
     def discard_many(
         self,
         *,
-        filter: DiscardFilter,
+        filter: DeadLetterDiscardFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,
@@ -105,7 +105,7 @@ class Dlq(resources.Dlq):
     def discard_many(
         self,
         *,
-        filter: DiscardFilter,
+        filter: DeadLetterDiscardFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from .._settings import retries_max
 from .._values import Permit, ThrownMeans, WaitOptions
-from ..types import Effect, EffectApproval, EffectApprovalInput
+from ..types import Effect, EffectApproval, EffectApprovalRequest
 from . import resources
 from .look import held_seconds, look_until, patient
 from .once import Once, Given
@@ -33,7 +33,7 @@ class Effects(resources.Effects):
         note: str | None = None,
         lease_seconds: int | None = None,
         on_unknown: Literal["hold", "ask", "retry"] | None = None,
-        approval: EffectApprovalInput | None = None,
+        approval: EffectApprovalRequest | None = None,
         workflow_id: str | None = None,
         if_in_flight: Literal["wait", "raise"] = "wait",
         if_unknown: Literal["wait", "raise"] = "raise",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._values import CallOptions, EventsPage, WaitOptions, fields
-from ..types import EventFilter, EventPattern, JournalEvent
+from ..types import EventFilter, EventType, JournalEvent
 from .look import held_seconds, patient, pause_after
 from .transport import Transport, Input
 
@@ -25,7 +25,7 @@ class Events:
     def list(
         self,
         *,
-        type: EventPattern | None = None,
+        type: EventType | None = None,
         subject: str | None = None,
         workflow_id: str | None = None,
         after: int | None = None,
@@ -52,7 +52,7 @@ class Events:
     def follow(
         self,
         *,
-        type: EventPattern | None = None,
+        type: EventType | None = None,
         subject: str | None = None,
         workflow_id: str | None = None,
         after: int | None = None,

@@ -25,20 +25,20 @@ from ..types import (
     CreatedInbox,
     CreatedTenant,
     DeadLetter,
+    DeadLetterCauses,
+    DeadLetterDiscardFilter,
     DeadLetterOperation,
     DeadLetterOperationItem,
-    DeleteInboxAnswer,
+    DeadLetterRedriveFilter,
     DeletedTenant,
-    DiscardFilter,
+    Deletion,
     Effect,
-    EffectApprovalInput,
+    EffectApprovalRequest,
     EffectPolicy,
     Entry,
-    EscalationInput,
+    EscalationStep,
     ExtendedDeadLetter,
-    GetUsageAnswer,
     InboxDetail,
-    ListCausesAnswer,
     ListedDeadLetter,
     ListedEffect,
     ListedInbox,
@@ -46,13 +46,13 @@ from ..types import (
     Liveness,
     MatchedDeadLetters,
     Message,
+    MessageSearchPage,
     Namespace,
     PutResult,
     RateLimitCounter,
     RateLimitReset,
     RateLimitStatus,
     Readiness,
-    RedriveFilter,
     RotatedAgent,
     RotatedTenant,
     Schedule,
@@ -61,12 +61,12 @@ from ..types import (
     SealConsistency,
     SealKeptCheckpoint,
     SealProof,
-    SearchMessagesAnswer,
     Subscription,
     SubscriptionAttempt,
     Tenant,
     TenantWithSecret,
     TickSummary,
+    UsageReport,
     Vote,
     Workflow,
     WorkflowTimeline,
@@ -200,7 +200,7 @@ class Tenants(Resource):
         to: str | datetime | None = None,
         step: Literal["hour", "day"] | None = None,
         **options: Unpack[CallOptions],
-    ) -> GetUsageAnswer:
+    ) -> UsageReport:
         """Count the calls of each hour or day, by feature. Calls and failures of each step, by feature. Every step of
         the range is there, with zeros if need be.
 
@@ -210,7 +210,7 @@ class Tenants(Resource):
         step: hour, the default, or day; of UTC.
         """
         given_ = Input(params={"tenant_id": tenant_id}, query=fields({}, {"from": from_, "to": to, "step": step}))
-        answer_: GetUsageAnswer = self._transport.call("getUsage", given_, options)
+        answer_: UsageReport = self._transport.call("getUsage", given_, options)
         return answer_
 
 
@@ -655,7 +655,7 @@ class Dlq(Resource):
     def discard_many(
         self,
         *,
-        filter: DiscardFilter,
+        filter: DeadLetterDiscardFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,
@@ -687,7 +687,7 @@ class Dlq(Resource):
     def redrive_many(
         self,
         *,
-        filter: RedriveFilter,
+        filter: DeadLetterRedriveFilter,
         max: int | None = None,
         per_second: float | None = None,
         dry_run: bool | None = None,
@@ -807,13 +807,13 @@ class Dlq(Resource):
         *,
         status: Literal["failed", "claimed", "resolved", "archived"] | None = None,
         **options: Unpack[CallOptions],
-    ) -> ListCausesAnswer:
+    ) -> DeadLetterCauses:
         """Group dead letters by their cause, the most frequent first.
 
         status: Default failed.
         """
         given_ = Input(query=fields({}, {"status": status}))
-        answer_: ListCausesAnswer = self._transport.call("listCauses", given_, options)
+        answer_: DeadLetterCauses = self._transport.call("listCauses", given_, options)
         return answer_
 
     def operation_items(
@@ -1009,7 +1009,7 @@ class Checkpoints(Resource):
         required_approvals: int | None = None,
         required_rejections: int | None = None,
         approvers: Sequence[str] | None = None,
-        escalate: Sequence[EscalationInput] | None = None,
+        escalate: Sequence[EscalationStep] | None = None,
         **options: Unpack[CreateOptions],
     ) -> Checkpoint:
         """Ask a human. Raises QUOTA_EXCEEDED.
@@ -1255,13 +1255,13 @@ class Inboxes(Resource):
         answer_: InboxDetail = self._transport.call("getInbox", given_, options)
         return answer_
 
-    def delete(self, id: str, **options: Unpack[CallOptions]) -> DeleteInboxAnswer:
+    def delete(self, id: str, **options: Unpack[CallOptions]) -> Deletion:
         """Delete an inbox and its messages. Raises INBOX_NOT_FOUND.
 
         id: The inbox, inb_….
         """
         given_ = Input(params={"id": id})
-        answer_: DeleteInboxAnswer = self._transport.call("deleteInbox", given_, options)
+        answer_: Deletion = self._transport.call("deleteInbox", given_, options)
         return answer_
 
     def search(
@@ -1272,7 +1272,7 @@ class Inboxes(Resource):
         before: str | None = None,
         limit: int | None = None,
         **options: Unpack[CallOptions],
-    ) -> SearchMessagesAnswer:
+    ) -> MessageSearchPage:
         """Search the messages of an inbox, newest first. In method, path, query and body as they came, letters of any
         case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: go on
         with `nextBefore` until that is null. Raises INBOX_NOT_FOUND.
@@ -1283,7 +1283,7 @@ class Inboxes(Resource):
         limit: Items, default 50; above 100 counts as 100.
         """
         given_ = Input(params={"id": id}, query=fields({"q": q}, {"before": before, "limit": limit}))
-        answer_: SearchMessagesAnswer = self._transport.call("searchMessages", given_, options)
+        answer_: MessageSearchPage = self._transport.call("searchMessages", given_, options)
         return answer_
 
 
@@ -1336,7 +1336,7 @@ class Effects(Resource):
         lease_seconds: int | None = None,
         lease_token: str | None = None,
         on_unknown: Literal["hold", "ask", "retry"] | None = None,
-        approval: EffectApprovalInput | None = None,
+        approval: EffectApprovalRequest | None = None,
         workflow_id: str | None = None,
         **options: Unpack[CallOptions],
     ) -> ClaimedEffect:
