@@ -8,9 +8,9 @@ import hashlib
 import hmac
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Union
+from typing import Any, Literal, Protocol, Union, cast
 
 from ._json import parse_json
 
@@ -18,7 +18,14 @@ VerificationFailure = Literal["malformed", "too_old", "too_new", "no_match", "to
 """malformed: a header is missing or not in its form. too_old, too_new: its time is further away than tolerated: a replay, or a
 clock that is wrong. no_match: none of its signatures matches any of the secrets."""
 
-Headers = Union[Mapping[str, Any], Iterable[tuple[Any, Any]]]
+
+class HasItems(Protocol):
+    """A mapping of names to texts, as frameworks have it."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]: ...
+
+
+Headers = Union[HasItems, Iterable[tuple[Any, Any]]]
 """What frameworks give: a mapping of names to texts, or pairs of names and values, as str or bytes."""
 
 body_bytes_max_default = 1_048_576
@@ -137,7 +144,8 @@ def _signatures_of(header: str) -> list[str]:
 
 def _texts_of(headers: Headers) -> dict[str, str]:
     """By their names in lower case; the values of one that came more than once are joined."""
-    pairs: Iterable[tuple[Any, Any]] = headers.items() if isinstance(headers, Mapping) else _pairs_of(headers)
+    pairs: Iterable[tuple[Any, Any]]
+    pairs = cast("HasItems", headers).items() if hasattr(headers, "items") else headers
     found: dict[str, str] = {}
     for name, value in pairs:
         values = [value] if isinstance(value, (str, bytes)) else list(value)
@@ -145,12 +153,6 @@ def _texts_of(headers: Headers) -> dict[str, str]:
         lower = _text_of(name).lower()
         found[lower] = f"{found[lower]}, {text}" if lower in found else text
     return found
-
-
-def _pairs_of(headers: Any) -> Iterable[tuple[Any, Any]]:
-    """The headers of some frameworks are no Mapping, but have its items."""
-    pairs: Iterable[tuple[Any, Any]] = headers.items() if hasattr(headers, "items") else headers
-    return pairs
 
 
 def _text_of(value: str | bytes) -> str:

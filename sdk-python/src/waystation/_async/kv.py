@@ -72,6 +72,7 @@ class AsyncKv(resources.AsyncKv):
         key: str,
         change: Callable[[Any], MaybeAwaitable[object]],
         *,
+        default: Any = None,
         ttl_seconds: int | None = None,
         tries: int = 10,
         **options: Unpack[CallOptions],

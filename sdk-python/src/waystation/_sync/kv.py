@@ -73,6 +73,7 @@ class Kv(resources.Kv):
         key: str,
         change: Callable[[Any], object],
         *,
+        default: Any = None,
         ttl_seconds: int | None = None,
         tries: int = 10,
         **options: Unpack[CallOptions],
