@@ -7,7 +7,7 @@ import { type ReadyTool, readyTools, type Document as ToolDocument } from '../mc
 import { commandRows, commandsText } from './clients/cli.ts'
 import { type Document, operationsOf } from './clients/model.ts'
 import { formatted } from './clients/print.ts'
-import { pythonOperations, pythonResources, pythonRetries } from './clients/python.ts'
+import { pythonMethodRows, pythonOperations, pythonResources, pythonRetries } from './clients/python.ts'
 import { syncText } from './clients/python-sync.ts'
 import { namedDocument, PythonTypes } from './clients/python-types.ts'
 import { methodRows, resourcesText, retriesText, retryRows } from './clients/sdk.ts'
@@ -30,6 +30,9 @@ export function clientFiles(): Record<string, string> {
     'docs/sdk.md': withRows(textOf('docs/sdk.md'), {
       '| Resource | Methods |': methodRows(operations),
       '| Call | Again | Why |': retryRows(operations),
+    }),
+    'docs/python.md': withRows(textOf('docs/python.md'), {
+      '| Python resource | Methods |': pythonMethodRows(operations),
     }),
     'docs/cli.md': withRows(textOf('docs/cli.md'), {
       '| Command | Subcommands | For |': commandRows(operations),

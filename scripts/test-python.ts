@@ -77,11 +77,12 @@ function checkTypes(tools: string): void {
   const good = ['right.py', 'agent.py']
   const mypy = ['-m', 'mypy', '--strict', '--no-error-summary', '--no-pretty']
   run([tools, ...mypy, ...good], project)
-  run([tools, '-m', 'pyright', ...good], project)
+  const pyright = ['-m', 'pyright', '--pythonpath', tools]
+  run([tools, ...pyright, ...good], project)
   say('right.py and examples/agent.py pass mypy --strict and pyright in its strict mode')
   const lines = readFileSync(join(project, 'wrong.py'), 'utf8').split('\n')
   const wrong = lines.flatMap((line, at) => (line.endsWith('# wrong') ? [at + 1] : []))
-  for (const command of [mypy, ['-m', 'pyright']]) {
+  for (const command of [mypy, pyright]) {
     const { stdout } = Bun.spawnSync([tools, ...command, 'wrong.py'], { cwd: project, env: variables() })
     const found = stdout.toString().matchAll(/wrong\.py:(\d+)(?::\d+)?(?: -|:) error/g)
     const at = [...new Set([...found].map(([, line]) => Number(line)))].toSorted((one, other) => one - other)
@@ -148,8 +149,14 @@ function variables(more: Record<string, string> = {}): Record<string, string | u
 
 function run(command: string[], cwd = scratch, more: Record<string, string> = {}): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd, env: variables(more) })
-  if (exitCode !== 0) throw new Error(`${command.join(' ')} ended with ${exitCode}:\n${stdout}${stderr}`)
+  if (exitCode !== 0)
+    throw new Error(`${command.join(' ')} ended with ${exitCode}:\n${shortened(`${stdout}${stderr}`)}`)
   return stdout.toString()
+}
+
+/** The end of a long text. */
+function shortened(text: string): string {
+  return text.split('\n').slice(-80).join('\n')
 }
 
 function say(line: string): void {

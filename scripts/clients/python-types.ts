@@ -192,7 +192,7 @@ const primitives: Record<string, string> = {
   null: 'None',
 }
 
-/** Words of the language that are no names. */
+/** Words of the language, which cannot be names. */
 export const python_words = new Set(
   `False None True and as assert async await break class continue def del elif else except finally for from global if import
   in is lambda nonlocal not or pass raise return try while with yield`.split(/\s+/),

@@ -82,7 +82,7 @@ class Printer {
 
   constructor(private readonly types: PythonTypes) {}
 
-  /** Its types are in types.py, whoever writes its method. */
+  /** Its types are in types.py, also when its method is by hand. */
   know(operation: Operation): void {
     this.types.answer(operation)
     for (const field of [...operation.body_fields, ...operation.query_fields]) this.typeOf(operation, field)
@@ -307,4 +307,18 @@ function pythonOf(value: unknown): string {
   return `{${Object.entries(value)
     .map(([name, member]) => `${JSON.stringify(name)}: ${pythonOf(member)}`)
     .join(', ')}}`
+}
+
+/** The rows of the table of resources in docs/python.md. */
+export function pythonMethodRows(operations: Operation[]): string {
+  const resources = Map.groupBy(
+    operations.filter(({ sdk }) => sdk),
+    resourceOf,
+  )
+  return [...resources]
+    .map(([resource, own]) => {
+      const methods = own.map((operation) => `\`${snake(methodOf(operation))}\``).join(', ')
+      return `| ${resource === '' ? 'the client' : `\`${snake(resource)}\``} | ${methods} |\n`
+    })
+    .join('')
 }

@@ -21,6 +21,7 @@ import mcp from '../../docs/mcp.md' with { type: 'text' }
 import metrics from '../../docs/metrics.md' with { type: 'text' }
 import performance_page from '../../docs/performance.md' with { type: 'text' }
 import postgres from '../../docs/postgres.md' with { type: 'text' }
+import python from '../../docs/python.md' with { type: 'text' }
 import index from '../../docs/README.md' with { type: 'text' }
 import phone from '../../docs/recipes/phone.md' with { type: 'text' }
 import rate_limit from '../../docs/recipes/rate-limit.md' with { type: 'text' }
@@ -62,6 +63,7 @@ const common: Readonly<Record<string, string>> = {
   'postgres.md': postgres,
   'citus.md': citus,
   'sdk.md': sdk,
+  'python.md': python,
   'mcp.md': mcp,
   'cli.md': cli,
   'console.md': consoleAndApproval,
