@@ -28,6 +28,7 @@ try {
   checkInstalled(user)
   const tools = environment('tools', wheel, 'pytest', 'standardwebhooks', 'mypy', 'pyright')
   checkTypes(tools)
+  checkPackage(tools)
   for (const engine of engines.filter((one) =>
     [undefined, one].includes(values.engine as Engine | undefined),
   ))
@@ -66,6 +67,16 @@ function checkInstalled(user: string): void {
   const required = run([user, '-c', 'import importlib.metadata as m; print(m.requires("waystation"))']).trim()
   if (required !== "['httpx>=0.25']") throw new Error(`it needs ${required}`)
   say('the wheel is installed in an empty environment, and needs httpx alone')
+}
+
+/** The package itself is strict, also for the oldest Python. */
+function checkPackage(tools: string): void {
+  const folder = join(scratch, 'package')
+  cpSync(join(source, 'src'), folder, { recursive: true })
+  writeFileSync(join(folder, 'pyrightconfig.json'), '{"typeCheckingMode": "strict", "pythonVersion": "3.10"}')
+  run([tools, '-m', 'mypy', '--strict', '--python-version', '3.10', 'waystation'], folder)
+  run([tools, '-m', 'pyright', '--pythonpath', tools, 'waystation'], folder)
+  say('the package passes mypy --strict and pyright in its strict mode, for Python 3.10')
 }
 
 /** The project passes both checkers, and each line of wrong.py that says so is found by both, and no other. */

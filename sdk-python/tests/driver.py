@@ -35,8 +35,8 @@ class Network:
     next: list[Any] = field(default_factory=list[Any])
     """For the next requests: `lose_answer` passes the request on and then fails, `lose_request` only fails, `refuse` fails
     before anything is sent, a Response is answered."""
-    always: Callable[[httpx.Request], httpx.Response] | None = None
-    """Answers every request."""
+    always: Callable[[httpx.Request], httpx.Response | None] | None = None
+    """Answers every request that it knows."""
 
     def before(self, request: httpx.Request) -> tuple[httpx.Response | None, bool]:
         """The answer that is made up, if any, and True when the real one gets lost."""
@@ -111,8 +111,16 @@ class Driver:
         self._clients.append(made)
         return Called(self, made)
 
+    def watched(self, url: str, **options: Any) -> Any:
+        """A client at the network of this driver."""
+        if self.kind.is_async:
+            http: Any = httpx.AsyncClient(transport=AsyncLossyTransport(self.network))
+        else:
+            http = httpx.Client(transport=LossyTransport(self.network))
+        return self.client(url, http_client=http, **options)
+
     def lossy(self, url: str, **options: Any) -> Any:
-        """A client at the network of this driver, whose waits are over at once."""
+        """The same, whose waits are over at once."""
         network = self.network
 
         class Quick(Platform):
@@ -133,11 +141,7 @@ class Driver:
                 if signal:
                     signal.raise_if_aborted()
 
-        if self.kind.is_async:
-            http: Any = httpx.AsyncClient(transport=AsyncLossyTransport(network))
-            return self.client(url, http_client=http, _platform=AsyncQuick, **options)
-        http = httpx.Client(transport=LossyTransport(network))
-        return self.client(url, http_client=http, _platform=Quick, **options)
+        return self.watched(url, _platform=AsyncQuick if self.kind.is_async else Quick, **options)
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()

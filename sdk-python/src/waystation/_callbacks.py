@@ -80,7 +80,7 @@ def verify_callback(
     now_ms: since the Unix epoch; default the current time.
     body_bytes_max: a larger body is refused.
     """
-    if not isinstance(body, (str, bytes, bytearray, memoryview)):
+    if not isinstance(cast("object", body), (str, bytes, bytearray, memoryview)):
         raise TypeError("body must be the exact body, text or bytes, not parsed")
     found = _texts_of(headers)
     id = found.get("webhook-id", "")
@@ -144,8 +144,8 @@ def _signatures_of(header: str) -> list[str]:
 
 def _texts_of(headers: Headers) -> dict[str, str]:
     """By their names in lower case; the values of one that came more than once are joined."""
-    pairs: Iterable[tuple[Any, Any]]
-    pairs = cast("HasItems", headers).items() if hasattr(headers, "items") else headers
+    has_items = hasattr(headers, "items")
+    pairs = cast("HasItems", headers).items() if has_items else cast("Iterable[tuple[Any, Any]]", headers)
     found: dict[str, str] = {}
     for name, value in pairs:
         values = [value] if isinstance(value, (str, bytes)) else list(value)

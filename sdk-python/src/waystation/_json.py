@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 
 class RawJson:
@@ -87,9 +87,11 @@ def encode_json(value: object) -> str:
     if isinstance(value, datetime):
         return _plain(rfc3339(value))
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{_name(name)}:{encode_json(member)}" for name, member in value.items()) + "}"
+        members = cast("Mapping[object, object]", value).items()
+        return "{" + ",".join(f"{_name(name)}:{encode_json(member)}" for name, member in members) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join(encode_json(item) for item in value) + "]"
+        items = cast("Sequence[object]", value)
+        return "[" + ",".join(encode_json(item) for item in items) + "]"
     raise TypeError(f"a {type(value).__name__} is not a JSON value")
 
 

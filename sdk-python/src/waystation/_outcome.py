@@ -41,13 +41,13 @@ def answer_of(received: Received, now_ms: float) -> Answer | WaystationError:
     status = received.status
     if status in (204, 304):
         return Answer(status, "")
-    body = _parsed(received.text)
-    error = body.get("error") if isinstance(body, dict) else None
-    if isinstance(error, dict) and isinstance(error.get("code"), str):
+    body = _object(_parsed(received.text))
+    error = _object(body.get("error")) if body is not None else None
+    if error is not None and isinstance(error.get("code"), str):
         return _refusal(received, error, now_ms)
     # A blocked rate check is a result, although its status is 429.
-    blocked = status == 429 and isinstance(body, dict) and isinstance(body.get("data"), dict)
-    if (200 <= status < 300 or blocked) and isinstance(body, dict):
+    is_blocked = status == 429 and body is not None and _object(body.get("data")) is not None
+    if (200 <= status < 300 or is_blocked) and body is not None:
         return Answer(status, received.text)
     return _refusal(
         received, {"code": "UNEXPECTED_ANSWER", "message": f"Status {status}, not from the service."}, now_ms
@@ -99,7 +99,7 @@ def _refusal(received: Received, error: dict[str, Any], now_ms: float) -> Waysta
         cast("Code", error["code"]),
         f"{error.get('message')}{_issues_of(details)}",
         received.status,
-        cast("dict[str, Any]", details) if isinstance(details, dict) else None,
+        _object(details),
         request_id if isinstance(request_id, str) else received.headers.get("x-request-id"),
         _retry_after(received.headers, now_ms),
     )
@@ -126,10 +126,15 @@ def _date_ms(text: str) -> float | None:
 
 def _issues_of(details: object) -> str:
     """The first broken rules of VALIDATION_FAILED, for the message."""
-    issues = cast("dict[str, Any]", details).get("issues") if isinstance(details, dict) else None
-    found = issues[:3] if isinstance(issues, list) else []
-    texts = [f"{issue.get('path')} {issue.get('message')}" for issue in found if isinstance(issue, dict)]
+    issues = (_object(details) or {}).get("issues")
+    found = cast("list[object]", issues)[:3] if isinstance(issues, list) else []
+    objects = [one for one in map(_object, found) if one is not None]
+    texts = [f"{issue.get('path')} {issue.get('message')}" for issue in objects]
     return f" ({'; '.join(texts)})" if texts else ""
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _parsed(text: str) -> Any:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
 from ._json import encode_json, rfc3339
@@ -72,7 +72,7 @@ def path_of(path: str, params: Mapping[str, str]) -> str:
     def escaped(found: re.Match[str]) -> str:
         name = found[1]
         value = params[name]
-        if not isinstance(value, str) or value == "":
+        if not isinstance(cast("object", value), str) or value == "":
             raise ValueError(f"{name} must be a text that is not empty")
         # A dot segment would be resolved away, also when it is percent-encoded (URL Standard, 4.4).
         if re.fullmatch(r"(\.|%2e){1,2}", value, re.IGNORECASE):

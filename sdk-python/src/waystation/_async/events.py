@@ -42,7 +42,8 @@ class AsyncEvents:
 
     async def position(self, **options: Unpack[CallOptions]) -> int:
         """The number of the last event so far: the `after` for what comes from now on."""
-        given = Input(body={"any": [{}], "wait_seconds": 0})
+        any_event: EventFilter = {}
+        given = Input(body={"any": [any_event], "wait_seconds": 0})
         answer = await self._transport.call("waitForEvent", given, options)
         after: int = answer["after"]
         return after
@@ -153,7 +154,7 @@ class AsyncEventWait:
         platform = self._transport.platform
         while True:
             asked_at = platform.now_ms()
-            body = {"any": self._any, "wait_seconds": self._wait, "after": after}
+            body: dict[str, object] = {"any": self._any, "wait_seconds": self._wait, "after": after}
             answer = await self._ask(body, self._wait * 1_000)
             if answer["event"] is not None:
                 event: JournalEvent = answer["event"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .._values import CallOptions, Page
 from .transport import AsyncTransport, Input
@@ -40,10 +40,10 @@ class AsyncPages(Generic[T]):
 
 def list_of(
     transport: AsyncTransport, name: str, params: Mapping[str, str], query: Mapping[str, object], options: CallOptions
-) -> AsyncPages[T]:
+) -> AsyncPages[Any]:
     """A list under /v1."""
 
-    async def read(cursor: str | None) -> Page[T]:
+    async def read(cursor: str | None) -> Page[Any]:
         given = Input(params=params, query={**query, "cursor": cursor})
         answer = await transport.call(name, given, options)
         return Page(answer["items"], answer["next_cursor"])
@@ -54,10 +54,10 @@ def list_of(
 
 def offset_list_of(
     transport: AsyncTransport, name: str, params: Mapping[str, str], query: Mapping[str, object], options: CallOptions
-) -> AsyncPages[T]:
+) -> AsyncPages[Any]:
     """A list under /api. Its cursor is the number of items before the page."""
 
-    async def read(cursor: str | None) -> Page[T]:
+    async def read(cursor: str | None) -> Page[Any]:
         offset = int(cursor or 0)
         given = Input(params=params, query={**query, "offset": offset})
         answer = await transport.call(name, given, options)

@@ -69,6 +69,9 @@ class AsyncPlatform:
             forget()
             if not task.done():
                 task.cancel()
+            elif not task.cancelled():
+                # Seen, also when the signal was faster.
+                task.exception()
 
     async def _send(self, request: httpx.Request) -> Received:
         response = await self.client.send(request, follow_redirects=False)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,7 @@ class Waystation(Resources):
         """The same client, whose calls belong to this workflow: what they create has it, unless they name another. It shares
         the connections, and ends with them."""
         other = self.__class__.__new__(self.__class__)
-        other._settings = Settings(**{**vars(self._settings), "workflow_id": workflow_header(workflow_id)})
+        other._settings = replace(self._settings, workflow_id=workflow_header(workflow_id))
         other._own_client = False
         other._client = self._client
         other._open(self._transport.platform)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .._values import CallOptions, Page
 from .transport import Transport, Input
@@ -42,10 +42,10 @@ class Pages(Generic[T]):
 
 def list_of(
     transport: Transport, name: str, params: Mapping[str, str], query: Mapping[str, object], options: CallOptions
-) -> Pages[T]:
+) -> Pages[Any]:
     """A list under /v1."""
 
-    def read(cursor: str | None) -> Page[T]:
+    def read(cursor: str | None) -> Page[Any]:
         given = Input(params=params, query={**query, "cursor": cursor})
         answer = transport.call(name, given, options)
         return Page(answer["items"], answer["next_cursor"])
@@ -56,10 +56,10 @@ def list_of(
 
 def offset_list_of(
     transport: Transport, name: str, params: Mapping[str, str], query: Mapping[str, object], options: CallOptions
-) -> Pages[T]:
+) -> Pages[Any]:
     """A list under /api. Its cursor is the number of items before the page."""
 
-    def read(cursor: str | None) -> Page[T]:
+    def read(cursor: str | None) -> Page[Any]:
         offset = int(cursor or 0)
         given = Input(params=params, query={**query, "offset": offset})
         answer = transport.call(name, given, options)
