@@ -1,6 +1,7 @@
 // The generated clients: a resource that is new in the contract is in the SDK and in the CLI without a line by hand.
 
 import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import openapi from '../openapi.json' with { type: 'json' }
 import { commandRows, commandsText } from '../scripts/clients/cli.ts'
 import { type Document, operationsOf } from '../scripts/clients/model.ts'
@@ -158,7 +159,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-
 class Pages:
     """\`\`for item in pages\`\`, or \`\`pages.page()\`\`."""
 
@@ -171,6 +171,15 @@ class Pages:
   expect(() => syncText('"""X."""\n\nx: Awaitable\n', 'x.py')).toThrow(
     'x.py has something async left: x: Awaitable',
   )
+})
+
+test('The ten lines of the Python client are the same on each page', () => {
+  const lines = ['sdk-python/README.md', 'docs/python.md', 'README.md'].map((page) => {
+    const text = readFileSync(new URL(`../${page}`, import.meta.url), 'utf8')
+    return /```python\n([\s\S]*?)```/.exec(text)![1]!
+  })
+  expect(lines[0]!.trimEnd().split('\n')).toHaveLength(10)
+  expect(lines).toEqual([lines[0]!, lines[0]!, lines[0]!])
 })
 
 test('A new resource is a group of the CLI, with options from its schemas', () => {

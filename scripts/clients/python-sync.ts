@@ -12,7 +12,7 @@ const words: Record<string, string> = {
 export function syncText(text: string, file: string): string {
   const plain = text
     .replace(/^ *# async only\n[\s\S]*?^ *# end\n\n?/gm, '')
-    .replace(/^ *from \.platform import MaybeAwaitable\n/gm, '')
+    .replace(/\n{1,2} *from \.platform import MaybeAwaitable(?=\n)/g, '')
     .replace(/\basync (def|for|with)\b/g, '$1')
     .replace(/\bawait /g, '')
     .replace(/\b__?a\w+__\b|\baclose\b/g, (word) => words[word] ?? word)

@@ -78,7 +78,7 @@ ErrorCode = ${literalOf(errors.map(([code]) => code))}
 ExitClass = ${literalOf(exits)}
 """The kind of failure that a code is, for scripts: the command line has an exit code for each."""
 
-${shapes.map(([, text]) => text).join('\n')}`
+${shapes.map(([, text]) => text).join('\n\n')}`
   }
 
   /** `hint`: its name, if it is an object that has none. */
@@ -144,7 +144,7 @@ ${shapes.map(([, text]) => text).join('\n')}`
     const members = Object.entries(properties).map(([member, schema]) => ({
       name: member,
       type: this.of(schema, `${name}${capitalized(member)}`, direction),
-      description: schema['x-name'] ? undefined : schema.description,
+      description: schema['x-name'] ? undefined : describedBy(schema),
       is_required: required.includes(member),
     }))
     const bases: string[] = []
@@ -166,7 +166,8 @@ ${shapes.map(([, text]) => text).join('\n')}`
     const total = needed.length > 0 && rest.length === 0 ? '' : ', total=False'
     const own = rest.length > 0 ? rest : needed
     const body =
-      [description ? docstring(description, '    ') : '', ...own.map(memberText)].join('') || '    pass\n'
+      [description ? `${docstring(description, '    ')}\n` : '', ...own.map(memberText)].join('') ||
+      '    pass\n'
     return `${text}class ${name}(${bases.join(', ') || 'TypedDict'}${total}):\n${body}`
   }
 }
@@ -197,6 +198,11 @@ export const python_words = new Set(
   `False None True and as assert async await break class continue def del elif else except finally for from global if import
   in is lambda nonlocal not or pass raise return try while with yield`.split(/\s+/),
 )
+
+/** Of what may be null, the other alternative has the words. */
+export function describedBy({ description, anyOf = [] }: Schema): string | undefined {
+  return description ?? anyOf.find((one) => one.description && !one['x-name'])?.description
+}
 
 export function literalOf(values: unknown[]): string {
   const texts = values.map((value) =>

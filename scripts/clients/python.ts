@@ -11,7 +11,7 @@ import {
   restOfBody,
 } from './model.ts'
 import { call, docstring, python_header, snake } from './python-print.ts'
-import { capitalized, type PythonTypes, python_words, type Schema } from './python-types.ts'
+import { capitalized, describedBy, type PythonTypes, python_words, type Schema } from './python-types.ts'
 
 /** They iterate, wait, or narrow what the contract takes: sdk-python/src/waystation/_async. */
 const by_hand = ['inboxes.messages', 'events.list', 'wait', 'rateLimit.check']
@@ -116,7 +116,7 @@ class Printer {
   parameter(operation: Operation, field: Field): Parameter {
     const { name, required, schema } = field
     const type = this.use(this.typeOf(operation, field))
-    const doc = schema.description?.replace(/\s+/g, ' ')
+    const doc = describedBy(schema as Schema)?.replace(/\s+/g, ' ')
     const text = `${argument(name)}: `
     if (required) return { text: `${text}${type}`, doc }
     if (isNullable(type))

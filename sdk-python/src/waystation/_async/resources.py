@@ -1014,6 +1014,8 @@ class AsyncCheckpoints(AsyncResource):
         """Ask a human. Raises QUOTA_EXCEEDED.
 
         title: The question.
+        callback_url: An http or https URL, or a path that is resolved against the agent's callback_base_url; null for
+            no callback.
         prompt: At most 32 KiB of plain text.
         callback_payload: Any JSON, at most 256 KiB; sent with the decision.
         timeout_action: auto_reject, the default, or dlq.
@@ -1679,6 +1681,7 @@ class AsyncSubscriptions(AsyncResource):
         id: The subscription, sub_….
         url: An http or https URL; not for one that sends mails.
         types: Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`.
+        workflow_id: Only events of this workflow.
         name: A name for people, shown in lists; empty for none.
         paused: True: nothing is delivered until it is false again.
         """

@@ -19,7 +19,6 @@ from .transport import Input
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-
 V = TypeVar("V")
 
 contention_ms_first = 100
