@@ -246,6 +246,12 @@ def slow() -> Any:
     yield f"http://127.0.0.1:{server.server_address[1]}"
 
 
+def test_a_member_that_is_newer_than_the_package_is_in_the_answer(driver: Driver) -> None:
+    client = driver.lossy(at)
+    driver.network.next = [httpx.Response(200, json={"id": "x", "newer": {"a": [1]}})]
+    assert client.audit.get("x") == {"id": "x", "newer": {"a": [1]}}
+
+
 def test_each_try_ends_at_its_time(driver: Driver, slow: str) -> None:
     client = driver.client(slow)
     with pytest.raises(WaystationTimeoutError, match=r"No answer within 100 ms\."):

@@ -49,7 +49,15 @@ class Platform:
     def send(self, request: httpx.Request, timeout_ms: float, signal: Signal | None) -> Received:
         """Raises TimedOut, the signal's reason, and what httpx raises."""
         deadline = time.monotonic() + timeout_ms / 1_000
-        request.extensions["timeout"] = httpx.Timeout(timeout_ms / 1_000).as_dict()
+        timeouts = httpx.Timeout(timeout_ms / 1_000).as_dict()
+
+        def each_step(_: str, __: object) -> None:
+            """httpx counts a time-out for each step of a request: what is left is that of the next one."""
+            left_seconds = max(0.001, deadline - time.monotonic())
+            timeouts.update({name: left_seconds for name in timeouts})
+
+        request.extensions["timeout"] = timeouts
+        request.extensions["trace"] = each_step
         if signal is None:
             return self._send(request, deadline)
         return self._send_beside(request, deadline, signal)
