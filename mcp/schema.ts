@@ -25,7 +25,7 @@ class Schemas {
 
   /**
    * The schema without references. A shape that narrows a shared component has the members of `x-members` alone, if it
-   * names some, and requires what both require, or exactly `x-required`. Alternatives of texts are one enumeration.
+   * names some, and requires what both require, or exactly `x-required`.
    */
   resolve<T>(value: T): T {
     if (Array.isArray(value)) return value.map((item) => this.resolve(item)) as T
@@ -40,13 +40,13 @@ class Schemas {
   }
 
   /** With the members that a component shares. */
-  #whole({ $ref, allOf, oneOf, anyOf, ...rest }: Json): Json {
+  #whole({ $ref, allOf, anyOf, ...rest }: Json): Json {
     if (typeof $ref === 'string') return this.#whole(this.#component(nameOf($ref)))
     const own = Object.fromEntries(Object.entries(rest).map(([name, item]) => [name, this.resolve(item)]))
-    if (Array.isArray(allOf)) return narrowed(this.#whole(allOf[0]), own)
-    const alternatives = this.resolve((oneOf ?? anyOf) as Json[] | undefined)
-    if (alternatives && own['x-any-json']) return { ...own, type: ['object', 'null'] }
-    return alternatives ? { ...own, ...chosen(alternatives) } : own
+    const [shared] = (allOf ?? []) as Json[]
+    if (shared) return shared.enum ? textOf(own, shared.enum) : narrowed(this.#whole(shared), own)
+    if (anyOf && own['x-any-json']) return { ...own, type: ['object', 'null'] }
+    return anyOf ? { ...own, anyOf: this.resolve(anyOf) } : own
   }
 
   /** An object of any members has no words of its own. */
@@ -58,6 +58,11 @@ class Schemas {
 
 function nameOf($ref: string): string {
   return $ref.split('/').at(-1)!
+}
+
+/** Of some texts: these say that it is one. */
+function textOf({ type: _, ...own }: Json, texts: unknown): Json {
+  return { ...own, enum: texts }
 }
 
 function narrowed(
@@ -84,13 +89,4 @@ function exact(schema: Json): Json {
     ...(needed.length > 0 ? { required: names.filter((name) => needed.includes(name)) } : {}),
     properties: Object.fromEntries(names.map((name) => [name, properties[name]])),
   }
-}
-
-/** Texts that may be chosen from are an enumeration; beside them others, such as null, may stand. */
-function chosen(alternatives: Json[]): Json {
-  const texts = alternatives.filter((one) => typeof one.const === 'string').map((one) => one.const)
-  if (texts.length < 2) return { anyOf: alternatives }
-  const others = alternatives.filter((one) => typeof one.const !== 'string')
-  const choice = { enum: texts }
-  return others.length === 0 ? choice : { anyOf: [choice, ...others] }
 }

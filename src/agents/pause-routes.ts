@@ -90,6 +90,7 @@ export const resumeAgent = route({
   path: '/v1/agents/:agent_id/resume',
   tag,
   summary: 'Let a paused agent go on',
+  description: 'On all nodes within a second. An agent that is not paused stays as it is.',
   sdk: { name: 'agents.resume', retry: { safe: true, why: 'an agent that is not paused stays as it is' } },
   cli: {
     usage: 'agent resume <agent_id>',

@@ -68,6 +68,7 @@ export const listAgents = route({
   path: '/v1/agents',
   tag,
   summary: 'List agents, newest first',
+  description: 'Keys are masked.',
   sdk: { name: 'agents.list' },
   cli: {
     usage: 'agent list',
@@ -94,6 +95,7 @@ export const getAgent = route({
   path: '/v1/agents/:agent_id',
   tag,
   summary: 'Read an agent, its key masked',
+  description: 'With the admin key or the key of any agent of the tenant.',
   sdk: { name: 'agents.get' },
   cli: { usage: 'agent get <agent_id>', examples: ['waystation agent get worker-1'] },
   auth: ['admin', 'agent'],
@@ -111,6 +113,8 @@ export const deleteAgent = route({
   path: '/v1/agents/:agent_id',
   tag,
   summary: 'Remove an agent; its keys end, its records stay',
+  description:
+    'Its keys are refused on all nodes within a second. Its values, entries and schedules stay, under its id.',
   sdk: { name: 'agents.delete', retry: { safe: false, why: 'its name may be in use again by then' } },
   cli: { usage: 'agent delete <agent_id>', examples: ['waystation agent delete worker-1'] },
   auth: ['admin'],

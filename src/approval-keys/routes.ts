@@ -103,6 +103,7 @@ export const listApprovalKeys = route({
   path: '/v1/approval-keys',
   tag,
   summary: 'List approval keys, newest first, masked',
+  description: 'Those that are bound to a checkpoint, too, with when each was last used.',
   sdk: { name: 'approvalKeys.list' },
   cli: {
     usage: 'key list',
@@ -128,6 +129,7 @@ export const deleteApprovalKey = route({
   path: '/v1/approval-keys/:approval_key_id',
   tag,
   summary: 'Revoke an approval key',
+  description: 'It is refused on all nodes within a second.',
   sdk: {
     name: 'approvalKeys.delete',
     retry: {

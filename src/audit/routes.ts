@@ -50,6 +50,7 @@ export const appendEntry = route({
   path: '/v1/audit',
   tag,
   summary: 'Append an entry',
+  description: 'Entries are numbered without gaps and never change. `metadata` is kept as the exact text.',
   sdk: { name: 'audit.append' },
   cli: {
     usage: 'audit append <action> [metadata]',
@@ -89,6 +90,8 @@ export const listEntries = route({
   path: '/v1/audit',
   tag,
   summary: 'List entries, newest first',
+  description:
+    'All filters that are given must hold. A page may be short, or empty, before the end: go on while there is a `next_cursor`.',
   sdk: { name: 'audit.list' },
   cli: {
     usage: 'audit list',
@@ -195,6 +198,7 @@ export const getEntry = route({
   path: '/v1/audit/:id',
   tag,
   summary: 'Read an entry',
+  description: 'As it was appended: entries never change.',
   sdk: { name: 'audit.get' },
   cli: { usage: 'audit get <id>', examples: ['waystation audit get log_01m7yjrz37hxnv52px0106nehd'] },
   auth: ['agent', 'admin'],

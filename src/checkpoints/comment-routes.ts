@@ -57,6 +57,7 @@ export const listComments = route({
   path: '/v1/checkpoints/:id/comments',
   tag,
   summary: 'List the comments on a checkpoint, oldest first',
+  description: 'For the agent that asked, its approvers, and the admin.',
   sdk: { name: 'checkpoints.comments' },
   cli: { usage: 'checkpoint comments <id>', columns: ['at', 'author', 'author_label', 'text'] },
   auth: ['agent', 'admin', 'approval'],

@@ -43,6 +43,8 @@ export const createCheckpoint = route({
   path: '/v1/checkpoints',
   tag,
   summary: 'Ask a human',
+  description:
+    'A person decides it with the admin key or an approval key. The decision is sent to `callback_url`, and the agent can wait for it. Without a decision the timeout settles it.',
   sdk: { name: 'checkpoints.create' },
   cli: {
     usage: 'checkpoint create <title> [callback_payload]',
@@ -151,6 +153,7 @@ export const cancelCheckpoint = route({
   path: '/v1/checkpoints/:id',
   tag,
   summary: 'Cancel a checkpoint; its creator only',
+  description: 'By the agent that created it. No decision is sent.',
   sdk: {
     name: 'checkpoints.cancel',
     retry: {

@@ -2,6 +2,7 @@
 // component, which has the members of all of them, and narrow it by `allOf`. Generators that follow this make a type of
 // each name, and those that take the shared component alone make few.
 
+import { commonOf, orAnything, same, together } from './either.ts'
 import type { Json } from './responses.ts'
 
 /** An object as a route declares it, with references in place of the objects in it. */
@@ -16,9 +17,6 @@ interface Exact {
   marks: Json
 }
 
-/** Enumerations up to this many texts are written as alternatives in place; a longer one is a component. */
-const inline_texts = 20
-
 export class Components {
   readonly #exact = new Map<string, Exact>()
   /** Descriptions of components that are only shared, by name. */
@@ -31,8 +29,7 @@ export class Components {
     if (Array.isArray(schema.enum)) return this.#enumOf(schema)
     if (isObject(schema)) return this.#objectOf(schema, name)
     const { anyOf, items, ...rest } = schema
-    if (Array.isArray(anyOf))
-      return { ...rest, anyOf: anyOf.flatMap((one: Json) => alternatives(this.of(one))) }
+    if (Array.isArray(anyOf)) return { ...rest, anyOf: anyOf.map((one: Json) => this.of(one)) }
     return items ? { ...rest, items: this.of(items as Json) } : schema
   }
 
@@ -72,12 +69,13 @@ export class Components {
     this.#exact.set(name, exact)
   }
 
+  /** A text of some: for a generator that reads no `allOf` it is any, so that its clients bear a new one. */
   #enumOf(schema: Json): Json {
     const { enum: texts, type: _, 'x-component': name, ...rest } = schema as { enum: string[] } & Json
-    if (texts.length === 1) return { const: texts[0], ...rest }
-    if (texts.length <= inline_texts) return { oneOf: texts.map((text) => ({ const: text })), ...rest }
-    if (!name) throw new Error(`an enumeration has no name: ${texts}`)
-    this.#enums.set(name as string, { type: 'string', enum: texts, ...rest })
+    if (texts.length === 1) return { type: 'string', const: texts[0], ...rest }
+    const text = { type: 'string', allOf: [{ enum: texts }], ...rest }
+    if (!name) return text
+    this.#enums.set(name as string, text)
     return ref(name as string)
   }
 
@@ -91,6 +89,22 @@ export class Components {
     )
   }
 
+  #membersOf(shapes: Exact[]): Record<string, Json> {
+    const members = shapes.map(({ properties }) => properties).reduce(together)
+    if (shapes.length === 1) return members
+    return Object.fromEntries(
+      Object.entries(members).map(([name, schema]) => [name, this.#oneBaseOf(schema) ?? orAnything(schema)]),
+    )
+  }
+
+  /** Shapes that all narrow one component are that component. */
+  #oneBaseOf({ anyOf, description }: Json): Json | null {
+    if (!Array.isArray(anyOf) || !anyOf.every(({ $ref }) => $ref)) return null
+    const bases = new Set(anyOf.map(({ $ref }) => this.#exact.get(nameOf($ref))!.base))
+    const [base] = bases
+    return bases.size === 1 ? { ...(description ? { description } : {}), ...ref(base!) } : null
+  }
+
   /** A shared component and those that narrow it. */
   #family(base: string, shapes: Exact[]): [string, Json][] {
     const own = shapes.find(({ name }) => name === base)
@@ -99,10 +113,7 @@ export class Components {
       name: base,
       base,
       about: own?.about ?? this.#shared.get(base) ?? '',
-      properties: ordered.reduce<Record<string, Json>>(
-        (all, { properties }) => together(all, properties),
-        {},
-      ),
+      properties: this.#membersOf(ordered),
       required: ordered[0]!.required.filter((member) =>
         ordered.every(({ required }) => required.includes(member)),
       ),
@@ -136,76 +147,15 @@ function freeObject({ type, ...rest }: Json): Json {
     Object.entries(rest).filter(([keyword]) => !/^(patternP|p)roperties$/.test(keyword)),
   )
   if (type !== 'object') return { ...kept, anyOf: [ref('JsonObject'), { type: 'null' }] }
-  return { ...kept, allOf: [ref('JsonObject')] }
+  return Object.keys(kept).length === 0 ? ref('JsonObject') : { ...kept, allOf: [ref('JsonObject')] }
+}
+
+function nameOf($ref: string): string {
+  return $ref.split('/').at(-1)!
 }
 
 function ref(name: string): Json {
   return { $ref: `#/components/schemas/${name}` }
-}
-
-/** An alternative of several texts among others is as many alternatives. */
-function alternatives(schema: Json): Json[] {
-  const { oneOf, ...rest } = schema
-  return Array.isArray(oneOf) && Object.keys(rest).length === 0 ? oneOf : [schema]
-}
-
-/** The members of both. Throws for nothing: a member with two schemas has either. */
-function together(all: Record<string, Json>, more: Record<string, Json>): Record<string, Json> {
-  const merged = { ...all }
-  for (const [member, schema] of Object.entries(more))
-    merged[member] = merged[member] ? eitherOf(merged[member], schema) : schema
-  return merged
-}
-
-/** A schema that takes what either takes. */
-function eitherOf(one: Json, other: Json): Json {
-  const description = one.description ? { description: one.description } : {}
-  const choices = [...choicesOf(one)]
-  for (const added of choicesOf(other)) {
-    const known = choices.findIndex((choice) => same(bare(choice), bare(added)) || isAlike(choice, added))
-    if (known === -1) choices.push(added)
-    else choices[known] = loosest(choices[known]!, added)
-  }
-  const [only, ...others] = choices
-  if (others.length === 0) return { ...only, ...description }
-  return { anyOf: choices, ...description }
-}
-
-function choicesOf(schema: Json): Json[] {
-  return ((schema.anyOf ?? schema.oneOf) as Json[] | undefined) ?? [schema]
-}
-
-function isAlike({ type }: Json, other: Json): boolean {
-  return type !== undefined && type !== 'object' && type === other.type
-}
-
-/** Of the same type: with the keywords that both have alike. */
-function loosest(one: Json, other: Json): Json {
-  if (same(bare(one), bare(other))) return one
-  const shared = commonOf([one, other])
-  if (one.type !== 'array') return shared
-  return { ...shared, type: 'array', items: eitherOf(one.items as Json, other.items as Json) }
-}
-
-/** Without words. */
-function bare(schema: Json): Json {
-  return JSON.parse(
-    JSON.stringify(schema, (keyword, value) =>
-      keyword === 'description' && typeof value === 'string' ? undefined : value,
-    ),
-  )
-}
-
-function same(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
-}
-
-/** The keywords that all of them have alike. */
-function commonOf(all: Json[]): Json {
-  const [first = {}, ...others] = all
-  return Object.fromEntries(
-    Object.entries(first).filter(([keyword, value]) => others.every((other) => same(other[keyword], value))),
-  )
 }
 
 function wholeOf({ about, properties, required, marks }: Exact): Json {
@@ -232,12 +182,11 @@ function narrowed(shape: Exact, shared: Exact): Json {
   const own = Object.entries(shape.properties).filter(
     ([member, one]) => !same(one, shared.properties[member]!),
   )
-  const added = shape.required.filter((member) => !shared.required.includes(member))
   const { 'x-members': members } = exactnessOf(shape, shared)
   return {
     description: shape.about,
     allOf: [ref(shape.base)],
-    ...(added.length > 0 ? { required: added } : {}),
+    ...(shape.required.length > 0 ? { required: shape.required } : {}),
     ...(own.length > 0 ? { properties: Object.fromEntries(own) } : {}),
     ...(members ? { 'x-members': members } : {}),
     ...Object.fromEntries(

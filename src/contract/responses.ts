@@ -1,13 +1,21 @@
 // The answers of a route in the OpenAPI document: schemas, headers and error codes.
 
 import type { TSchema } from 'typebox'
-import { type ErrorCode, errorCodes, errors, statusesOf } from '../base/errors.ts'
+import { type ErrorCode, statusesOf } from '../base/errors.ts'
 import type { Components } from './components.ts'
 import { type Declared, type Route, successStatus } from './route.ts'
 import { partNamed } from './schemas.ts'
 import { goesOnWhileStopped } from './stopped.ts'
 
 export type Json = Record<string, unknown>
+
+/** A request of an operation and its answers, by status, as scripts/api-examples.ts writes them. */
+export interface Example {
+  path?: Record<string, string>
+  query?: Record<string, string>
+  request?: unknown
+  answers: Record<string, unknown>
+}
 
 const request_id_header: Json = {
   'X-Request-Id': {
@@ -16,14 +24,18 @@ const request_id_header: Json = {
   },
 }
 
-export function responsesOf(route: Route, components: Components): Json {
+export function responsesOf(route: Route, components: Components, { answers }: Example): Json {
   const responses: Json = {}
   for (const [status, declared] of Object.entries(route.replies)) {
     responses[status] = {
       description: descriptionOf(status, declared),
       headers: headersOf(route, status),
       ...(declared.body
-        ? contentOf(answerOf(route, status, declared.body, components), declared.event_stream)
+        ? contentOf(
+            answerOf(route, status, declared.body, components),
+            answers[status],
+            declared.event_stream,
+          )
         : {}),
     }
   }
@@ -36,15 +48,16 @@ export function responsesOf(route: Route, components: Components): Json {
     responses[status] = {
       description: [...(declared ? [descriptionOf(status, declared)] : []), ...codes].join(', '),
       headers: headersOf(route, status),
-      ...contentOf(schema),
+      ...contentOf(schema, answers[status]),
     }
   }
   return responses
 }
 
-function contentOf(schema: Json, event_stream?: string): Json {
+function contentOf(schema: Json, example: unknown, event_stream?: string): Json {
   const stream = event_stream && { schema: { type: 'string', description: event_stream } }
-  return { content: { 'application/json': { schema }, ...(stream ? { 'text/event-stream': stream } : {}) } }
+  const json = { schema, ...(example === undefined ? {} : { example }) }
+  return { content: { 'application/json': json, ...(stream ? { 'text/event-stream': stream } : {}) } }
 }
 
 /** In a group with an envelope the data lies in it. */
@@ -143,51 +156,6 @@ function byStatus(codes: ErrorCode[]): Map<string, string[]> {
       groups.set(status, [...(groups.get(status) ?? []), code])
   }
   return groups
-}
-
-/** The envelopes of errors; made on demand, when every feature has declared its codes. */
-export function addErrors(components: Components): void {
-  const error = {
-    ...partNamed('ErrorDetail', 'Why a request was refused.'),
-    type: 'object',
-    required: ['code', 'message', 'request_id'],
-    properties: {
-      code: {
-        type: 'string',
-        enum: errorCodes(),
-        'x-component': 'ErrorCode',
-        description: 'The code of the error; `x-errors` of this document says what to do about each.',
-      },
-      message: { type: 'string', description: 'One sentence for people.' },
-      details: { type: 'object', description: 'Facts of this refusal, by code.' },
-      request_id: { type: 'string', description: 'The X-Request-Id of the answer.' },
-    },
-  }
-  components.of({
-    ...partNamed('Error', 'A request that was refused.'),
-    type: 'object',
-    required: ['error'],
-    properties: { error },
-  })
-  components.of({
-    ...partNamed('ApiError', {
-      of: 'Error',
-      about: 'A request under /api, or to an inbox, that was refused.',
-    }),
-    type: 'object',
-    required: ['success', 'error'],
-    properties: { success: { type: 'boolean', const: false }, error },
-  })
-}
-
-/** The row of each code, for clients that are made from the document. */
-export function errorRows(): Json {
-  return Object.fromEntries(
-    errorCodes().map((code) => {
-      const { status, precondition_status, message, next, exit } = errors[code]
-      return [code, { status, ...(precondition_status && { precondition_status }), message, next, exit }]
-    }),
-  )
 }
 
 /** TypeBox keeps marks that JSON does not show; a copy by JSON leaves the schema as it stands. */

@@ -308,6 +308,7 @@ export const listOperations = route({
   path: '/v1/dlq/operations',
   tag,
   summary: 'List operations on many dead letters, newest first',
+  description: 'Those that run, and those that ended within 7 days.',
   sdk: { name: 'dlq.operations' },
   cli: {
     usage: 'operation list',
@@ -332,6 +333,7 @@ export const getOperation = route({
   path: '/v1/dlq/operations/:id',
   tag,
   summary: 'Read how far an operation is',
+  description: 'Poll it until its status is no longer `running`.',
   sdk: { name: 'dlq.operation' },
   cli: { usage: 'operation get <id>', about: 'Show how far an operation on many dead letters is' },
   auth: ['agent', 'admin'],
@@ -368,6 +370,7 @@ export const listOperationItems = route({
   path: '/v1/dlq/operations/:id/items',
   tag,
   summary: 'List the items of an operation with their outcomes, in the order of their turns',
+  description: 'An item waits, is done, was skipped, or has failed with an error code.',
   sdk: { name: 'dlq.operationItems' },
   cli: { usage: 'operation items <id>', columns: ['id', 'outcome', 'code', 'redriven_as'] },
   auth: ['agent', 'admin'],

@@ -21,6 +21,7 @@ export const extendEffect = route({
   tag,
   frozen: 'allowed', // for the holder of the lease
   summary: 'Extend the lease, to lease_seconds from now',
+  description: 'For the holder of the lease, whose number stays the same.',
   sdk: { name: 'effects.extend', retry: { safe: true, why: 'the token names one lease' } },
   cli: {
     usage: 'effect extend <id>',

@@ -35,6 +35,7 @@ function hook(method: Method, path: string) {
     path,
     tag: 'Webhook inbox',
     summary: 'Send a message to an inbox',
+    description: 'Any sender, any body: it is kept as it came. 200 means that it is stored.',
     auth: [],
     raw: true,
     params: { token },

@@ -37,6 +37,7 @@ export const getInbox = route({
   path: '/api/webhook/:id',
   tag,
   summary: 'Read an inbox and its latest 50 messages, newest first',
+  description: 'Messages are shown with their exact bytes.',
   sdk: { name: 'inboxes.get' },
   cli: {
     usage: 'inbox get <id>',
@@ -97,6 +98,8 @@ export const listMessages = route({
   path: '/api/webhook/:id/messages',
   tag,
   summary: 'List messages, oldest first, or wait for one',
+  description:
+    'With `wait`, the answer comes with the first message behind `after`, or after that many seconds. Give `nextAfter` as `after` to go on.',
   sdk: { name: 'inboxes.messages' },
   cli: {
     usage: 'inbox messages <id>',

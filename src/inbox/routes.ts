@@ -17,6 +17,7 @@ export const createInbox = route({
   path: '/api/webhook',
   tag,
   summary: 'Create an inbox',
+  description: 'Its URL takes any request without a key, until `ttl` seconds have passed.',
   sdk: { name: 'inboxes.create' },
   cli: {
     usage: 'inbox create',
@@ -142,6 +143,7 @@ export const deleteInbox = route({
   path: '/api/webhook/:id',
   tag,
   summary: 'Delete an inbox and its messages',
+  description: 'Its URL answers 404 from then on.',
   sdk: {
     name: 'inboxes.delete',
     retry: {

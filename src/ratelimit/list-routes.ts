@@ -24,6 +24,7 @@ export const listRateLimits = route({
   path: '/api/rate-limit',
   tag,
   summary: 'List the counters whose window is running; the earliest end first',
+  description: 'Narrowed by the beginning of their keys.',
   sdk: { name: 'rateLimit.list' },
   cli: {
     usage: 'rate list',

@@ -30,6 +30,7 @@ export const updateSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Change a pending schedule; a new fire_at starts the attempts again',
+  description: 'Only what is given changes. It must still be pending.',
   sdk: {
     name: 'schedules.update',
     retry: {
@@ -105,6 +106,7 @@ export const cancelSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Cancel a pending schedule',
+  description: 'It is not called any more, and no longer counts against the quota.',
   sdk: {
     name: 'schedules.cancel',
     retry: {

@@ -26,6 +26,8 @@ export const createSchedule = route({
   path: '/v1/schedules',
   tag,
   summary: 'Schedule one signed callback',
+  description:
+    'At `fire_at` the payload is sent byte for byte, signed by Standard Webhooks, at least once and up to three times until the receiver answers 2xx.',
   sdk: { name: 'schedules.create' },
   cli: {
     usage: 'schedule create <callback_url> [callback_payload]',
@@ -74,6 +76,7 @@ export const getSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Read a schedule',
+  description: 'With its state and its last outcome.',
   sdk: { name: 'schedules.get' },
   cli: { usage: 'schedule get <id>' },
   auth: ['agent', 'admin'],

@@ -52,6 +52,8 @@ export const getInclusionProof = route({
   path: '/v1/seal/proof',
   tag,
   summary: 'Prove that an event is in the journal',
+  description:
+    'By the id or the number of the event, against the checkpoint of `size` events or the present one.',
   sdk: { name: 'seal.proof' },
   cli: {
     usage: 'seal proof',
@@ -94,6 +96,7 @@ export const getConsistencyProof = route({
   path: '/v1/seal/consistency',
   tag,
   summary: 'Prove that the journal goes on from an earlier checkpoint',
+  description: 'The tree of `to` events begins with the tree of `from` events: nothing before was changed.',
   sdk: { name: 'seal.consistency' },
   cli: {
     usage: 'seal consistency',

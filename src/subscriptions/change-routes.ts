@@ -27,6 +27,7 @@ export const updateSubscription = route({
   path: '/v1/subscriptions/:id',
   tag,
   summary: 'Change, pause or resume a subscription; the event that failed is tried again at once',
+  description: 'Only what is given changes.',
   sdk: {
     name: 'subscriptions.update',
     retry: { safe: true, why: 'the same fields are set again' },
@@ -79,6 +80,7 @@ export const replaySubscription = route({
   path: '/v1/subscriptions/:id/replay',
   tag,
   summary: 'Deliver again what comes after a number, or skip what lies before it',
+  description: 'Events keep their webhook-ids, so that a receiver can tell that it has them.',
   sdk: {
     name: 'subscriptions.replay',
     retry: { safe: true, why: 'deliveries begin behind the same event again' },

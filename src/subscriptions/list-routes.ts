@@ -19,6 +19,7 @@ export const listSubscriptions = route({
   path: '/v1/subscriptions',
   tag,
   summary: 'List subscriptions, newest first',
+  description: 'URLs and addresses are masked.',
   sdk: { name: 'subscriptions.list' },
   cli: {
     usage: 'subscription list',
@@ -66,6 +67,7 @@ export const listSubscriptionAttempts = route({
   path: '/v1/subscriptions/:id/attempts',
   tag,
   summary: 'List the last attempts to deliver, newest first',
+  description: 'The last 100 at most.',
   sdk: { name: 'subscriptions.attempts' },
   cli: {
     usage: 'subscription attempts <id>',

@@ -30,6 +30,7 @@ export const confirmMail = route({
   path: '/v1/mail/confirm',
   tag,
   summary: 'Confirm that mails may be sent to the address of this link',
+  description: 'The page of the link in the first mail calls it. A repeat answers the same.',
   auth: [],
   body,
   replies: {
@@ -55,6 +56,7 @@ export const unsubscribeMail = route({
   path: '/v1/mail/unsubscribe',
   tag,
   summary: 'End the mails to the address of this link',
+  description: 'The page of the link in each mail calls it. A repeat answers the same.',
   auth: [],
   body,
   replies: {

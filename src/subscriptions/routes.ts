@@ -109,6 +109,7 @@ export const getSubscription = route({
   path: '/v1/subscriptions/:id',
   tag,
   summary: 'Read a subscription: how far it is, and what its last attempt came to',
+  description: '`behind` is the number of events that have happened since the last one that it took.',
   sdk: { name: 'subscriptions.get' },
   cli: { usage: 'subscription get <id>' },
   auth: ['admin'],
@@ -127,6 +128,7 @@ export const deleteSubscription = route({
   path: '/v1/subscriptions/:id',
   tag,
   summary: 'Delete a subscription',
+  description: 'Nothing more is delivered.',
   sdk: {
     name: 'subscriptions.delete',
     retry: {

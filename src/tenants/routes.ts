@@ -173,6 +173,7 @@ const restoreTenant = (fields: Fields) =>
     path: '/v1/tenants/:tenant_id/restore',
     tag,
     summary: 'Take back the deletion',
+    description: 'Within 30 days of the deletion. Keys and data are as they were.',
     sdk: {
       name: 'tenants.restore',
       retry: { safe: false, why: 'a tenant that is active already is refused' },
