@@ -140,7 +140,8 @@ class Tenants(Resource):
         return answer_
 
     def restore(self, tenant_id: str, **options: Unpack[CallOptions]) -> Tenant:
-        """Take back the deletion. Raises INVALID_STATE.
+        """Take back the deletion. Within 30 days of the deletion. Keys and data are as they were. Raises
+        INVALID_STATE.
 
         tenant_id: The tenant that the admin key belongs to; any other answers 403.
         """
@@ -241,7 +242,7 @@ class Agents(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Agent]:
-        """List agents, newest first.
+        """List agents, newest first. Keys are masked.
 
         limit: Items a page, default 50; above 200 counts as 200.
         cursor: next_cursor of the page before.
@@ -250,7 +251,8 @@ class Agents(Resource):
         return list_of(self._transport, "listAgents", {}, given_, options)
 
     def get(self, agent_id: str, **options: Unpack[CallOptions]) -> Agent:
-        """Read an agent, its key masked. Raises AGENT_NOT_FOUND.
+        """Read an agent, its key masked. With the admin key or the key of any agent of the tenant. Raises
+        AGENT_NOT_FOUND.
 
         agent_id: The agent, which is its name.
         """
@@ -276,7 +278,8 @@ class Agents(Resource):
         return answer_
 
     def delete(self, agent_id: str, **options: Unpack[CallOptions]) -> None:
-        """Remove an agent; its keys end, its records stay. Raises AGENT_NOT_FOUND.
+        """Remove an agent; its keys end, its records stay. Its keys are refused on all nodes within a second. Its
+        values, entries and schedules stay, under its id. Raises AGENT_NOT_FOUND.
 
         agent_id: The agent, which is its name.
         """
@@ -295,7 +298,8 @@ class Agents(Resource):
         return answer_
 
     def resume(self, agent_id: str, **options: Unpack[CallOptions]) -> Agent:
-        """Let a paused agent go on. Raises AGENT_NOT_FOUND.
+        """Let a paused agent go on. On all nodes within a second. An agent that is not paused stays as it is. Raises
+        AGENT_NOT_FOUND.
 
         agent_id: The agent, which is its name.
         """
@@ -348,7 +352,8 @@ class ApprovalKeys(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[ApprovalKey]:
-        """List approval keys, newest first, masked.
+        """List approval keys, newest first, masked. Those that are bound to a checkpoint, too, with when each was
+        last used.
 
         limit: Items a page, default 50; above 200 counts as 200.
         cursor: next_cursor of the page before.
@@ -357,7 +362,7 @@ class ApprovalKeys(Resource):
         return list_of(self._transport, "listApprovalKeys", {}, given_, options)
 
     def delete(self, approval_key_id: str, **options: Unpack[CallOptions]) -> None:
-        """Revoke an approval key. Raises APPROVAL_KEY_NOT_FOUND.
+        """Revoke an approval key. It is refused on all nodes within a second. Raises APPROVAL_KEY_NOT_FOUND.
 
         approval_key_id: The approval key, apk_….
         """
@@ -374,7 +379,8 @@ class Kv(Resource):
         if_version: int | None = None,
         **options: Unpack[CallOptions],
     ) -> Entry:
-        """Read a value and its version. Raises KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
+        """Read a value and its version. The value is the exact JSON text that was put. With `If-None-Match`, 304
+        while the version is the same. Raises KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
 
         namespace: __… is reserved, save your own __agent.<agent_id>.
         key: 1 to 512 bytes of UTF-8, percent-encoded once.
@@ -394,8 +400,9 @@ class Kv(Resource):
         cas_version: int | None = None,
         **options: Unpack[CallOptions],
     ) -> PutResult:
-        """Write a value, or only if its version is the expected one. Raises VERSION_MISMATCH, NAMESPACE_FORBIDDEN,
-        QUOTA_EXCEEDED.
+        """Write a value, or only if its version is the expected one. Compare and set with `cas_version`, `If-Match`
+        or `If-None-Match`: 409, or 412 for the headers, when the version is another one. `ttl_seconds` counts from
+        now. Raises VERSION_MISMATCH, NAMESPACE_FORBIDDEN, QUOTA_EXCEEDED.
 
         namespace: __… is reserved, save your own __agent.<agent_id>.
         key: 1 to 512 bytes of UTF-8, percent-encoded once.
@@ -418,7 +425,8 @@ class Kv(Resource):
         if_version: int | None = None,
         **options: Unpack[CallOptions],
     ) -> None:
-        """Remove a key. Raises KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
+        """Remove a key. With `If-Match` only that version. Its versions go on when the key is written again. Raises
+        KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
 
         namespace: __… is reserved, save your own __agent.<agent_id>.
         key: 1 to 512 bytes of UTF-8, percent-encoded once.
@@ -436,7 +444,8 @@ class Kv(Resource):
         prefix: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[ListedKey]:
-        """List the keys of a namespace in bytewise order. Raises NAMESPACE_FORBIDDEN.
+        """List the keys of a namespace in bytewise order. Keys with their versions, without values. `prefix` narrows
+        the list. Raises NAMESPACE_FORBIDDEN.
 
         namespace: __… is reserved, save your own __agent.<agent_id>.
         limit: Items a page, default 50; above 200 counts as 200.
@@ -478,7 +487,8 @@ class Namespaces(Resource):
         if_version: int | None = None,
         **options: Unpack[CallOptions],
     ) -> Entry:
-        """Read a value and its version in any namespace. Raises KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
+        """Read a value and its version in any namespace. With the admin key, also in the private namespaces of
+        agents. Raises KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
 
         namespace: __… is reserved, save your own __agent.<agent_id>.
         key: 1 to 512 bytes of UTF-8, percent-encoded once.
@@ -497,7 +507,8 @@ class Namespaces(Resource):
         prefix: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[ListedKey]:
-        """List the keys of any namespace, in bytewise order. Raises NAMESPACE_FORBIDDEN.
+        """List the keys of any namespace, in bytewise order. With the admin key, also in the private namespaces of
+        agents. Without values. Raises NAMESPACE_FORBIDDEN.
 
         namespace: __… is reserved, save your own __agent.<agent_id>.
         limit: Items a page, default 50; above 200 counts as 200.
@@ -534,7 +545,8 @@ class Audit(Resource):
         metadata: Mapping[str, object] | NotGiven | None = NOT_GIVEN,
         **options: Unpack[CreateOptions],
     ) -> AuditEntry:
-        """Append an entry. Raises QUOTA_EXCEEDED.
+        """Append an entry. Entries are numbered without gaps and never change. `metadata` is kept as the exact text.
+        Raises QUOTA_EXCEEDED.
 
         action: The action that was done.
         workflow_id: Ties entries together.
@@ -561,7 +573,8 @@ class Audit(Resource):
         to: str | datetime | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[AuditEntry]:
-        """List entries, newest first.
+        """List entries, newest first. All filters that are given must hold. A page may be short, or empty, before the
+        end: go on while there is a `next_cursor`.
 
         limit: Items a page, default 50; above 200 counts as 200.
         cursor: next_cursor of the page before.
@@ -574,7 +587,7 @@ class Audit(Resource):
         return list_of(self._transport, "listEntries", {}, given_, options)
 
     def get(self, id: str, **options: Unpack[CallOptions]) -> AuditEntry:
-        """Read an entry. Raises AUDIT_ENTRY_NOT_FOUND.
+        """Read an entry. As it was appended: entries never change. Raises AUDIT_ENTRY_NOT_FOUND.
 
         id: The entry, log_….
         """
@@ -613,7 +626,8 @@ class Dlq(Resource):
         lock_seconds: int | None = None,
         **options: Unpack[CreateOptions],
     ) -> DeadLetter:
-        """Record a failure. Raises QUOTA_EXCEEDED.
+        """Record a failure. The payload is kept as the exact text. `cause` groups it with others that failed alike.
+        Raises QUOTA_EXCEEDED.
 
         payload: Any JSON; comes back as the same text.
         error: The cause of the failure, at most 64 KiB.
@@ -640,7 +654,8 @@ class Dlq(Resource):
         to: str | datetime | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[ListedDeadLetter]:
-        """List dead letters, newest first, without payloads.
+        """List dead letters, newest first, without payloads. All filters that are given must hold. A page may be
+        short, or empty, before the end: go on while there is a `next_cursor`.
 
         limit: Items a page, default 50; above 200 counts as 200.
         cursor: next_cursor of the page before.
@@ -723,7 +738,8 @@ class Dlq(Resource):
         lock_seconds: int | None = None,
         **options: Unpack[CallOptions],
     ) -> ClaimedDeadLetter:
-        """Lock a failed item. Raises DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE.
+        """Lock a failed item. Of any number of callers exactly one gets the lock. It ends by itself after
+        `lock_seconds`. Raises DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE.
 
         id: The dead letter, dlq_….
         lock_seconds: The duration of the lock from now; default that of the item.
@@ -738,7 +754,8 @@ class Dlq(Resource):
         lock_seconds: int | None = None,
         **options: Unpack[CallOptions],
     ) -> ClaimedDeadLetter | None:
-        """Lock the oldest failed item; 204 when there is none.
+        """Lock the oldest failed item; 204 when there is none. Of any number of callers each gets another item. The
+        lock ends by itself after `lock_seconds`.
 
         lock_seconds: The duration of the lock from now; default that of the item.
         """
@@ -747,7 +764,7 @@ class Dlq(Resource):
         return answer_
 
     def get(self, id: str, **options: Unpack[CallOptions]) -> DeadLetter:
-        """Read a dead letter. Raises DLQ_NOT_FOUND.
+        """Read a dead letter. With its payload, the exact text that was captured. Raises DLQ_NOT_FOUND.
 
         id: The dead letter, dlq_….
         """
@@ -756,7 +773,7 @@ class Dlq(Resource):
         return answer_
 
     def delete(self, id: str, **options: Unpack[CallOptions]) -> None:
-        """Remove a dead letter for good. Raises DLQ_NOT_FOUND.
+        """Remove a dead letter for good. In any status. Raises DLQ_NOT_FOUND.
 
         id: The dead letter, dlq_….
         """
@@ -783,8 +800,9 @@ class Dlq(Resource):
         return answer_
 
     def fail(self, id: str, *, lock_token: str | None = None, **options: Unpack[CallOptions]) -> DeadLetter:
-        """Give up on the item; it is archived. Raises DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN,
-        AGENT_PAUSED, AGENT_READ_ONLY.
+        """Give up on the item; it is archived. By the agent that holds the lock. An archived item can be sent again
+        by a redrive. Raises DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED,
+        AGENT_READ_ONLY.
 
         id: The dead letter, dlq_….
         lock_token: The token that the claim answered; when sent, it must be the current one.
@@ -794,7 +812,7 @@ class Dlq(Resource):
         return answer_
 
     def operation(self, id: str, **options: Unpack[CallOptions]) -> DeadLetterOperation:
-        """Read how far an operation is. Raises OPERATION_NOT_FOUND.
+        """Read how far an operation is. Poll it until its status is no longer `running`. Raises OPERATION_NOT_FOUND.
 
         id: The operation, dop_….
         """
@@ -808,7 +826,8 @@ class Dlq(Resource):
         status: Literal["failed", "claimed", "resolved", "archived"] | None = None,
         **options: Unpack[CallOptions],
     ) -> DeadLetterCauses:
-        """Group dead letters by their cause, the most frequent first.
+        """Group dead letters by their cause, the most frequent first. Ids and numbers are masked in a cause, so that
+        failures of one kind are counted together.
 
         status: Default failed.
         """
@@ -824,8 +843,8 @@ class Dlq(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[DeadLetterOperationItem]:
-        """List the items of an operation with their outcomes, in the order of their turns. Raises
-        OPERATION_NOT_FOUND.
+        """List the items of an operation with their outcomes, in the order of their turns. An item waits, is done,
+        was skipped, or has failed with an error code. Raises OPERATION_NOT_FOUND.
 
         id: The operation, dop_….
         limit: Items a page, default 50; above 200 counts as 200.
@@ -841,7 +860,7 @@ class Dlq(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[DeadLetterOperation]:
-        """List operations on many dead letters, newest first.
+        """List operations on many dead letters, newest first. Those that run, and those that ended within 7 days.
 
         limit: Items a page, default 50; above 200 counts as 200.
         cursor: next_cursor of the page before.
@@ -850,8 +869,8 @@ class Dlq(Resource):
         return list_of(self._transport, "listOperations", {}, given_, options)
 
     def release(self, id: str, *, lock_token: str | None = None, **options: Unpack[CallOptions]) -> DeadLetter:
-        """Release the lock; the item is failed again. Raises DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD,
-        TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
+        """Release the lock; the item is failed again. By the agent that holds the lock. Any agent may then claim the
+        item. Raises DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
 
         id: The dead letter, dlq_….
         lock_token: The token that the claim answered; when sent, it must be the current one.
@@ -884,7 +903,8 @@ class Schedules(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CreateOptions],
     ) -> Schedule:
-        """Schedule one signed callback. Raises QUOTA_EXCEEDED.
+        """Schedule one signed callback. At `fire_at` the payload is sent byte for byte, signed by Standard Webhooks,
+        at least once and up to three times until the receiver answers 2xx. Raises QUOTA_EXCEEDED.
 
         callback_url: An http or https URL, or a path that is resolved against the agent's callback_base_url.
         callback_payload: Any JSON, at most 256 KiB; sent byte for byte.
@@ -908,7 +928,7 @@ class Schedules(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Schedule]:
-        """List schedules, newest first.
+        """List schedules, newest first. Narrowed by status and workflow.
 
         limit: Items a page, default 50; above 200 counts as 200.
         cursor: next_cursor of the page before.
@@ -929,7 +949,7 @@ class Schedules(Resource):
         return answer_
 
     def get(self, id: str, **options: Unpack[CallOptions]) -> Schedule:
-        """Read a schedule. Raises SCHEDULE_NOT_FOUND.
+        """Read a schedule. With its state and its last outcome. Raises SCHEDULE_NOT_FOUND.
 
         id: The schedule, sch_….
         """
@@ -949,8 +969,8 @@ class Schedules(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Schedule:
-        """Change a pending schedule; a new fire_at starts the attempts again. Raises SCHEDULE_NOT_FOUND,
-        INVALID_STATE, QUOTA_EXCEEDED.
+        """Change a pending schedule; a new fire_at starts the attempts again. Only what is given changes. It must
+        still be pending. Raises SCHEDULE_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
 
         id: The schedule, sch_….
         callback_url: An http or https URL, or a path that is resolved against the agent's callback_base_url.
@@ -968,7 +988,8 @@ class Schedules(Resource):
         return answer_
 
     def cancel(self, id: str, **options: Unpack[CallOptions]) -> None:
-        """Cancel a pending schedule. Raises SCHEDULE_NOT_FOUND, INVALID_STATE.
+        """Cancel a pending schedule. It is not called any more, and no longer counts against the quota. Raises
+        SCHEDULE_NOT_FOUND, INVALID_STATE.
 
         id: The schedule, sch_….
         """
@@ -983,7 +1004,8 @@ class Schedules(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Attempt]:
-        """List the attempts to call it, newest first. Raises SCHEDULE_NOT_FOUND.
+        """List the attempts to call it, newest first. Each with its status code, or why there was none. Raises
+        SCHEDULE_NOT_FOUND.
 
         id: The schedule, sch_….
         limit: Items a page, default 50; above 200 counts as 200.
@@ -1012,7 +1034,9 @@ class Checkpoints(Resource):
         escalate: Sequence[EscalationStep] | None = None,
         **options: Unpack[CreateOptions],
     ) -> Checkpoint:
-        """Ask a human. Raises QUOTA_EXCEEDED.
+        """Ask a human. A person decides it with the admin key or an approval key. The decision is sent to
+        `callback_url`, and the agent can wait for it. Without a decision the timeout settles it. Raises
+        QUOTA_EXCEEDED.
 
         title: The question.
         callback_url: An http or https URL, or a path that is resolved against the agent's callback_base_url; null for
@@ -1045,7 +1069,7 @@ class Checkpoints(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Checkpoint]:
-        """List checkpoints, newest first.
+        """List checkpoints, newest first. Narrowed by status and workflow.
 
         limit: Items a page, default 50; above 200 counts as 200.
         cursor: next_cursor of the page before.
@@ -1073,7 +1097,8 @@ class Checkpoints(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Comment]:
-        """List the comments on a checkpoint, oldest first. Raises CHECKPOINT_NOT_FOUND.
+        """List the comments on a checkpoint, oldest first. For the agent that asked, its approvers, and the admin.
+        Raises CHECKPOINT_NOT_FOUND.
 
         id: The checkpoint, chk_….
         limit: Items a page, default 50; above 200 counts as 200.
@@ -1124,7 +1149,8 @@ class Checkpoints(Resource):
         return answer_
 
     def cancel(self, id: str, **options: Unpack[CallOptions]) -> None:
-        """Cancel a checkpoint; its creator only. Raises CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+        """Cancel a checkpoint; its creator only. By the agent that created it. No decision is sent. Raises
+        CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
 
         id: The checkpoint, chk_….
         """
@@ -1139,7 +1165,8 @@ class Checkpoints(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Attempt]:
-        """List the attempts to send the decision, newest first. Raises CHECKPOINT_NOT_FOUND.
+        """List the attempts to send the decision, newest first. Each with its status code, or why there was none.
+        Raises CHECKPOINT_NOT_FOUND.
 
         id: The checkpoint, chk_….
         limit: Items a page, default 50; above 200 counts as 200.
@@ -1207,7 +1234,8 @@ class Inboxes(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CreateOptions],
     ) -> CreatedInbox:
-        """Create an inbox. Raises QUOTA_EXCEEDED.
+        """Create an inbox. Its URL takes any request without a key, until `ttl` seconds have passed. Raises
+        QUOTA_EXCEEDED.
 
         label: For humans.
         forward_url: An http or https URL that each message is sent on to, once.
@@ -1249,7 +1277,8 @@ class Inboxes(Resource):
         return answer_
 
     def get(self, id: str, **options: Unpack[CallOptions]) -> InboxDetail:
-        """Read an inbox and its latest 50 messages, newest first. Raises INBOX_NOT_FOUND.
+        """Read an inbox and its latest 50 messages, newest first. Messages are shown with their exact bytes. Raises
+        INBOX_NOT_FOUND.
 
         id: The inbox, inb_….
         """
@@ -1258,7 +1287,7 @@ class Inboxes(Resource):
         return answer_
 
     def delete(self, id: str, **options: Unpack[CallOptions]) -> Deletion:
-        """Delete an inbox and its messages. Raises INBOX_NOT_FOUND.
+        """Delete an inbox and its messages. Its URL answers 404 from then on. Raises INBOX_NOT_FOUND.
 
         id: The inbox, inb_….
         """
@@ -1301,7 +1330,7 @@ class RateLimit(Resource):
         return answer_
 
     def reset(self, key: str, **options: Unpack[CallOptions]) -> RateLimitReset:
-        """End the window of a counter.
+        """End the window of a counter. The next hit begins a new window.
 
         key: Names the counter: 1 to 256 bytes of UTF-8.
         """
@@ -1317,7 +1346,7 @@ class RateLimit(Resource):
         prefix: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[RateLimitCounter]:
-        """List the counters whose window is running; the earliest end first.
+        """List the counters whose window is running; the earliest end first. Narrowed by the beginning of their keys.
 
         limit: Items, default 50; above 100 counts as 100.
         offset: Items to skip.
@@ -1396,7 +1425,8 @@ class Effects(Resource):
         lease_seconds: int | None = None,
         **options: Unpack[CallOptions],
     ) -> Effect:
-        """Extend the lease, to lease_seconds from now. Raises EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
+        """Extend the lease, to lease_seconds from now. For the holder of the lease, whose number stays the same.
+        Raises EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
 
         id: The effect, eff_….
         lease_token: The token of the lease.
@@ -1512,7 +1542,8 @@ class Effects(Resource):
 
 class EffectPolicies(Resource):
     def get(self, type: str, **options: Unpack[CallOptions]) -> EffectPolicy:
-        """Read the policy for a type of effects. Raises EFFECT_POLICY_NOT_FOUND.
+        """Read the policy for a type of effects. Answers 404 while there is none for this type. Raises
+        EFFECT_POLICY_NOT_FOUND.
 
         type: A type of effects, or * for those without a policy.
         """
@@ -1547,7 +1578,8 @@ class EffectPolicies(Resource):
         return answer_
 
     def delete(self, type: str, **options: Unpack[CallOptions]) -> None:
-        """Delete the policy for a type of effects. Raises EFFECT_POLICY_NOT_FOUND.
+        """Delete the policy for a type of effects. Effects of this type then need what their claims ask for. Raises
+        EFFECT_POLICY_NOT_FOUND.
 
         type: A type of effects, or * for those without a policy.
         """
@@ -1561,7 +1593,7 @@ class EffectPolicies(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[EffectPolicy]:
-        """List the policies for effects, by type.
+        """List the policies for effects, by type. A type without a policy is not listed.
 
         limit: Items a page, default 50; above 200 counts as 200.
         cursor: next_cursor of the page before.
@@ -1648,7 +1680,7 @@ class Subscriptions(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Subscription]:
-        """List subscriptions, newest first.
+        """List subscriptions, newest first. URLs and addresses are masked.
 
         limit: Items a page, default 50; above 200 counts as 200.
         cursor: next_cursor of the page before.
@@ -1657,7 +1689,8 @@ class Subscriptions(Resource):
         return list_of(self._transport, "listSubscriptions", {}, given_, options)
 
     def get(self, id: str, **options: Unpack[CallOptions]) -> Subscription:
-        """Read a subscription: how far it is, and what its last attempt came to. Raises SUBSCRIPTION_NOT_FOUND.
+        """Read a subscription: how far it is, and what its last attempt came to. `behind` is the number of events
+        that have happened since the last one that it took. Raises SUBSCRIPTION_NOT_FOUND.
 
         id: The subscription, sub_….
         """
@@ -1676,8 +1709,8 @@ class Subscriptions(Resource):
         paused: bool | None = None,
         **options: Unpack[CallOptions],
     ) -> Subscription:
-        """Change, pause or resume a subscription; the event that failed is tried again at once. Raises
-        SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
+        """Change, pause or resume a subscription; the event that failed is tried again at once. Only what is given
+        changes. Raises SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
 
         id: The subscription, sub_….
         url: An http or https URL; not for one that sends mails.
@@ -1694,7 +1727,7 @@ class Subscriptions(Resource):
         return answer_
 
     def delete(self, id: str, **options: Unpack[CallOptions]) -> None:
-        """Delete a subscription. Raises SUBSCRIPTION_NOT_FOUND.
+        """Delete a subscription. Nothing more is delivered. Raises SUBSCRIPTION_NOT_FOUND.
 
         id: The subscription, sub_….
         """
@@ -1709,7 +1742,7 @@ class Subscriptions(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[SubscriptionAttempt]:
-        """List the last attempts to deliver, newest first. Raises SUBSCRIPTION_NOT_FOUND.
+        """List the last attempts to deliver, newest first. The last 100 at most. Raises SUBSCRIPTION_NOT_FOUND.
 
         id: The subscription, sub_….
         limit: Items a page, default 50; above 200 counts as 200.
@@ -1719,7 +1752,8 @@ class Subscriptions(Resource):
         return list_of(self._transport, "listSubscriptionAttempts", {"id": id}, given_, options)
 
     def replay(self, id: str, *, after: int, **options: Unpack[CallOptions]) -> Subscription:
-        """Deliver again what comes after a number, or skip what lies before it. Raises SUBSCRIPTION_NOT_FOUND.
+        """Deliver again what comes after a number, or skip what lies before it. Events keep their webhook-ids, so
+        that a receiver can tell that it has them. Raises SUBSCRIPTION_NOT_FOUND.
 
         id: The subscription, sub_….
         after: The number of an event: what comes behind it is delivered, with the same webhook-ids. 0: all that are
@@ -1759,8 +1793,8 @@ class Seal(Resource):
         to: int | None = None,
         **options: Unpack[CallOptions],
     ) -> SealConsistency:
-        """Prove that the journal goes on from an earlier checkpoint. Raises SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
-        STORAGE_FULL.
+        """Prove that the journal goes on from an earlier checkpoint. The tree of `to` events begins with the tree of
+        `from` events: nothing before was changed. Raises SEAL_SIZE_UNKNOWN, SEAL_BROKEN, STORAGE_FULL.
 
         from_: The size of the earlier checkpoint.
         to: The size of the later one; default all.
@@ -1770,7 +1804,8 @@ class Seal(Resource):
         return answer_
 
     def proof(self, *, event: str, size: int | None = None, **options: Unpack[CallOptions]) -> SealProof:
-        """Prove that an event is in the journal. Raises SEAL_EVENT_NOT_FOUND, SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+        """Prove that an event is in the journal. By the id or the number of the event, against the checkpoint of
+        `size` events or the present one. Raises SEAL_EVENT_NOT_FOUND, SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
         STORAGE_FULL.
 
         event: The event, by its id, evt_…, or its number, seq.
@@ -1810,13 +1845,16 @@ class Seal(Resource):
 
 class Health(Resource):
     def live(self, **options: Unpack[CallOptions]) -> Liveness:
-        """Check that the process answers, and nothing else."""
+        """Check that the process answers, and nothing else. For a process supervisor. It asks nothing of the
+        database.
+        """
         given_ = Input()
         answer_: Liveness = self._transport.call("livez", given_, options)
         return answer_
 
     def ready(self, *, verbose: bool | None = None, **options: Unpack[CallOptions]) -> Readiness:
-        """Check that the database answers, the schema is right and no drain has begun. Raises UNAVAILABLE.
+        """Check that the database answers, the schema is right and no drain has begun. For a load balancer: 503 while
+        the service cannot do its work. With `verbose` it says with what it runs. Raises UNAVAILABLE.
 
         verbose: Adds version, engine, schema version and durability settings.
         """
@@ -1850,13 +1888,17 @@ class Resources:
         self.health = Health(transport)
 
     def tick(self, **options: Unpack[CallOptions]) -> TickSummary:
-        """Do all that is due, and answer when it is done. Raises UNAUTHORIZED, QUARANTINED."""
+        """Do all that is due, and answer when it is done. For an external timer, with the cron secret. The service
+        does the same by itself. Raises UNAUTHORIZED, QUARANTINED.
+        """
         given_ = Input()
         answer_: TickSummary = self._transport.call("tick", given_, options)
         return answer_
 
     def openapi(self, **options: Unpack[CallOptions]) -> dict[str, Any]:
-        """This API as an OpenAPI 3.1 document."""
+        """This API as an OpenAPI 3.1 document. With the address of this service as its server. `x-errors` says what
+        to do about each error code.
+        """
         given_ = Input()
         answer_: dict[str, Any] = self._transport.call("openapi", given_, options)
         return answer_
