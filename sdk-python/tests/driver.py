@@ -35,6 +35,10 @@ class Network:
     next: list[Any] = field(default_factory=list[Any])
     """For the next requests: `lose_answer` passes the request on and then fails, `lose_request` only fails, `refuse` fails
     before anything is sent, a Response is answered."""
+    now_ms: float = 0
+    """The clock of a client whose waits are over at once: they move it."""
+    endless_ms: float | None = None
+    """A wait of this length ends by its signal alone."""
     always: Callable[[httpx.Request], httpx.Response | None] | None = None
     """Answers every request that it knows."""
 
@@ -127,8 +131,14 @@ class Driver:
             def random(self) -> float:
                 return 0.5
 
+            def now_ms(self) -> float:
+                return network.now_ms
+
             def sleep(self, ms: float, signal: Any = None) -> None:
+                if ms == network.endless_ms:
+                    return super().sleep(3_600_000, signal)
                 network.slept_ms.append(ms)
+                network.now_ms += ms
                 if signal:
                     signal.raise_if_aborted()
 
@@ -136,8 +146,14 @@ class Driver:
             def random(self) -> float:
                 return 0.5
 
+            def now_ms(self) -> float:
+                return network.now_ms
+
             async def sleep(self, ms: float, signal: Any = None) -> None:
+                if ms == network.endless_ms:
+                    return await super().sleep(3_600_000, signal)
                 network.slept_ms.append(ms)
+                network.now_ms += ms
                 if signal:
                     signal.raise_if_aborted()
 

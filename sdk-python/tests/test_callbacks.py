@@ -127,3 +127,16 @@ def test_mistakes_of_set_up_are_no_verdict() -> None:
     parsed: Any = {"parsed": True}
     with pytest.raises(TypeError, match="not parsed"):
         verify_callback(signed(), parsed, secret)
+
+
+def test_the_published_example() -> None:
+    """Of the specification of Standard Webhooks."""
+    headers = {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    }
+    found = verify_callback(
+        headers, '{"test": 2432232314}', "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", now_ms=1614265330_000
+    )
+    assert (found.body, found.event, found.attempt) == ({"test": 2432232314}, None, None)
