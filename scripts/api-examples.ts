@@ -204,6 +204,7 @@ class Words {
     if (name === 'duration_ms' || name === 'durationMs') return value === null ? null : 3
     if (typeof value === 'string' && hashes.includes(name)) return hash_example
     if (Array.isArray(value) && hashes.includes(name)) return value.slice(0, 1).map(() => hash_example)
+    if (name === 'version' && typeof value === 'string') return 'x.y.z'
     if (typeof value === 'string' && tokens.includes(name)) return 'Zq3vX0w8kYc1Lm5n'
     if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) return 17
     return this.of(value)

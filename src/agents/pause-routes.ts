@@ -5,7 +5,7 @@ import { limit } from '../base/limit.ts'
 import { agent_modes } from '../contract/caller.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { sharing, Text } from '../contract/schemas.ts'
+import { action_request, sharing, Text } from '../contract/schemas.ts'
 import * as agents from './pause-service.ts'
 import { Agent, agentId, masked, tag } from './shapes.ts'
 
@@ -70,10 +70,7 @@ export const pauseAgent = route({
     {
       reason: Type.Optional(Text(reason_characters_max, 'Shown to the agent when it is refused.')),
     },
-    sharing(
-      'ActionRequest',
-      'What is said when a tenant or an agent is stopped, resumed, deleted or gets another key.',
-    ),
+    action_request,
   ),
   replies: { 200: { body: Agent } },
   emits: ['agent.paused'],

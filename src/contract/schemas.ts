@@ -180,6 +180,12 @@ const grace_seconds_max = limit(
   'seconds',
   'How long a rotated key may keep working. Past it 400.',
 )
+/** Bodies of calls that act on a tenant or an agent. */
+export const action_request = sharing(
+  'ActionRequest',
+  'Stops, resumes or deletes a tenant or an agent, or rotates a key.',
+)
+
 /** Body of every rotate-key. */
 export const RotateBody = Part(
   'RotateKeyRequest',

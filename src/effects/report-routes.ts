@@ -3,11 +3,11 @@
 import { Type } from 'typebox'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { sharing, Text } from '../contract/schemas.ts'
+import { Text } from '../contract/schemas.ts'
 import { leaseMs, note_characters_max, outcomes } from './effect.ts'
 import * as reports from './report-service.ts'
 import { resolve } from './resolve-service.ts'
-import { Effect, effectOf, id, LeaseSeconds, LeaseToken, Result, tag } from './shapes.ts'
+import { Effect, effect_report, effectOf, id, LeaseSeconds, LeaseToken, Result, tag } from './shapes.ts'
 
 const example = 'eff_01m7yjrz37hxnv52px0106nehd'
 const token = 'lse_01m7yjrz37hxnv52px0106nehe'
@@ -34,10 +34,7 @@ export const extendEffect = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object(
-    { lease_token: LeaseToken, lease_seconds: LeaseSeconds },
-    sharing('EffectReport', 'A report of what became of an effect.'),
-  ),
+  body: Type.Object({ lease_token: LeaseToken, lease_seconds: LeaseSeconds }, effect_report),
   replies: { 200: { body: Effect } },
   emits: ['effect.extended'],
   errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
@@ -68,10 +65,7 @@ export const succeedEffect = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object(
-    { lease_token: LeaseToken, result: Result },
-    sharing('EffectReport', 'A report of what became of an effect.'),
-  ),
+  body: Type.Object({ lease_token: LeaseToken, result: Result }, effect_report),
   replies: { 200: { body: Effect } },
   emits: ['effect.succeeded', 'checkpoint.cancelled'],
   errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
@@ -113,7 +107,7 @@ export const failEffect = route({
         }),
       ),
     },
-    sharing('EffectReport', 'A report of what became of an effect.'),
+    effect_report,
   ),
   replies: { 200: { body: Effect } },
   emits: ['effect.failed', 'effect.retried', 'checkpoint.cancelled'],
@@ -163,7 +157,7 @@ export const resolveEffect = route({
         }),
       ),
     },
-    sharing('EffectReport', 'A report of what became of an effect.'),
+    effect_report,
   ),
   replies: { 200: { body: Effect } },
   emits: ['effect.resolved', 'checkpoint.cancelled'],

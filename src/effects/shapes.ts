@@ -11,6 +11,7 @@ import {
   Nullable,
   RawJson,
   Shape,
+  sharing,
   Time,
   value_bytes_max,
 } from '../contract/schemas.ts'
@@ -27,6 +28,8 @@ import {
 import type { Claimed } from './new-service.ts'
 
 export const tag = 'Effects'
+/** Bodies of calls about a lease, and of its result. */
+export const effect_report = sharing('EffectReport', 'A report of what became of an effect.')
 export const id = idParam('The effect, eff_….')
 
 export const LeaseSeconds = Type.Optional(

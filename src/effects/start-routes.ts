@@ -4,11 +4,20 @@ import { Type } from 'typebox'
 import { second_ms } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { sharing } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import { requireReleased } from '../quarantine/service.ts'
 import { leaseMs, wait_seconds_max, waitKey } from './effect.ts'
-import { ClaimedEffect, claimedOf, Effect, effectOf, id, LeaseSeconds, OwnLeaseToken, tag } from './shapes.ts'
+import {
+  ClaimedEffect,
+  claimedOf,
+  Effect,
+  effect_report,
+  effectOf,
+  id,
+  LeaseSeconds,
+  OwnLeaseToken,
+  tag,
+} from './shapes.ts'
 import * as starts from './start-service.ts'
 
 const example = 'eff_01m7yjrz37hxnv52px0106nehd'
@@ -48,7 +57,7 @@ export const startEffect = route({
       lease_seconds: LeaseSeconds,
       lease_token: OwnLeaseToken,
     },
-    sharing('EffectReport', 'A report of what became of an effect.'),
+    effect_report,
   ),
   replies: { 200: { body: ClaimedEffect } },
   emits: ['effect.started', 'effect.rejected', 'effect.unknown'],

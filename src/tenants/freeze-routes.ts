@@ -5,7 +5,7 @@ import { parseTime } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Shape, sharing, Text, Time } from '../contract/schemas.ts'
+import { action_request, Shape, Text, Time } from '../contract/schemas.ts'
 import * as tenants from './service.ts'
 import { type Fields, tag, tenantId, tenantOf } from './shapes.ts'
 
@@ -38,10 +38,7 @@ export const freezeTenant = (fields: Fields) =>
       {
         reason: Type.Optional(Text(reason_characters_max, 'Shown to the agents that are refused.')),
       },
-      sharing(
-        'ActionRequest',
-        'What is said when a tenant or an agent is stopped, resumed, deleted or gets another key.',
-      ),
+      action_request,
     ),
     replies: {
       200: {
@@ -86,10 +83,7 @@ export const resumeTenant = (fields: Fields) =>
           Time('The `frozen_at` of the freeze that you mean: 409 while another one holds.'),
         ),
       },
-      sharing(
-        'ActionRequest',
-        'What is said when a tenant or an agent is stopped, resumed, deleted or gets another key.',
-      ),
+      action_request,
     ),
     replies: {
       200: {

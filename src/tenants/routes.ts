@@ -7,7 +7,7 @@ import { anonymousCause } from '../contract/event.ts'
 import type { CountedQuota } from '../contract/feature.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { idParam, Shape, sharing } from '../contract/schemas.ts'
+import { action_request, idParam, Shape } from '../contract/schemas.ts'
 import { freezeTenant, resumeTenant } from './freeze-routes.ts'
 import { rotateSigningSecret, rotateTenantKey } from './key-routes.ts'
 import * as tenants from './service.ts'
@@ -141,13 +141,7 @@ const deleteTenant = (fields: Fields) =>
     while_pending_deletion: true,
     destructive: true,
     params: { tenant_id: tenantId },
-    body: Type.Object(
-      { confirm: Type.Enum(['DELETE ALL DATA']) },
-      sharing(
-        'ActionRequest',
-        'What is said when a tenant or an agent is stopped, resumed, deleted or gets another key.',
-      ),
-    ),
+    body: Type.Object({ confirm: Type.Enum(['DELETE ALL DATA']) }, action_request),
     body_error: 'DELETE_REQUIRES_CONFIRM',
     replies: {
       202: {
