@@ -7,7 +7,8 @@ import { type ReadyTool, readyTools, type Document as ToolDocument } from '../mc
 import { commandRows, commandsText } from './clients/cli.ts'
 import { type Document, operationsOf } from './clients/model.ts'
 import { formatted } from './clients/print.ts'
-import { pythonMethodRows, pythonOperations, pythonResources, pythonRetries } from './clients/python.ts'
+import { pythonOperations, pythonResources, pythonRetries } from './clients/python.ts'
+import { snake } from './clients/python-print.ts'
 import { syncText } from './clients/python-sync.ts'
 import { namedDocument, PythonTypes } from './clients/python-types.ts'
 import { methodRows, resourcesText, retriesText, retryRows } from './clients/sdk.ts'
@@ -32,7 +33,7 @@ export function clientFiles(): Record<string, string> {
       '| Call | Again | Why |': retryRows(operations),
     }),
     'docs/python.md': withRows(textOf('docs/python.md'), {
-      '| Python resource | Methods |': pythonMethodRows(operations),
+      '| Python resource | Methods |': methodRows(operations, snake),
     }),
     'docs/cli.md': withRows(textOf('docs/cli.md'), {
       '| Command | Subcommands | For |': commandRows(operations),

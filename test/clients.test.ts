@@ -5,12 +5,8 @@ import { readFileSync } from 'node:fs'
 import openapi from '../openapi.json' with { type: 'json' }
 import { commandRows, commandsText } from '../scripts/clients/cli.ts'
 import { type Document, operationsOf } from '../scripts/clients/model.ts'
-import {
-  pythonMethodRows,
-  pythonOperations,
-  pythonResources,
-  pythonRetries,
-} from '../scripts/clients/python.ts'
+import { pythonOperations, pythonResources, pythonRetries } from '../scripts/clients/python.ts'
+import { snake } from '../scripts/clients/python-print.ts'
 import { syncText } from '../scripts/clients/python-sync.ts'
 import { namedDocument, PythonTypes } from '../scripts/clients/python-types.ts'
 import { methodRows, resourcesText, retriesText, retryRows } from '../scripts/clients/sdk.ts'
@@ -122,7 +118,7 @@ test('A new resource is a class of the Python client, with a method for each ope
   expect(pythonRetries(operations)).toContain(
     '    "deleteParasol": Retry(why="a released parasol stays released"),',
   )
-  expect(pythonMethodRows(operations)).toBe('| `parasols` | `create`, `list`, `delete` |\n')
+  expect(methodRows(operations, snake)).toBe('| `parasols` | `create`, `list`, `delete` |\n')
 })
 
 test('The sync half of the Python client is the async one without its waits', () => {

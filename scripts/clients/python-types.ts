@@ -1,6 +1,7 @@
 // The types of the Python SDK: a TypedDict for each shape of an answer, and for each object that a call takes.
 
 import { resolved } from '../../mcp/schema.ts'
+import { keyOf } from '../sdk-types.ts'
 import type { Document, Schema as ModelSchema, Operation } from './model.ts'
 import { docstring, python_header } from './python-print.ts'
 
@@ -219,14 +220,4 @@ export function unionOf(types: string[]): string {
 
 export function capitalized(name: string): string {
   return name[0]!.toUpperCase() + name.slice(1).replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
-}
-
-/** The shape without its words and order. */
-function keyOf(schema: Schema): string {
-  return JSON.stringify(schema, (name, value) => {
-    if (['description', 'x-name', 'examples', 'example', 'title'].includes(name) && typeof value !== 'object')
-      return undefined
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-    return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-  })
 }

@@ -308,17 +308,3 @@ function pythonOf(value: unknown): string {
     .map(([name, member]) => `${JSON.stringify(name)}: ${pythonOf(member)}`)
     .join(', ')}}`
 }
-
-/** The rows of the table of resources in docs/python.md. */
-export function pythonMethodRows(operations: Operation[]): string {
-  const resources = Map.groupBy(
-    operations.filter(({ sdk }) => sdk),
-    resourceOf,
-  )
-  return [...resources]
-    .map(([resource, own]) => {
-      const methods = own.map((operation) => `\`${snake(methodOf(operation))}\``).join(', ')
-      return `| ${resource === '' ? 'the client' : `\`${snake(resource)}\``} | ${methods} |\n`
-    })
-    .join('')
-}
