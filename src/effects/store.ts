@@ -105,31 +105,7 @@ export interface NewEffect {
 
 /** Null when the pair is there already, or a policy might apply. The row is as it was given, and is not read again. */
 export async function insert(tx: Tx, tenant_id: string, effect: NewEffect): Promise<WholeEffect | null> {
-  const changed = await tx.run(INSERT, {
-    tenant_id,
-    id: effect.id,
-    status: effect.status,
-    type: effect.type,
-    key: effect.key,
-    agent_id: effect.agent_id,
-    workflow_id: effect.workflow_id,
-    on_unknown: effect.on_unknown,
-    lease_ms: effect.lease_ms,
-    lease_ms_max: effect.lease_ms_max,
-    payload_hash: effect.payload_hash,
-    checkpoint_id: effect.checkpoint_id,
-    permit_expires_at: effect.permit_expires_at,
-    fence: effect.fence,
-    lease_token_hash: effect.lease_token_hash,
-    lease_until: effect.lease_until,
-    held_by: effect.held_by,
-    kept_ms: effect.kept_ms,
-    kept_bytes: effect.kept_bytes,
-    note: effect.note,
-    payload: effect.payload,
-    policies_known: effect.policies_known,
-    now: tx.now,
-  })
+  const changed = await tx.run(INSERT, { tenant_id, ...effect, now: tx.now })
   return changed === 0 ? null : madeOf(effect, tx.now)
 }
 
