@@ -1,5 +1,5 @@
 // Writes src/contract/examples.json: for each operation a request and its answers, as examples/first-steps.sh gets them from
-// a service. Ids and times are replaced by such that every run writes the same, and secrets by an ellipsis. A test holds them
+// a service. Ids and times are replaced by others that change little from run to run, and secrets by an ellipsis. A test holds them
 // against the schemas.
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Example } from '../src/contract/responses.ts'
 import { routes } from '../src/features.ts'
+import { formatted } from './clients/print.ts'
 
 const root = join(import.meta.dir, '..')
 const file = join(root, 'src/contract/examples.json')
@@ -181,7 +182,7 @@ function exampleOf(route: (typeof routes)[number]['route'], exchanges: Exchange[
 /** Items of a list that an example shows. */
 const shown_items = 2
 
-/** The same texts in every run. */
+/** Texts that differ little from run to run. */
 class Words {
   readonly #ids = new Map<string, string>()
   readonly #addresses: RegExp
@@ -244,4 +245,4 @@ const hash_example = 'Nc0Q8Uo0bXh3a2sRk1eJm6p0l4Zt5y7uWv9xYzA1B2c='
 const hashes = ['root', 'from_root', 'leaf_hash', 'proof', 'edge']
 const tokens = ['token', 'lock_token', 'lease_token', 'next_cursor']
 
-if (import.meta.main) await Bun.write(file, `${JSON.stringify(await recorded(), null, 2)}\n`)
+if (import.meta.main) await Bun.write(file, formatted(JSON.stringify(await recorded(), null, 2), file))
