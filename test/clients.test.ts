@@ -169,6 +169,13 @@ class Pages:
   )
 })
 
+test('The Python client has the licence of the project', () => {
+  const [own, of_root] = ['sdk-python/LICENSE', 'LICENSE'].map((file) =>
+    readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'),
+  )
+  expect(own).toBe(of_root!)
+})
+
 test('The ten lines of the Python client are the same on each page', () => {
   const lines = ['sdk-python/README.md', 'docs/python.md', 'README.md'].map((page) => {
     const text = readFileSync(new URL(`../${page}`, import.meta.url), 'utf8')

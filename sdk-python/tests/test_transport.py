@@ -200,6 +200,15 @@ def test_a_key_that_no_header_holds_is_not_shown(driver: Driver, key: str) -> No
         driver.client(at, key=key)
 
 
+def test_the_key_is_shown_to_nobody_who_prints_the_client(driver: Driver) -> None:
+    client = driver.lossy(at, key="svc_agt_secret")._owner
+    driver.network.next = ["lose_request"]
+    with pytest.raises(WaystationNetworkError) as raised:
+        driver.lossy(at, key="svc_agt_secret", retries=0).dlq.claim("x")
+    shown = [client, vars(client), vars(client._transport), raised.value, raised.value.__cause__]
+    assert not [text for text in map(repr, shown) if "svc_agt_secret" in text]
+
+
 def test_headers(driver: Driver) -> None:
     client = driver.lossy(at, key="svc_agt_1\n", agent_id="payer", workflow_id="n\u00e4cht")
     driver.network.next = [ok(), ok()]

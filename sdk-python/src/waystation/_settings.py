@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
@@ -23,7 +23,7 @@ idempotency_key_characters_max = 255
 @dataclass(frozen=True)
 class Settings:
     url: str
-    key: str | None
+    key: str | None = field(repr=False)
     agent_id: str | None
     workflow_id: bytes | None
     """As a header carries it."""
