@@ -1,6 +1,10 @@
 // The test clock: a time that tests move.
 
 import { expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Operator } from '../../test/support/admin.ts'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
@@ -203,6 +207,58 @@ forEachDatabase('A test clock', (databases) => {
       `CLOCK: ${made_message}`,
     )
     await expect(withService(without, async () => {})).rejects.toThrow(`CLOCK: ${not_made_message}`)
+  })
+
+  test('goes with a backup: a restored copy starts with CLOCK=test alone, at the same time', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'waystation-clock-'))
+    const secrets = { SECRET_KEY: 'the secret key of the clock tests' }
+    try {
+      const url = await databases.newUrl()
+      const file = join(folder, 'backup.db')
+      const operator = new Operator({ DATABASE_URL: url, DATA_DIR: join(folder, 'data'), ...secrets })
+      const { admin_key } = await withService(
+        url,
+        async (service) => {
+          const tenant = await service.signUp()
+          await advance(service, tenant.admin_key, day_s)
+          await operator.json('backup', file)
+          return tenant
+        },
+        secrets,
+      )
+      const restored = await databases.newUrl()
+      await operator.with({ DATABASE_URL: restored }).json('restore', file)
+      await expect(withService(restored, async () => {}, { ...secrets, CLOCK: 'system' })).rejects.toThrow(
+        made_message,
+      )
+      await withService(
+        restored,
+        async (service) => {
+          expect(await timeOf(service, admin_key)).toBe(at(day_s))
+          const refused = await advance(service, admin_key, 1)
+          expect([refused.status, refused.body.error.code]).toEqual([503, 'QUARANTINED'])
+        },
+        secrets,
+      )
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+
+  test('is shown by the console, which takes its time', async () => {
+    for (const [CLOCK, shows] of [
+      ['test', true],
+      ['system', false],
+    ] as const) {
+      await withService(
+        await databases.newUrl(),
+        async (service) => {
+          const { text } = await service.ask('GET', '/console')
+          expect(text.includes('<meta name="test-clock" content="">')).toBe(shows)
+        },
+        { CLOCK },
+      )
+    }
   })
 
   test('is an unknown path to a service with the real clock, whatever the key', async () => {
