@@ -126,7 +126,7 @@ export interface Journal {
   number(tenant_id: string): Promise<void>
 }
 
-/** What an advance of a test clock has done, as its answer. */
+/** The answer of an advance of a test clock. */
 export interface Advanced {
   now: string
   advanced_seconds: number

@@ -40,7 +40,7 @@ export interface AdvanceOptions {
 export class ClockAdvance {
   constructor(private readonly options: AdvanceOptions) {}
 
-  /** What happened is that of this tenant; the time is moved for all. Throws CLOCK_ADVANCING. */
+  /** Moves the time for all; returns the events of this tenant. Throws CLOCK_ADVANCING. */
   async advance(tenant_id: string, ms: Millis): Promise<Advanced> {
     const { db, time, journal: keeper, maintenance } = this.options
     const from = await time.begin()
