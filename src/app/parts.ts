@@ -10,7 +10,7 @@ import type { Tracer } from '../base/tracer.ts'
 import { type EgressPolicy, refusalAtCreation } from '../callbacks/guard.ts'
 import type { Listening } from '../callbacks/own-address.ts'
 import type { Config } from '../config.ts'
-import type { Dependencies, Jobs, Journal, Secrets } from '../contract/dependencies.ts'
+import type { Dependencies, Jobs, Journal, Secrets, TestClock } from '../contract/dependencies.ts'
 import { Tails } from '../contract/tails.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
@@ -77,6 +77,7 @@ export function dependenciesOf(
   policy: EgressPolicy,
   jobs: Jobs,
   journal: Journal,
+  test_clock: TestClock | null,
 ) {
   const { clock } = db
   const openapiText = openapiTexts()
@@ -108,6 +109,7 @@ export function dependenciesOf(
     },
     jobs,
     journal,
+    test_clock,
     redrives,
     decides,
     deadlines,
@@ -135,7 +137,7 @@ export function handlersOf(
   const { clock } = db
   const { urls, shared, service } = dependencies
   return requestHandlers(
-    routes,
+    routes.filter(({ route }) => config.test_clock || !route.with_test_clock),
     {
       db,
       clock,
@@ -160,6 +162,7 @@ export function handlersOf(
       version,
       cors_origins: config.cors_origins,
       sign_up: signUpOffer(config),
+      test_clock: config.test_clock,
     }),
   )
 }

@@ -1,6 +1,7 @@
 // The steps of a start that can fail. Each throws one line that names the setting to look at.
 
 import { type Clock, systemClock } from '../base/clock.ts'
+import { requireClock } from '../clock/service.ts'
 import type { Config } from '../config.ts'
 import type { Secrets as Sealer } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
@@ -13,7 +14,7 @@ import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import type { Limiters } from '../http/limits.ts'
 import { requireWhole } from '../quarantine/service.ts'
-import { type KeptSecret, keptKeys, keptSecret, secretsOf } from '../secrets/service.ts'
+import { hasServed, type KeptSecret, keptKeys, keptSecret, secretsOf } from '../secrets/service.ts'
 import { ConfigError } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
 
@@ -66,6 +67,7 @@ export async function openDatabase(config: Config, options: AppOptions, measures
     return await openDb(config.database_url, {
       clock,
       database_time: clock === systemClock,
+      movable: config.test_clock,
       connections_max: config.database_connections,
       onFatal,
       onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
@@ -102,6 +104,11 @@ export async function requireUsable(
   const is_damaged = db.trouble()?.kind === 'damaged'
   const schema_version = await (is_damaged ? requireCurrent(db, migrations) : migrate(db, migrations))
   await requireWhole(db) // before anything is written to it
+  try {
+    await requireClock(db, config.test_clock, !is_damaged && !(await hasServed(db)))
+  } catch (error) {
+    throw new ConfigError('CLOCK', (error as Error).message)
+  }
   const sealer = await secretsOf(db, { current: secret_key.value, previous: secret_key_previous })
   // A tenant on a plan without limits would be a tenant without limits.
   for (const { plan } of await tenants.plansInUse(db)) {

@@ -141,6 +141,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   sign_up?: boolean
   /** Takes the cron secret as Bearer, and nothing else. */
   cron?: boolean
+  /** Served while the service has a test clock; to others its path is unknown. */
+  with_test_clock?: boolean
   /** Takes any bytes of any type: the handler gets them as they came. */
   raw?: boolean
   /** The plan does not count what the console reads here: `isConsoleRead` in http/console-read.ts. */

@@ -2,7 +2,7 @@
 // postgres.js could replace it.
 
 import { type ReservedSQL, SQL } from 'bun'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, clockOf } from '../base/clock.ts'
 import { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
 import {
@@ -98,6 +98,8 @@ export interface PostgresOptions {
   clock: Clock
   /** True to take the time from the database, so that nodes with different clocks agree. Tests move a clock of their own. */
   database_time?: boolean
+  /** True: its clock is a MovedClock. */
+  movable?: boolean
   /** Connections in the pool. */
   connections_max?: number
   /** Writes of a line that do not share transactions while they are few. */
@@ -192,7 +194,7 @@ class PostgresDb implements Db {
           clock,
         )
       : null
-    this.clock = this.#database_clock ?? clock
+    this.clock = clockOf(this.#database_clock ?? clock, options.movable)
     this.#stored = new StoredBytes(clock)
     const around = { clock: this.clock, traffic: this.#traffic, stored: this.#stored }
     this.#batches = new Batches(

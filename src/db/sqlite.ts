@@ -4,7 +4,7 @@
 import type { Database } from 'bun:sqlite'
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Clock, type Millis, systemClock } from '../base/clock.ts'
+import { type Clock, clockOf, type Millis, systemClock } from '../base/clock.ts'
 import { flushFolder, makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
 import { log_bytes, unsafeSqlite } from './connection-settings.ts'
@@ -47,6 +47,8 @@ const faults_listed_max = limit(
 
 export interface SqliteOptions {
   clock: Clock
+  /** True: its clock is a MovedClock. */
+  movable?: boolean
   /** True to take the lock that only one server may have. */
   exclusive: boolean
   /** The disk failed under a write: the process must stop serving and exit. */
@@ -120,7 +122,7 @@ class SqliteDb implements Db {
     this.#in_memory = in_memory
     this.#lock = lock
     this.#disk = disk
-    this.clock = clock
+    this.clock = clockOf(clock, options.movable)
     this.#disk_clock = options.sync ? clock : systemClock
     this.#stored = new StoredBytes(clock)
     this.#onFatal = onFatal

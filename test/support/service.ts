@@ -191,6 +191,16 @@ export function forEachService(
   })
 }
 
+/** The same for tests of all routes: those of a test clock are served as well. */
+export function forEachWholeService(
+  name: string,
+  block: (service: TestService) => void,
+  environment: Record<string, string> = {},
+  options: { background?: boolean } = {},
+): void {
+  forEachService(name, block, { CLOCK: 'test', ...environment }, options)
+}
+
 /** The same for tests that ask for much at once, on as many connections as a service has. */
 export function forEachRacedService(
   name: string,
