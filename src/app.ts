@@ -2,6 +2,7 @@
 
 import { backgroundOf, workersOf } from './app/background.ts'
 import type { Nodes } from './app/nodes.ts'
+import { overloadOf } from './app/overload.ts'
 import { dependenciesOf, egressOf, type Facts, handlersOf, type State } from './app/parts.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
 import { lingered, stopInSteps } from './app/stop.ts'
@@ -65,7 +66,8 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
   const { log, background: in_background = true } = options
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
-  const given = { config, db, state, facts, options, lookForJobs }
+  const { overload, loop_delay } = overloadOf(options, db.clock)
+  const given = { config, db, state, facts, options, lookForJobs, overload }
   const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
     wake(due_at) {
@@ -100,11 +102,13 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
         journal.start()
         for (const counts of counting) counts.start(background.onError)
       }
+      loop_delay?.start()
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
     },
     async stop() {
       state.drain.begun = true
+      loop_delay?.stop()
       notifier.drain()
       const worked = () => {
         const stopped = worker.stop()

@@ -39,6 +39,7 @@ export const updateAgent = route({
     }),
   }),
   replies: { 200: { body: Agent } },
+  shed: 'last',
   emits: ['agent.mode_changed'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, body }) {
@@ -67,6 +68,7 @@ export const pauseAgent = route({
     reason: Type.Optional(Text(reason_characters_max, 'Shown to the agent when it is refused.')),
   }),
   replies: { 200: { body: Agent } },
+  shed: 'last',
   emits: ['agent.paused'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, body }) {
@@ -91,6 +93,7 @@ export const resumeAgent = route({
   params: { agent_id: agentId },
   body: Type.Object({}),
   replies: { 200: { body: Agent } },
+  shed: 'last',
   emits: ['agent.resumed'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params }) {

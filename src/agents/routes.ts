@@ -114,6 +114,7 @@ export const deleteAgent = route({
   destructive: true,
   params: { agent_id: agentId },
   replies: { 204: { body: null } },
+  shed: 'last',
   emits: ['agent.deleted'],
   errors: ['AGENT_NOT_FOUND'],
   handle: ({ db, caller, dependencies }, { params }) =>
@@ -145,6 +146,7 @@ export const rotateAgentKey = route({
   replies: {
     200: { body: Shape('RotatedAgent', { ...Agent.properties, previous_key_expires_at: PreviousKey }) },
   },
+  shed: 'last',
   emits: ['agent.key_rotated'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, body }) {

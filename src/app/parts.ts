@@ -5,6 +5,7 @@ import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { limit } from '../base/limit.ts'
 import { MemoryBudget } from '../base/memory.ts'
 import { Notifier } from '../base/notifier.ts'
+import type { Overload } from '../base/overload.ts'
 import { Remembered } from '../base/remembered.ts'
 import { Sender } from '../callbacks/deliver.ts'
 import { type EgressPolicy, refusalAtCreation, systemInterfaces } from '../callbacks/guard.ts'
@@ -62,6 +63,7 @@ export interface Given {
   state: State
   facts: Facts
   options: Pick<AppOptions, 'log' | 'looks_again'>
+  overload: Overload
   /** Another node has due jobs and no permits for them. */
   lookForJobs(): void
 }
@@ -140,7 +142,7 @@ export function dependenciesOf(
 }
 
 export function handlersOf(
-  { config, db, state, facts }: { config: Config; db: Db; state: State; facts: Facts },
+  { config, db, state, facts, overload }: Pick<Given, 'config' | 'db' | 'state' | 'facts' | 'overload'>,
   { log, limiters }: Pick<AppOptions, 'log' | 'limiters'>,
   dependencies: Dependencies,
 ): RequestHandlers {
@@ -162,6 +164,7 @@ export function handlersOf(
       drain: state.drain,
       deliveries: new Deliveries(shared.memory),
       heavy_reads: new HeavyReads(),
+      overload,
     },
     pagesOf({
       openapi_text: service.openapi_text,

@@ -137,6 +137,7 @@ export const deleteApprovalKey = route({
   destructive: true,
   params: { approval_key_id: idParam('The approval key, apk_….') },
   replies: { 204: { body: null } },
+  shed: 'last',
   emits: ['approval_key.revoked'],
   errors: ['APPROVAL_KEY_NOT_FOUND'],
   handle: ({ db, caller, dependencies }, { params }) =>

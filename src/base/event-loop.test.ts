@@ -28,7 +28,7 @@ describe('turns', () => {
 describe('the budget of a turn', () => {
   /** As many as it takes for the turn to be looked at. */
   function looked(budget: TurnBudget): void {
-    for (let request = 0; request < 16; request++) expect(budget.enter()).toBeNull()
+    for (let request = 0; request < 16; request++) expect(budget.begin()).toBe(true)
   }
 
   test('lets any number of requests begin while it lasts', () => {
@@ -36,22 +36,26 @@ describe('the budget of a turn', () => {
     const budget = new TurnBudget(clock)
     looked(budget)
     clock.advance(turn_ms_max - 1)
-    for (let request = 0; request < 1_000; request++) expect(budget.enter()).toBeNull()
+    for (let request = 0; request < 1_000; request++) expect(budget.begin()).toBe(true)
   })
 
-  test('then tells the next to wait for a turn, and nobody overtakes them', async () => {
+  test('then makes the next wait for a turn, and nobody overtakes them', async () => {
     const clock = new TestClock()
     const budget = new TurnBudget(clock)
     looked(budget)
     clock.advance(turn_ms_max)
     const begun: number[] = []
-    for (let request = 0; request < 6; request++) void budget.enter()!.then(() => begun.push(request))
+    const enter = (request: number) => {
+      expect(budget.begin()).toBe(false)
+      void budget.turn('tenant', 500).then(() => begun.push(request))
+    }
+    for (let request = 0; request < 6; request++) enter(request)
     await nextTurn()
     expect(begun).toEqual([0, 1, 2, 3])
-    void budget.enter()!.then(() => begun.push(6))
+    enter(6)
     await nextTurn()
     expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6])
-    expect(budget.enter()).toBeNull()
+    expect(budget.begin()).toBe(true)
   })
 
   test('begins anew in the next turn', async () => {
@@ -60,6 +64,6 @@ describe('the budget of a turn', () => {
     looked(budget)
     await nextTurn()
     clock.advance(turn_ms_max)
-    expect(budget.enter()).toBeNull()
+    expect(budget.begin()).toBe(true)
   })
 })

@@ -12,6 +12,8 @@ export class Held implements Place {
   running = false
   turn: Promise<void> | null = null
   go: () => void = () => {}
+  /** When it began to wait for a permit alone. */
+  ready_since = 0
 
   constructor(
     readonly key: string,

@@ -1,13 +1,15 @@
 import { describe, expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import { FairQueue } from './fair.ts'
 import type { Place } from './fair-rows.ts'
 
-const limits = { running_max: 10, reserve: 2, row_running_max: 2, waiting_max: 100 }
+const limits = { running_max: 10, reserve: 2, row_running_max: 2, waiting_max: 100, wait_ms_max: 1_000 }
 
 /** Places by name, and who runs. */
 function bench(changes: Partial<typeof limits> = {}) {
-  const queue = new FairQueue({ ...limits, ...changes })
+  const clock = new TestClock()
+  const queue = new FairQueue({ ...limits, ...changes }, clock)
   const places = new Map<string, Place>()
   const enter = (name: string, key: string, row?: string) => {
     const place = queue.enter(key, row)
@@ -21,7 +23,7 @@ function bench(changes: Partial<typeof limits> = {}) {
     queue.leave(places.get(name)!)
     places.delete(name)
   }
-  return { queue, enter, many, running, leave, places }
+  return { clock, queue, enter, many, running, leave, places }
 }
 
 describe('a fair queue', () => {
@@ -29,6 +31,27 @@ describe('a fair queue', () => {
     const { many, running } = bench()
     many(20, 'a')
     expect(running()).toEqual(['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'])
+  })
+
+  test('refuses a place behind one of its key that has waited too long, until that has its permit; not to others', () => {
+    const { clock, queue, enter, many, leave } = bench()
+    many(12, 'a')
+    clock.advance(999)
+    expect(enter('a12', 'a')).toBe(true)
+    clock.advance(1)
+    expect(enter('a13', 'a')).toBe(false)
+    expect([enter('b0', 'b'), enter('c0', 'c'), enter('d0', 'd')]).toEqual([true, true, true])
+    expect(queue.enter('a', undefined, undefined, true)).not.toBeNull()
+    for (let i = 0; i < 8; i++) leave(`a${i}`)
+    expect(enter('a14', 'a')).toBe(true)
+  })
+
+  test('counts the wait for a row to the row, not to the permits', () => {
+    const { clock, enter, leave } = bench()
+    for (const name of ['w0', 'w1', 'w2']) enter(name, 'a', 'row')
+    clock.advance(5_000)
+    leave('w0')
+    expect(enter('w3', 'a', 'row')).toBe(true)
   })
 
   test('gives a key that comes a permit of the reserve at once, and no second one while others wait', () => {
@@ -79,7 +102,7 @@ describe('a fair queue', () => {
   })
 
   test('lets the keys of a group wait beside each other, and leaves room for all that are in none', () => {
-    const queue = new FairQueue(limits)
+    const queue = new FairQueue(limits, new TestClock())
     const waiting = (count: number, keyOf: (i: number) => string, group?: string) =>
       Array.from({ length: count }, (_, i) => queue.enter(keyOf(i), undefined, group)).filter(
         (place) => place !== null && place.turn !== null,
@@ -152,7 +175,7 @@ describe('a fair queue', () => {
     'whatever comes and goes, no permit is lost, none given twice, and no row has more than two (%d)',
     (seed) => {
       const random = randomFrom(seed)
-      const queue = new FairQueue(limits)
+      const queue = new FairQueue(limits, new TestClock())
       const places: { place: Place; row: string | undefined }[] = []
       for (let step = 0; step < 3_000; step++) {
         if (random(100) < 55) {

@@ -1,5 +1,6 @@
 // Shares a fixed number of permits out between keys: of the keys that wait, the one that holds fewest is next.
 
+import type { Clock } from './clock.ts'
 import { FairRows, Held, type Place } from './fair-rows.ts'
 
 export interface FairLimits {
@@ -11,6 +12,8 @@ export interface FairLimits {
   row_running_max: number
   /** Places that wait at once. */
   waiting_max: number
+  /** How long the first of a key may have waited for a permit while others of it may wait behind it. */
+  wait_ms_max: number
 }
 
 interface Line {
@@ -33,16 +36,20 @@ export class FairQueue {
   #waiting = 0
   #served = 0
 
-  constructor(private readonly limits: FairLimits) {
+  constructor(
+    private readonly limits: FairLimits,
+    private readonly clock: Clock,
+  ) {
     this.#rows = new FairRows(limits.row_running_max)
   }
 
   /**
    * A place for this key. `row` names what all its holders change, one after the other. Null when too many wait: a key
    * may have as many waiting as there is room left for, and a row half as many, so one alone never takes all of it.
-   * The keys of a `group`, which a stranger may make up, have three times as many together.
+   * The keys of a `group`, which a stranger may make up, have three times as many together. Null also when the first of
+   * the key has waited so long for a permit that it would take too long, unless it is `patient`.
    */
-  enter(key: string, row?: string, group?: string): Place | null {
+  enter(key: string, row?: string, group?: string, patient = false): Place | null {
     const line = this.#lines.get(key) ?? this.#newLine()
     const place = new Held(key, row === undefined ? null : `${key} ${row}`, group ?? null)
     const row_is_free = this.#rows.isFree(place)
@@ -53,7 +60,7 @@ export class FairQueue {
       return place
     }
     const room = this.limits.waiting_max - this.#waiting
-    if (line.waiting >= room) return null
+    if (line.waiting >= room || (!patient && this.#isLate(line))) return null
     if (group !== undefined && (this.#waiting_of_group.get(group) ?? 0) >= 3 * room) return null
     if (!row_is_free && this.#rows.waitingFor(place).size >= room / 2) return null
     this.#lines.set(key, line)
@@ -63,7 +70,7 @@ export class FairQueue {
     })
     if (row_is_free) {
       this.#rows.acquire(place)
-      line.ready.add(place)
+      this.#ready(line, place)
     } else this.#rows.waitingFor(place).add(place)
     return place
   }
@@ -96,7 +103,18 @@ export class FairQueue {
   /** The next of this row waits for a permit alone from now on. */
   #releaseRow(held: Held): void {
     const next = this.#rows.release(held)
-    if (next) this.#lines.get(next.key)!.ready.add(next)
+    if (next) this.#ready(this.#lines.get(next.key)!, next)
+  }
+
+  #ready(line: Line, place: Held): void {
+    place.ready_since = this.clock.monotonic()
+    line.ready.add(place)
+  }
+
+  #isLate({ ready }: Line): boolean {
+    if (ready.size === 0) return false
+    const first = ready.values().next().value!
+    return this.clock.monotonic() - first.ready_since >= this.limits.wait_ms_max
   }
 
   #countWaiting(line: Line, { group }: Held, by: 1 | -1): void {

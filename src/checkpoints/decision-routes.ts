@@ -53,6 +53,7 @@ export const getApproval = route({
   params: { checkpoint_id: id },
   query: Type.Object({ wait: Wait }),
   replies: { 200: { body: Approval } },
+  shed: 'last',
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
     const look = () => checkpoints.readFor(context.db, context.caller, params.checkpoint_id)
@@ -117,6 +118,7 @@ function decision({ verb, title, status, description, body, errors }: Deciding) 
     params: { id },
     body,
     replies: { 200: { body: Checkpoint } },
+    shed: 'last',
     emits: [
       ...[`checkpoint.${status}`, 'checkpoint.voted', 'approval_key.used'],
       ...(status === 'rejected' ? ['dlq.created'] : []),

@@ -134,6 +134,12 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
    * are refused. `allowed`: it changes nothing, or the handler requires the token of a lock or lease (`requireToken`).
    */
   frozen?: 'allowed' | 'refused'
+  /**
+   * While the service is overloaded. Absent: it is new work, which is refused first. `last`: it stops agents, revokes keys
+   * or decides, does not wait behind the calls of its own tenant, and is refused when nothing else is left to refuse.
+   * `never`: it costs next to nothing and asks whether the service is there.
+   */
+  shed?: 'last' | 'never'
   /** Every fault of the body is this one code. */
   body_error?: ErrorCode
   destructive?: boolean

@@ -141,6 +141,7 @@ export const resolveEffect = route({
     error: Type.Optional(ErrorText),
   }),
   replies: { 200: { body: Effect } },
+  shed: 'last',
   emits: ['effect.resolved', 'checkpoint.cancelled'],
   errors: ['EFFECT_NOT_FOUND', 'INVALID_STATE'],
   async handle({ db, caller, dependencies }, { params, body }) {

@@ -18,6 +18,7 @@ export const livez = route({
   sdk: { name: 'health.live' },
   auth: [],
   replies: { 200: { body: Shape('Liveness', { status: Type.Literal('alive') }) } },
+  shed: 'never',
   errors: [],
   handle: () => ({ status: 'alive' }),
 })
@@ -64,6 +65,7 @@ export const readyz = route({
       ),
     },
   },
+  shed: 'never',
   errors: ['UNAVAILABLE'],
   async handle({ dependencies }, { query }) {
     const { reason, ...facts } = await dependencies.service.readiness()

@@ -23,7 +23,7 @@ export class ConnectedDb implements Db {
   #begun = false
 
   constructor(
-    private readonly db: Db,
+    protected readonly db: Db,
     private readonly connection: { readonly signal: AbortSignal },
   ) {}
 

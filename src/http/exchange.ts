@@ -4,12 +4,15 @@ import type { BunRequest, Server } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { TurnBudget } from '../base/event-loop.ts'
+import { turns_wait_ms_max, urgent_turns_wait_ms_max } from '../base/fair-turns.ts'
 import type { Permit } from '../base/heavy-read.ts'
 import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
+import type { Overload } from '../base/overload.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
+import type { Route } from '../contract/route.ts'
 import type { Db } from '../db/db.ts'
 import { clientAddress, clientKey, type Range } from './address.ts'
 import type { Log } from './answers.ts'
@@ -21,6 +24,7 @@ import type { Limiters } from './limits.ts'
 import type { KeyChecks } from './still-allowed.ts'
 import { type RequestsUnderWay, requests_max, uncounted_max } from './under-way.ts'
 import { Upload } from './upload.ts'
+import { urgent } from './urgent-db.ts'
 
 export interface ServerOptions {
   db: Db
@@ -39,6 +43,7 @@ export interface ServerOptions {
   drain: Drain
   deliveries: Deliveries
   heavy_reads: HeavyReads
+  overload: Overload
 }
 
 export interface Running extends ServerOptions {
@@ -111,6 +116,18 @@ export class Exchange {
     this.counted_client = client
   }
 
+  /**
+   * Waits for a turn of the event loop, in the line of its tenant, or of its client when no tenant is known. Throws
+   * UNAVAILABLE when that takes too long, and REQUEST_TIMEOUT when the client has left: nothing is done for it.
+   */
+  async turn(shed?: Route['shed']): Promise<void> {
+    const line = this.caller?.tenant_id ?? clientKey(this.address)
+    const { turn_budget } = this.options
+    if (shed === 'last') await turn_budget.turn(urgent(line), urgent_turns_wait_ms_max)
+    else await turn_budget.turn(line, turns_wait_ms_max)
+    if (this.request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
+  }
+
   /** Begins to count the body. Throws UNAVAILABLE when there is no room for a large one. */
   expectBody(): void {
     this.upload = new Upload(this.request, this.options.dependencies.shared.memory, () =>
@@ -144,10 +161,4 @@ export function requestId(headers: Headers, now: number): string {
 export function requireOneHost(headers: Headers): void {
   if (headers.get('host')?.includes(', '))
     throw invalid({ path: 'header.Host', message: 'was sent more than once' })
-}
-
-/** Throws REQUEST_TIMEOUT when the client has left: nothing is done for it. */
-export async function untilNextTurn(waiting: Promise<void>, { signal }: Request): Promise<void> {
-  await waiting
-  if (signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
 }

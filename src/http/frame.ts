@@ -11,6 +11,8 @@ import { LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
 /** A route or a page, as the frame sees it. */
 export interface Served extends Failing {
   method: Method
+  /** True when it is answered however many requests are under way. */
+  always?: boolean
   answer(exchange: Exchange): Promise<Outgoing>
   /** Called with every response, also that of a failure. */
   finish(exchange: Exchange, response: Response): void
@@ -21,7 +23,7 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   options.drain.requests += 1
   let response: Response
   try {
-    exchange.requireRoom()
+    if (!served.always) exchange.requireRoom()
     requireOneHost(request.headers)
     response = responseOf(served, exchange, await served.answer(exchange))
   } catch (error) {

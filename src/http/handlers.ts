@@ -72,9 +72,10 @@ function withAliases(named: NamedRoute): NamedRoute[] {
 
 /** `usage`: the name under which its calls are counted. */
 function servedRoute(prepared: Prepared, usage: string | null): Served {
-  const { method, path, group } = prepared.route
+  const { method, path, group, shed } = prepared.route
   return {
     method,
+    always: shed === 'never',
     path,
     group,
     answer: (exchange) => answer(prepared, exchange),

@@ -1,15 +1,16 @@
 // A request, top to bottom.
 
+import { overloaded } from '../base/overload.ts'
 import { encode } from '../contract/encode.ts'
 import { dataText } from '../contract/group.ts'
 import { type Context, type Input, Reply, type Route } from '../contract/route.ts'
-import type { Turn, Tx } from '../db/db.ts'
+import type { Db, Turn, Tx } from '../db/db.ts'
 import { type Answer, type Claim, claimOf, isAnswered, once } from '../idempotency/service.ts'
 import { json, reply } from './answers.ts'
 import { requireCron } from './auth.ts'
 import { ConnectedDb } from './connected.ts'
 import { isConsoleRead } from './console-read.ts'
-import { type Exchange, untilNextTurn } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import { readHeavy } from './heavy.ts'
 import { identify } from './identify.ts'
 import { IgnoredNames } from './ignored.ts'
@@ -19,12 +20,15 @@ import type { Outgoing } from './outgoing.ts'
 import { type Params, pathOf, readParams } from './params.ts'
 import type { Prepared } from './prepared.ts'
 import { requireOpenSignUp, SignUp } from './sign-up.ts'
+import { UrgentDb } from './urgent-db.ts'
 
 /** The answer to a request of this route. Awaits only where it must: most requests are identified at once. */
 export async function answer(prepared: Prepared, exchange: Exchange): Promise<Outgoing> {
   const { route } = prepared
   const { options, request } = exchange
   const { dependencies } = options
+
+  if (options.overload.refuses && prepared.is_new_work) throw overloaded('the service is overloaded')
 
   // The caller.
   if (prepared.body || route.raw) exchange.expectBody()
@@ -49,8 +53,8 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   const bytes = prepared.body ? await exchange.upload!.read(caller?.tenant_id ?? null) : no_bytes
   if (caller?.kind === 'agent' && options.clock.monotonic() - began > identified_ms)
     await identify(exchange, route, request.headers)
-  const waiting = exchange.server.outer ? null : options.turn_budget.enter()
-  if (waiting) await untilNextTurn(waiting, request)
+  if (prepared.takes_turns && !exchange.server.outer && !options.turn_budget.begin())
+    await exchange.turn(route.shed)
   const body = prepared.body ? await readBody(prepared, exchange, bytes) : no_body
   const query = prepared.query ? await prepared.query.query(queryOf(request.url)) : no_query
   const input = inputOf(exchange, params, query, body)
@@ -89,9 +93,10 @@ function inputOf(exchange: Exchange, params: Params, query: object, body: object
 function contextOf({ route }: Prepared, exchange: Exchange, params: Params): Context<never> {
   const { options, request, now, request_id } = exchange
   // A GET is safe to repeat. A message is kept although its sender has left, once its length says that it came whole.
-  const outlives_client = route.method === 'GET' || (route.raw && exchange.upload!.has_length)
+  const outlives_client =
+    (route.method === 'GET' && route.shed !== 'last') || (route.raw && exchange.upload!.has_length)
   return {
-    db: outlives_client ? options.db : new ConnectedDb(options.db, exchange.connection),
+    db: outlives_client ? options.db : dbOf(route, options.db, exchange.connection),
     caller: exchange.caller as never,
     dependencies: options.dependencies,
     now,
@@ -102,6 +107,10 @@ function contextOf({ route }: Prepared, exchange: Exchange, params: Params): Con
     isStillAllowed: () => options.key_checks.isStillAllowed(route, request.headers),
     pause: (waiting) => waiting,
   }
+}
+
+function dbOf({ shed }: Route, db: Db, connection: Request): Db {
+  return shed === 'last' ? new UrgentDb(db, connection) : new ConnectedDb(db, connection)
 }
 
 interface Asked {

@@ -37,6 +37,7 @@ export const freezeTenant = (fields: Fields) =>
       reason: Type.Optional(Text(reason_characters_max, 'Shown to the agents that are refused.')),
     }),
     replies: { 200: { body: Shape('Tenant', fields) } },
+    shed: 'last',
     emits: ['tenant.frozen'],
     errors: [],
     async handle({ db, caller, dependencies }, { params, body }) {
@@ -64,6 +65,7 @@ export const resumeTenant = (fields: Fields) =>
     params: { tenant_id: tenantId },
     body: Type.Object({}),
     replies: { 200: { body: Shape('Tenant', fields) } },
+    shed: 'last',
     emits: ['tenant.resumed'],
     errors: [],
     async handle({ db, caller, dependencies }, { params }) {

@@ -39,6 +39,7 @@ export const rotateTenantKey = (fields: Fields) =>
         }),
       },
     },
+    shed: 'last',
     emits: ['tenant.key_rotated'],
     errors: [],
     async handle({ db, caller, dependencies }, { params, body }) {
@@ -74,6 +75,7 @@ export const rotateSigningSecret = (fields: Fields) =>
     params: { tenant_id: tenantId },
     body: Type.Object({}),
     replies: { 200: { body: Shape('TenantWithSecret', { ...fields, signing_secret: SigningSecret }) } },
+    shed: 'last',
     emits: ['tenant.signing_secret_rotated'],
     errors: [],
     async handle({ db, caller, dependencies }, { params }) {

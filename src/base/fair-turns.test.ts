@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
+import type { ApiError } from './errors.ts'
+import { FairTurns, turns_wait_ms_max, turns_waiting_max } from './fair-turns.ts'
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+function bench() {
+  const clock = new TestClock()
+  const turns = new FairTurns(clock)
+  const begun: string[] = []
+  const refused: [string, ApiError][] = []
+  const enter = (name: string, key: string, ms_max = turns_wait_ms_max) =>
+    void turns.next(key, ms_max).then(
+      () => begun.push(name),
+      (error) => refused.push([name, error]),
+    )
+  const many = (count: number, key: string) => {
+    for (let i = 0; i < count; i++) enter(`${key}${i}`, key)
+  }
+  return { clock, turns, begun, refused, enter, many }
+}
+
+describe('fair turns', () => {
+  test('let four requests begin in a turn of the event loop, in order', async () => {
+    const { turns, begun, many } = bench()
+    many(6, 'a')
+    await Promise.resolve()
+    expect([begun, turns.size]).toEqual([[], 6])
+    await nextTurn()
+    expect(begun).toEqual(['a0', 'a1', 'a2', 'a3'])
+    await nextTurn()
+    expect([begun.slice(4), turns.size]).toEqual([['a4', 'a5'], 0])
+  })
+
+  test('go from tenant to tenant, however many requests one of them has', async () => {
+    const { begun, many } = bench()
+    many(1_000, 'a')
+    many(2, 'b')
+    many(1, 'c')
+    await nextTurn()
+    await nextTurn()
+    expect(begun).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'a2', 'a3', 'a4'])
+  })
+
+  test('are had by a tenant that returns only after all others that wait', async () => {
+    const { begun, many } = bench()
+    many(6, 'a')
+    for (const key of ['b', 'c', 'd']) many(1, key)
+    await nextTurn()
+    many(1, 'b')
+    await nextTurn()
+    expect(begun).toEqual(['a0', 'b0', 'c0', 'd0', 'a1', 'b0', 'a2', 'a3'])
+  })
+
+  test('are refused to what has waited too long: 503 UNAVAILABLE, while another tenant begins', async () => {
+    const { clock, begun, refused, many } = bench()
+    many(3, 'a')
+    clock.advance(turns_wait_ms_max)
+    many(2, 'b')
+    await nextTurn()
+    expect(begun).toEqual(['b0', 'b1'])
+    expect(refused.map(([name]) => name)).toEqual(['a0', 'a1', 'a2'])
+    const [, error] = refused[0]!
+    expect([error.code, error.status, error.details]).toEqual([
+      'UNAVAILABLE',
+      503,
+      { reason: 'more requests of this tenant wait than it has a share of' },
+    ])
+  })
+
+  test('refuse so few at once that a turn stays short, and lose none', async () => {
+    const { clock, turns, refused, many } = bench()
+    many(40, 'a')
+    clock.advance(turns_wait_ms_max)
+    await nextTurn()
+    expect([refused.length, turns.size]).toEqual([32, 8])
+    await nextTurn()
+    expect([refused.length, turns.size]).toEqual([40, 0])
+  })
+
+  test('are waited for longer where the caller says so', async () => {
+    const { clock, begun, enter } = bench()
+    enter('freeze', 'urgent a', 5_000)
+    clock.advance(4_999)
+    await nextTurn()
+    expect(begun).toEqual(['freeze'])
+  })
+
+  test('are refused at once to a tenant that has as many waiting as there is room left, and to no other', async () => {
+    const { turns, refused, many } = bench()
+    many(turns_waiting_max / 2, 'a')
+    many(1, 'a')
+    many(1, 'b')
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(refused.map(([name]) => name)).toEqual(['a0'])
+    expect(turns.size).toBe(turns_waiting_max / 2 + 1)
+  })
+})

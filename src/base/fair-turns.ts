@@ -1,0 +1,111 @@
+// Requests that wait for a turn of the event loop, tenant by tenant: a tenant that sends more than its share makes its
+// own requests wait and then be refused, and those of others begin next.
+
+import type { Clock } from './clock.ts'
+import type { ApiError } from './errors.ts'
+import { limit } from './limit.ts'
+import { overloaded } from './overload.ts'
+
+const begun_a_turn_max = limit(
+  'http.begun_a_turn',
+  4,
+  'requests',
+  'Requests that begin in one turn of the event loop once they had to wait for it.',
+)
+
+const refused_a_turn_max = limit(
+  'http.refused_a_turn',
+  32,
+  'requests',
+  'Requests that have waited too long and are refused in one turn of the event loop, so that refusals take no turn for themselves.',
+)
+
+export const turns_wait_ms_max = limit(
+  'http.turns_wait_ms',
+  500,
+  'milliseconds',
+  'How long a request waits for a turn of the event loop, in the line of its tenant; past it 503 UNAVAILABLE. Tenants have turns one after the other.',
+)
+
+export const urgent_turns_wait_ms_max = limit(
+  'http.urgent_turns_wait_ms',
+  5_000,
+  'milliseconds',
+  'The same for what is refused last: what stops agents, revokes keys and decides.',
+)
+
+export const turns_waiting_max = limit(
+  'http.turns_waiting',
+  4_096,
+  'requests',
+  'Requests that wait for a turn of the event loop; a tenant may have as many as there is room left for, so one alone has half. Past it 503 UNAVAILABLE.',
+)
+
+interface Waiting {
+  since: number
+  ms_max: number
+  begin(): void
+  refuse(error: ApiError): void
+}
+
+const its_share = 'more requests of this tenant wait than it has a share of'
+
+export class FairTurns {
+  /** By tenant; the one that had the last turn stands last. A line without requests is absent. */
+  readonly #lines = new Map<string, Waiting[]>()
+  #size = 0
+  #is_set = false
+
+  constructor(private readonly clock: Clock) {}
+
+  /** The number that wait. */
+  get size(): number {
+    return this.#size
+  }
+
+  /**
+   * Resolves in a later turn of the event loop: in the order of the calls among those of one key, and in rotation between
+   * keys. Rejects with UNAVAILABLE at once when too many wait, and when `ms_max` has passed before its turn.
+   */
+  next(key: string, ms_max: number): Promise<void> {
+    const line = this.#lines.get(key)
+    if ((line?.length ?? 0) >= turns_waiting_max - this.#size) return Promise.reject(overloaded(its_share))
+    return new Promise((begin, refuse) => {
+      const waiting = { since: this.clock.monotonic(), ms_max, begin, refuse }
+      if (line) line.push(waiting)
+      else this.#lines.set(key, [waiting])
+      this.#size += 1
+      this.#set()
+    })
+  }
+
+  #set(): void {
+    if (this.#is_set) return
+    this.#is_set = true
+    setImmediate(() => {
+      this.#is_set = false
+      this.#run(this.clock.monotonic())
+      if (this.#size > 0) this.#set()
+    })
+  }
+
+  /** A line that is put back is met again in the same rotation, behind the others. */
+  #run(now: number): void {
+    let begun = 0
+    let refused = 0
+    for (const [key, line] of this.#lines) {
+      const first = line.shift()!
+      this.#size -= 1
+      this.#lines.delete(key)
+      if (line.length > 0) this.#lines.set(key, line)
+      if (now - first.since < first.ms_max) {
+        first.begin()
+        begun += 1
+      } else {
+        first.refuse(overloaded(its_share))
+        refused += 1
+      }
+      if (begun === begun_a_turn_max || refused === refused_a_turn_max) return
+    }
+  }
+}

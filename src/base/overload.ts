@@ -1,0 +1,60 @@
+// The state of a process that cannot keep up: its event loop has been late for seconds. New work is refused until it is
+// in time again; what stops agents, revokes keys and decides goes on.
+
+import type { Millis } from './clock.ts'
+import { ApiError } from './errors.ts'
+import { limit } from './limit.ts'
+
+export const delay_ms_max = limit(
+  'http.loop_delay_ms',
+  250,
+  'milliseconds',
+  'The delay of the event loop that counts as overload once it has lasted.',
+)
+
+export const delayed_ms_max = limit(
+  'http.loop_delayed_ms',
+  2_000,
+  'milliseconds',
+  'How long the event loop may be delayed by more than http.loop_delay_ms; past it new work gets 503 UNAVAILABLE until the delay has ended.',
+)
+
+/** Retry-After of one refusal after the other: clients that were refused together do not return together. */
+const retry_after_seconds = [1, 2, 3]
+let refusals = 0
+
+export class Overload {
+  #refuses = false
+  /** When the first of the delays in a row was seen that are too long. */
+  #since: Millis | null = null
+
+  /** Called when refusals begin and when they end. */
+  constructor(private readonly onChange: (refuses: boolean) => void = () => {}) {}
+
+  /** True while new work is refused. */
+  get refuses(): boolean {
+    return this.#refuses
+  }
+
+  /** Takes a delay of the event loop, as seen at `now` on a clock that never runs backwards. */
+  delayed(delay_ms: number, now: Millis): void {
+    if (delay_ms <= delay_ms_max) this.#since = null
+    else this.#since ??= now
+    this.#set(this.#since !== null && now - this.#since >= delayed_ms_max)
+  }
+
+  #set(refuses: boolean): void {
+    if (refuses === this.#refuses) return
+    this.#refuses = refuses
+    this.onChange(refuses)
+  }
+}
+
+/** The refusal of a request that has had no effect: 503 UNAVAILABLE. */
+export function overloaded(reason: string): ApiError {
+  refusals = (refusals + 1) % retry_after_seconds.length
+  return new ApiError('UNAVAILABLE', {
+    details: { reason },
+    retry_after_seconds: retry_after_seconds[refusals]!,
+  })
+}
