@@ -16,6 +16,7 @@ import http from '../../docs/http.md' with { type: 'text' }
 import keys from '../../docs/keys.md' with { type: 'text' }
 import limits from '../../docs/limits.md' with { type: 'text' }
 import mcp from '../../docs/mcp.md' with { type: 'text' }
+import overload from '../../docs/overload.md' with { type: 'text' }
 import performance_page from '../../docs/performance.md' with { type: 'text' }
 import postgres from '../../docs/postgres.md' with { type: 'text' }
 import index from '../../docs/README.md' with { type: 'text' }
@@ -50,6 +51,7 @@ const common: Readonly<Record<string, string>> = {
   'glossary.md': glossary,
   'http.md': http,
   'limits.md': limits,
+  'overload.md': overload,
   'performance.md': performance_page,
   'postgres.md': postgres,
   'citus.md': citus,
