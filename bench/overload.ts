@@ -23,7 +23,10 @@ const peak_seconds = 8
 const settle_ms = 1_500
 const livez_every_ms = 50
 const quiet_every_ms = 20
-const shares_seconds = 15
+const shares_seconds = 10
+const columns = ['answered/s', 'refused/s', 'failed/s', 'unsent/s', 'p50 ms', 'p99 ms']
+const quietGet = { method: 'GET', path: '/v1/kv/quiet/k' } as const
+const quietPut = { method: 'PUT', path: '/v1/kv/quiet/k', body: '{"value":1}' } as const
 
 await command(async () => {
   const { values } = parseArgs({
@@ -107,6 +110,7 @@ async function shares(crowd: readonly Client[], share: number, connections: numb
     ['beside one at 50 times its share', [noisy], 50 * share],
     ['beside one that sends all it can', [noisy], Number.POSITIVE_INFINITY],
   ]
+  await quiet.send(quietPut)
   const rows: string[][] = []
   for (const [what, clients, per_second] of beside) {
     await Bun.sleep(settle_ms)
@@ -121,13 +125,17 @@ async function shares(crowd: readonly Client[], share: number, connections: numb
           })
     const { latencies_ms, failed } = await asked.end()
     const [p50, p95, p99] = [0.5, 0.95, 0.99].map((part) => quantile(latencies_ms, part).toFixed(2))
-    rows.push([what, p50!, p95!, p99!, String(failed), ...(report ? row(report, shares_seconds) : [])])
+    rows.push([
+      what,
+      p50!,
+      p95!,
+      p99!,
+      String(failed),
+      ...(report ? row(report, shares_seconds) : columns.map(() => '')),
+    ])
   }
   console.log(table(['the quiet tenant', 'p50 ms', 'p95', 'p99', 'failed', ...columns], rows))
 }
-
-const quietGet = { method: 'GET', path: '/v1/kv/quiet/k' } as const
-const quietPut = { method: 'PUT', path: '/v1/kv/quiet/k', body: '{"value":1}' } as const
 
 interface Offered {
   connections: number
@@ -146,8 +154,6 @@ async function load(clients: readonly Client[], { connections, seconds, per_seco
   const program = [process.execPath, join(import.meta.dir, 'overload-load.ts'), JSON.stringify(task)]
   return JSON.parse(await output(['nice', '-n', '5', ...program], cores.load)) as LoadReport
 }
-
-const columns = ['answered/s', 'refused/s', 'failed/s', 'unsent/s', 'p50 ms', 'p99 ms']
 
 function row({ accepted, refused, failed, unsent }: LoadReport, seconds: number): string[] {
   const rates = [accepted.count, refused.count, failed, unsent].map((count) => (count / seconds).toFixed(0))

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { TurnBudget, Turns, turn_ms_max } from './event-loop.ts'
+import { begun_a_turn_max } from './fair-turns.ts'
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -49,12 +50,14 @@ describe('the budget of a turn', () => {
       expect(budget.begin()).toBe(false)
       void budget.turn('tenant', 500).then(() => begun.push(request))
     }
-    for (let request = 0; request < 6; request++) enter(request)
+    const one_too_many = begun_a_turn_max + 1
+    const requests = Array.from({ length: one_too_many + 1 }, (_, request) => request)
+    for (const request of requests.slice(0, one_too_many)) enter(request)
     await nextTurn()
-    expect(begun).toEqual([0, 1, 2, 3])
-    enter(6)
+    expect(begun).toEqual(requests.slice(0, begun_a_turn_max))
+    enter(one_too_many)
     await nextTurn()
-    expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6])
+    expect(begun).toEqual(requests)
     expect(budget.begin()).toBe(true)
   })
 

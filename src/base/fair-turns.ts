@@ -4,11 +4,11 @@
 import type { Clock } from './clock.ts'
 import type { ApiError } from './errors.ts'
 import { limit } from './limit.ts'
-import { overloaded } from './overload.ts'
+import { Refusals } from './overload.ts'
 
-const begun_a_turn_max = limit(
+export const begun_a_turn_max = limit(
   'http.begun_a_turn',
-  4,
+  16,
   'requests',
   'Requests that begin in one turn of the event loop once they had to wait for it.',
 )
@@ -36,7 +36,7 @@ export const urgent_turns_wait_ms_max = limit(
 
 export const turns_waiting_max = limit(
   'http.turns_waiting',
-  4_096,
+  8_192,
   'requests',
   'Requests that wait for a turn of the event loop; a tenant may have as many as there is room left for, so one alone has half. Past it 503 UNAVAILABLE.',
 )
@@ -48,7 +48,7 @@ interface Waiting {
   refuse(error: ApiError): void
 }
 
-const its_share = 'more requests of this tenant wait than it has a share of'
+const too_many = new Refusals('too many requests of this tenant, or of this address, are waiting')
 
 export class FairTurns {
   /** By tenant; the one that had the last turn stands last. A line without requests is absent. */
@@ -69,7 +69,7 @@ export class FairTurns {
    */
   next(key: string, ms_max: number): Promise<void> {
     const line = this.#lines.get(key)
-    if ((line?.length ?? 0) >= turns_waiting_max - this.#size) return Promise.reject(overloaded(its_share))
+    if ((line?.length ?? 0) >= turns_waiting_max - this.#size) return Promise.reject(too_many.next())
     return new Promise((begin, refuse) => {
       const waiting = { since: this.clock.monotonic(), ms_max, begin, refuse }
       if (line) line.push(waiting)
@@ -102,7 +102,7 @@ export class FairTurns {
         first.begin()
         begun += 1
       } else {
-        first.refuse(overloaded(its_share))
+        first.refuse(too_many.next())
         refused += 1
       }
       if (begun === begun_a_turn_max || refused === refused_a_turn_max) return

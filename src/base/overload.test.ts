@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { Overload, overloaded } from './overload.ts'
+import { Overload, Refusals } from './overload.ts'
 
 function bench() {
   const changes: boolean[] = []
@@ -36,7 +36,8 @@ describe('new work', () => {
   })
 
   test('is refused with Retry-After of 1 to 3 s in turn, so that clients do not return together', () => {
-    const seconds = Array.from({ length: 6 }, () => overloaded('because').retry_after_seconds!)
+    const refusals = new Refusals('because')
+    const seconds = Array.from({ length: 6 }, () => refusals.next().retry_after_seconds!)
     expect(seconds.slice(3)).toEqual(seconds.slice(0, 3))
     expect(seconds.slice(0, 3).toSorted()).toEqual([1, 2, 3])
   })

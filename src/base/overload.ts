@@ -19,10 +19,6 @@ export const delayed_ms_max = limit(
   'How long the event loop may be delayed by more than http.loop_delay_ms; past it new work gets 503 UNAVAILABLE until the delay has ended.',
 )
 
-/** Retry-After of one refusal after the other: clients that were refused together do not return together. */
-const retry_after_seconds = [1, 2, 3]
-let refusals = 0
-
 export class Overload {
   #refuses = false
   /** When the first of the delays in a row was seen that are too long. */
@@ -50,11 +46,25 @@ export class Overload {
   }
 }
 
-/** The refusal of a request that has had no effect: 503 UNAVAILABLE. */
-export function overloaded(reason: string): ApiError {
-  refusals = (refusals + 1) % retry_after_seconds.length
-  return new ApiError('UNAVAILABLE', {
-    details: { reason },
-    retry_after_seconds: retry_after_seconds[refusals]!,
-  })
+/**
+ * Refusals of requests that have had no effect: 503 UNAVAILABLE, made once for each Retry-After, because an error costs
+ * more to make than to throw. The seconds come in turn: clients that were refused together do not return together.
+ */
+export class Refusals {
+  readonly #errors: ApiError[]
+  #next = 0
+
+  constructor(reason: string) {
+    this.#errors = [1, 2, 3].map(
+      (retry_after_seconds) => new ApiError('UNAVAILABLE', { details: { reason }, retry_after_seconds }),
+    )
+  }
+
+  next(): ApiError {
+    this.#next = (this.#next + 1) % this.#errors.length
+    return this.#errors[this.#next]!
+  }
 }
+
+/** Of new work while the event loop is delayed. */
+export const overloaded = new Refusals('the service is overloaded')

@@ -28,7 +28,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   const { options, request } = exchange
   const { dependencies } = options
 
-  if (options.overload.refuses && prepared.is_new_work) throw overloaded('the service is overloaded')
+  if (options.overload.refuses && prepared.is_new_work) throw overloaded.next()
 
   // The caller.
   if (prepared.body || route.raw) exchange.expectBody()

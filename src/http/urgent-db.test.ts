@@ -4,7 +4,10 @@ import { type Tx, unnamed } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
 import { UrgentDb } from './urgent-db.ts'
 
-const FIND = unnamed<{ n: number }>('test.find', 'select count(*) as n from agents where tenant_id = :tenant_id')
+const FIND = unnamed<{ n: number }>(
+  'test.find',
+  'select count(*) as n from agents where tenant_id = :tenant_id',
+)
 const waiting_max = 2_000
 const connections_max = 12
 
