@@ -5,6 +5,7 @@ import { TestClock } from '../../test/support/clock.ts'
 import { forEachService, TestService } from '../../test/support/service.ts'
 import { ApiError, type ErrorCode, errors } from '../base/errors.ts'
 import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
+import { Overload } from '../base/overload.ts'
 import { v1 } from '../contract/group.ts'
 import { Reply, type Route, route } from '../contract/route.ts'
 import { DbError, type DbErrorKind } from '../db/errors.ts'
@@ -156,7 +157,13 @@ describe('A route', () => {
       },
     }
     const options = {
-      ...{ clock: new TestClock(), dependencies: {}, cors_origins: [], drain: new Drain() },
+      ...{
+        clock: new TestClock(),
+        dependencies: {},
+        cors_origins: [],
+        drain: new Drain(),
+        overload: new Overload(),
+      },
     } as unknown as ServerOptions
     const { routes } = requestHandlers([{ name: 'wait', route: waiting }], options, [page])
     const seconds: number[] = []
@@ -182,6 +189,7 @@ describe('A route', () => {
       log_requests: false,
       trusted_proxies: [],
       drain: new Drain(),
+      overload: new Overload(),
       cors_origins: [],
       limits: null,
     } as unknown as ServerOptions
@@ -308,6 +316,11 @@ describe('A route', () => {
       'close',
     ])
     expect(((await refused.json()) as { error: { code: string } }).error.code).toBe('UNAVAILABLE')
+  })
+
+  test('that is never refused is answered however many requests are under way', async () => {
+    const { askBeside } = served([{ ...thatThrows(new ApiError('FORBIDDEN')), shed: 'never' }])
+    expect((await askBeside(requests_max + 1, '/broken')).status).toBe(403)
   })
 
   test('past 2,048 under way a client address may have 8,192 more, and others have room all the same', async () => {
