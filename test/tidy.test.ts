@@ -270,6 +270,8 @@ describe('effects have their places', () => {
         'src/base/byte-pace.ts': 'large bodies are taken on in turns of the event loop',
         'src/base/repeat.ts': 'what a node has counted is written once a second',
         'src/base/event-loop.ts': 'pieces of work in different turns of the event loop',
+        'src/base/fair-turns.ts': 'requests in different turns of the event loop',
+        'src/base/loop-delay.ts': 'looks how late the event loop is',
         'src/base/heavy-read.ts': 'how long a slow client keeps the permit of its tenant',
         'src/base/heavy-reads.ts': 'how long a heavy read waits for a permit',
         'src/base/notifier.ts': 'the end of the patience of a waiting request',

@@ -5,14 +5,14 @@ import type { Millis } from './clock.ts'
 import { ApiError } from './errors.ts'
 import { limit } from './limit.ts'
 
-export const delay_ms_max = limit(
+const delay_ms_max = limit(
   'http.loop_delay_ms',
   250,
   'milliseconds',
   'The delay of the event loop that counts as overload once it has lasted.',
 )
 
-export const delayed_ms_max = limit(
+const delayed_ms_max = limit(
   'http.loop_delayed_ms',
   2_000,
   'milliseconds',

@@ -89,6 +89,11 @@ export interface Turn {
   ms_max?: number | null
 }
 
+/** True for work that no request waits for, or for longer. */
+export function isPatient({ patient, ms_max }: Turn): boolean {
+  return patient ?? ms_max !== undefined
+}
+
 /** A tenant's id stands for its requests. */
 export type Owner = string | Turn
 

@@ -4,18 +4,19 @@
 import { type ReservedSQL, SQL } from 'bun'
 import type { Clock } from '../base/clock.ts'
 import { FairQueue } from '../base/fair.ts'
-import type { Place } from '../base/fair-rows.ts'
 import { limit } from '../base/limit.ts'
 import {
   answer_ms_max,
   connections_default,
   olderThan,
+  pool_wait_ms_max,
   postgres_session,
   unsafePostgres,
 } from './connection-settings.ts'
 import {
   type Awaitable,
   type Db,
+  isPatient,
   type Owner,
   type Params,
   type Reader,
@@ -62,12 +63,6 @@ const waiting_max = limit(
   2_000,
   'requests',
   'Bounds the statements and transactions that wait for a connection; a tenant may have as many as there is room left for, so one alone has half. Past it one is refused as UNAVAILABLE.',
-)
-const pool_wait_ms_max = limit(
-  'postgres.pool_wait_ms',
-  750,
-  'milliseconds',
-  'How long the first request of a tenant may have waited for a connection; past it the next of that tenant are refused as UNAVAILABLE, while others go on. Due work waits.',
 )
 /** One connection in this many is kept for tenants that have none. */
 const reserve_part = 6
@@ -257,7 +252,7 @@ class PostgresDb implements Db {
 
   /** A member of a batch, in a transaction of its own after all. */
   async #alone({ turn, work, call }: Member): Promise<unknown> {
-    call.place = this.#enter(turn)
+    call.place = this.#queue.enter(turn.key, turn.row, turn.group, true)
     if (!call.place) throw new DbError('busy', 'too many statements are waiting')
     return this.#act(call, turn, () => this.#tried(call, turn, work, null))
   }
@@ -371,7 +366,7 @@ class PostgresDb implements Db {
   /** Waits for a connection, in fair order, and for the answer; together no longer than the turn allows. */
   async #guarded<T>(turn: Turn, action: (call: Call) => Promise<T>): Promise<T> {
     if (this.#closed) throw new DbError('lost', 'the database is closed')
-    const place = this.#enter(turn)
+    const place = this.#queue.enter(turn.key, turn.row, turn.group, isPatient(turn))
     if (!place) throw new DbError('busy', 'too many statements are waiting')
     const call: Call = { place, abandoned: false, committing: false }
     return this.#inTime(turn, this.#act(call, turn, action), () => this.#abandon(call))
@@ -396,11 +391,6 @@ class PostgresDb implements Db {
       this.#under_way -= 1
       if (this.#under_way === 0) this.#onIdle()
     }
-  }
-
-  /** Null when too many wait, or a request would wait too long. */
-  #enter({ key, row, group, patient, ms_max }: Turn): Place | null {
-    return this.#queue.enter(key, row, group, patient ?? ms_max !== undefined)
   }
 
   async #act<T>(call: Call, { ms_max }: Turn, action: (call: Call) => Promise<T>): Promise<T> {

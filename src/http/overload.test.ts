@@ -50,7 +50,7 @@ forEachService('An overloaded service', (service) => {
   test('refuses new work with 503 UNAVAILABLE, a reason and Retry-After, and takes it again when it has ended', async () => {
     const { admin_key, api_key } = await service.signUp()
     const requests = [
-      ['GET', '/v1/kv/ns/k', api_key],
+      ['GET', '/v1/kv/ns/another', api_key],
       ['PUT', '/v1/kv/ns/k', api_key, { value: 1 }],
       ['POST', '/v1/audit', api_key, { action: 'a' }],
       ['GET', '/v1/agents', admin_key],
