@@ -4,6 +4,7 @@
 import type { Clock } from './clock.ts'
 import { FairTurns } from './fair-turns.ts'
 import { limit } from './limit.ts'
+import { NextTurn } from './next-turn.ts'
 
 export const turn_ms_max = limit(
   'http.turn_ms',
@@ -55,7 +56,10 @@ export class TurnBudget {
 
 export class Turns {
   #waiting: (() => void)[] = []
-  #is_set = false
+  readonly #next_turn = new NextTurn(() => {
+    for (const begin of this.#waiting.splice(0, this.pieces_max)) begin()
+    if (this.#waiting.length > 0) this.#next_turn.set()
+  })
 
   /** `pieces_max` pieces of work begin in one turn; the others wait. */
   constructor(private readonly pieces_max: number) {}
@@ -69,17 +73,7 @@ export class Turns {
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
-      this.#set()
-    })
-  }
-
-  #set(): void {
-    if (this.#is_set) return
-    this.#is_set = true
-    setImmediate(() => {
-      this.#is_set = false
-      for (const begin of this.#waiting.splice(0, this.pieces_max)) begin()
-      if (this.#waiting.length > 0) this.#set()
+      this.#next_turn.set()
     })
   }
 }

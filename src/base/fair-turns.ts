@@ -4,6 +4,7 @@
 import type { Clock } from './clock.ts'
 import type { ApiError } from './errors.ts'
 import { limit } from './limit.ts'
+import { NextTurn } from './next-turn.ts'
 import { Refusals } from './overload.ts'
 
 export const begun_a_turn_max = limit(
@@ -54,7 +55,10 @@ export class FairTurns {
   /** By tenant; the one that had the last turn stands last. A line without requests is absent. */
   readonly #lines = new Map<string, Waiting[]>()
   #size = 0
-  #is_set = false
+  readonly #next_turn = new NextTurn(() => {
+    this.#run(this.clock.monotonic())
+    if (this.#size > 0) this.#next_turn.set()
+  })
 
   constructor(private readonly clock: Clock) {}
 
@@ -75,17 +79,7 @@ export class FairTurns {
       if (line) line.push(waiting)
       else this.#lines.set(key, [waiting])
       this.#size += 1
-      this.#set()
-    })
-  }
-
-  #set(): void {
-    if (this.#is_set) return
-    this.#is_set = true
-    setImmediate(() => {
-      this.#is_set = false
-      this.#run(this.clock.monotonic())
-      if (this.#size > 0) this.#set()
+      this.#next_turn.set()
     })
   }
 
