@@ -58,12 +58,13 @@ describe('fair turns', () => {
 
   test('are refused to what has waited too long: 503 UNAVAILABLE, while another tenant begins', async () => {
     const { clock, begun, refused, many } = bench()
-    many(3, 'a')
+    many(begun_a_turn_max + 3, 'a')
     clock.advance(turns_wait_ms_max)
+    await nextTurn()
     many(2, 'b')
     await nextTurn()
-    expect(begun).toEqual(['b0', 'b1'])
-    expect(refused.map(([name]) => name)).toEqual(['a0', 'a1', 'a2'])
+    expect(begun.slice(begun_a_turn_max)).toEqual(['b0', 'b1'])
+    expect(refused.map(([name]) => name)).toEqual(['a16', 'a17', 'a18'])
     const [, error] = refused[0]!
     expect([error.code, error.status, error.details]).toEqual([
       'UNAVAILABLE',
@@ -72,10 +73,19 @@ describe('fair turns', () => {
     ])
   })
 
+  test('are not refused after one long pause of the process, in which nobody had a turn', async () => {
+    const { clock, begun, refused, many } = bench()
+    many(3, 'a')
+    clock.advance(60_000)
+    await nextTurn()
+    expect([begun, refused]).toEqual([namesOf('a', 3), []])
+  })
+
   test('refuse so few at once that a turn stays short, and lose none', async () => {
     const { clock, turns, refused, many } = bench()
-    many(40, 'a')
+    many(begun_a_turn_max + 40, 'a')
     clock.advance(turns_wait_ms_max)
+    await nextTurn()
     await nextTurn()
     expect([refused.length, turns.size]).toEqual([32, 8])
     await nextTurn()
@@ -83,11 +93,15 @@ describe('fair turns', () => {
   })
 
   test('are waited for longer where the caller says so', async () => {
-    const { clock, begun, enter } = bench()
+    const { clock, begun, refused, enter } = bench()
+    for (const name of namesOf('other ', begun_a_turn_max)) enter(name, name)
     enter('freeze', 'urgent a', 5_000)
+    enter('call', 'a')
     clock.advance(4_999)
     await nextTurn()
-    expect(begun).toEqual(['freeze'])
+    await nextTurn()
+    expect(begun.slice(begun_a_turn_max)).toEqual(['freeze'])
+    expect(refused.map(([name]) => name)).toEqual(['call'])
   })
 
   test('are refused at once to a tenant that has as many waiting as there is room left, and to no other', async () => {

@@ -55,8 +55,12 @@ export class FairTurns {
   /** By tenant; the one that had the last turn stands last. A line without requests is absent. */
   readonly #lines = new Map<string, Waiting[]>()
   #size = 0
+  /** When turns were had last. Waits are judged by it, so that one long pause of the process is not taken for a long line. */
+  #ran_at = 0
   readonly #next_turn = new NextTurn(() => {
-    this.#run(this.clock.monotonic())
+    const now = this.clock.monotonic()
+    this.#run()
+    this.#ran_at = now
     if (this.#size > 0) this.#next_turn.set()
   })
 
@@ -84,7 +88,7 @@ export class FairTurns {
   }
 
   /** A line that is put back is met again in the same rotation, behind the others. */
-  #run(now: number): void {
+  #run(): void {
     let begun = 0
     let refused = 0
     for (const [key, line] of this.#lines) {
@@ -92,7 +96,7 @@ export class FairTurns {
       this.#size -= 1
       this.#lines.delete(key)
       if (line.length > 0) this.#lines.set(key, line)
-      if (now - first.since < first.ms_max) {
+      if (this.#ran_at - first.since < first.ms_max) {
         first.begin()
         begun += 1
       } else {
