@@ -16,6 +16,7 @@ Compares CPU per request of this checkout, as it stands, with that revision.
   --path <name>     hot path (default: kv-get)
   --rounds <n>      each with new processes and databases (default: 5)
   --seconds <n>     length of a turn; a round has eight, A B B A A B B A (default: 2)
+  --set <NAME=value>  a setting of this checkout alone, such as METRICS=127.0.0.1:0; may be repeated
   --help            this text`
 
 /** Its own mirror image, so that a machine that grows slower or faster favours neither side. */
@@ -28,6 +29,7 @@ await command(async () => {
       path: { type: 'string', default: 'kv-get' },
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '2' },
+      set: { type: 'string', multiple: true, default: [] },
       help: { type: 'boolean', default: false },
     },
   })
@@ -37,14 +39,25 @@ await command(async () => {
   const path = hotPath(values.path)
   for (const warning of pinThisProcess()) console.log(`*** ${warning} ***`)
   const { folder: before, remove } = checkOut(revision)
-  await compare(before, path, wholeNumber(values.rounds), wholeNumber(values.seconds))
+  const settings = Object.fromEntries(values.set.map((one) => one.split(/=(.*)/s).slice(0, 2)))
+  await compare(before, path, settings, {
+    rounds: wholeNumber(values.rounds),
+    seconds: wholeNumber(values.seconds),
+  })
   remove()
 })
 
-async function compare(before: string, path: HotPath, rounds: number, seconds: number): Promise<void> {
+type Settings = Record<string, string>
+
+async function compare(
+  before: string,
+  path: HotPath,
+  settings: Settings,
+  { rounds, seconds }: { rounds: number; seconds: number },
+): Promise<void> {
   const ratios: number[] = []
   for (let round = 1; round <= rounds; round++) {
-    const { a, b } = await oneRound(before, path, seconds)
+    const { a, b } = await oneRound(before, path, settings, seconds)
     ratios.push(b / a)
     console.log(
       `round ${round}: ${a.toFixed(1)} -> ${b.toFixed(1)} µs CPU a request, ratio ${(b / a).toFixed(3)}`,
@@ -60,8 +73,13 @@ function verdict(ratios: number[]): string {
 }
 
 /** Both run all the while; one is asked, the other waits. */
-async function oneRound(before: string, path: HotPath, seconds: number): Promise<{ a: number; b: number }> {
-  const [a, b] = [await begin(before, path), await begin(root, path)]
+async function oneRound(
+  before: string,
+  path: HotPath,
+  settings: Settings,
+  seconds: number,
+): Promise<{ a: number; b: number }> {
+  const [a, b] = [await begin(before, path, {}), await begin(root, path, settings)]
   const cpu_micros = { a: 0, b: 0 }
   for (const turn of turns) {
     const side = turn === 'a' ? a : b
@@ -83,8 +101,8 @@ interface Side {
   acknowledged: number
 }
 
-async function begin(checkout: string, hot_path: HotPath): Promise<Side> {
-  const service = await startService(checkout)
+async function begin(checkout: string, hot_path: HotPath, settings: Settings): Promise<Side> {
+  const service = await startService(checkout, undefined, undefined, settings)
   const client = await Client.signUp(service.url, hot_path.plan)
   await hot_path.preload(client)
   const target: Target = { ...service, path: { hot_path, client } }

@@ -77,9 +77,20 @@ export const own_next_steps: Partial<Record<WaystationError['code'], string>> = 
 function nextStep({ code, next, details }: WaystationError): string {
   const kinds = code === 'FORBIDDEN' ? keyKinds(details) : null
   if (kinds !== null) return kinds
+  const changed = code === 'INVALID_STATE' ? changedSince(details) : null
+  if (changed !== null) return changed
   const list = Object.hasOwn(lists, code) ? lists[code] : undefined
   if (list !== undefined) return `${next} waystation ${list} shows them.`
   return (Object.hasOwn(own_next_steps, code) ? own_next_steps[code] : undefined) ?? next
+}
+
+/** A verdict, or a resume, for what has changed since it was looked at. Null for another refusal. */
+function changedSince(details: WaystationError['details']): string | null {
+  const { fence, status, frozen_at } = (details ?? {}) as Record<string, unknown>
+  if (typeof frozen_at === 'string')
+    return `Everything was stopped again: waystation tenant resume --frozen-at ${frozen_at} ends that freeze.`
+  if (typeof fence !== 'number') return null
+  return `It is ${status} by now, with fence ${fence}: waystation effect get <id> shows it. Look again before you decide.`
 }
 
 /** A key of the wrong kind: which it is, and which would do. Null for another refusal. */

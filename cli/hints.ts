@@ -3,7 +3,7 @@
 import { generated } from './generated.ts'
 
 /** First words of the commands by hand; those of the operations are generated. */
-export const own_words = ['serve', 'login', 'logout', 'profiles', 'mcp', 'completion', 'verify']
+export const own_words = ['serve', 'admin', 'login', 'logout', 'profiles', 'mcp', 'completion', 'verify']
 
 const words = new Set([...own_words, ...generated.map(({ usage }) => usage.split(' ')[0]!)])
 const named = new RegExp(`(?<![\\w./-])waystation(?= (?:[[<-]|(?:${[...words].join('|')})\\b))`, 'g')

@@ -24,10 +24,19 @@ process.exitCode = await run(process.argv.slice(2), {
     ? [process.execPath]
     : ['node', fileURLToPath(new URL('waystation.mjs', import.meta.url))],
   platform: process.platform,
-  home: homedir(),
+  home: home(),
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   now: Date.now,
   leaveSignals: () => void process.off('SIGINT', interrupt),
 })
+
+/** A container may have no variable HOME, and a user who is in no list of users. */
+function home(): string {
+  try {
+    return homedir()
+  } catch {
+    return '/'
+  }
+}

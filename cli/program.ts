@@ -5,6 +5,7 @@ import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { runnable } from './calls.ts'
 import type { Cli, GlobalOptions } from './cli.ts'
+import { admin } from './commands/admin.ts'
 import { checkpointCreate, checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
 import { dlqClaim, dlqDiscardMany, dlqRedriveMany } from './commands/dlq.ts'
@@ -49,7 +50,7 @@ const overrides: Readonly<Record<string, Override>> = {
 }
 
 const commands = [
-  ...[serve, login, logout, profiles, profilesUse],
+  ...[serve, admin, login, logout, profiles, profilesUse],
   ...generated.map((spec) => runnable(spec, overrides[spec.operation])),
   ...[checkpointWait, effectWait, inboxTail, eventsTail, verify, mcp, mcpConfig, completion],
 ]

@@ -2,11 +2,14 @@
 
 import { type Command, CommanderError } from 'commander'
 import { Cli } from './cli.ts'
+import { runAdmin } from './commands/admin.ts'
 import { exit, failureOf, withCommand } from './failures.ts'
 import type { Io } from './io.ts'
 import { programOf } from './program.ts'
 
 export async function run(args: string[], io: Io): Promise<number> {
+  // Its options are its own.
+  if (args[0] === 'admin' && args[1] !== '--help') return runAdmin(args.slice(1))
   // --json counts for errors, too, even when the words are not a command.
   const end_of_options = args.indexOf('--')
   const options = end_of_options === -1 ? args : args.slice(0, end_of_options)

@@ -3,6 +3,7 @@
 // before anything is installed.
 
 import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { basename, delimiter, dirname, join, relative, resolve, sep } from 'node:path'
@@ -15,14 +16,34 @@ const installed = spawnSync(process.execPath, [join(root, 'scripts', 'ensure-ins
 })
 if (installed.status !== 0) process.exit(installed.status ?? 1)
 
+/** Without its program the package of Bun has a few lines that say so. */
+const stub_bytes_max = 1_000_000
+
 // No setting of the folder that somebody happens to stand in: a bunfig.toml there could run code, a .env bring keys.
-const bun_package = createRequire(import.meta.url).resolve('bun/package.json') // beside us when we are a package
-const bun = join(dirname(bun_package), 'bin', 'bun.exe') // its name on every system
+const bun = bunProgram(createRequire(import.meta.url).resolve('bun/package.json')) // beside us when we are a package
 const settings = [`--config=${join(root, 'bunfig.toml')}`, '--no-env-file']
 const child = spawn(bun, [...settings, join(root, 'cli', 'main.ts'), ...process.argv.slice(2)], {
   stdio: 'inherit',
   env: { ...process.env, WAYSTATION_COMMAND: command() },
 })
+
+/** The script of Bun's package puts the program into it. npm may run no scripts; it is then in the package of this system. */
+function bunProgram(bun_package) {
+  const own = join(dirname(bun_package), 'bin', 'bun.exe') // its name on every system
+  if (existsSync(own) && statSync(own).size > stub_bytes_max) return own
+  const { optionalDependencies } = JSON.parse(readFileSync(bun_package, 'utf8'))
+  const { resolve: find } = createRequire(bun_package)
+  for (const name of Object.keys(optionalDependencies)) {
+    try {
+      const file = name.includes('windows') ? 'bun.exe' : 'bun'
+      const program = join(dirname(find(`${name}/package.json`)), 'bin', file)
+      if (existsSync(program)) return program
+    } catch {
+      // Another system's.
+    }
+  }
+  return own
+}
 
 /** The words that started this, for hints that can be typed. */
 function command() {

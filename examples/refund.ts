@@ -9,7 +9,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Waystation } from '../sdk/src/index.ts'
+import { NotDone, Waystation } from '../sdk/src/index.ts'
 
 interface Refund {
   order: number
@@ -46,6 +46,9 @@ async function agent(): Promise<void> {
       const headers = { 'idempotency-key': id } // this bank ignores it, as many targets do
       const body = JSON.stringify(payload)
       const answer = await fetch(BANK_URL!, { method: 'POST', headers, body, signal })
+      // Refused: surely not paid. After any other failure nobody knows, and a person is asked.
+      if (answer.status >= 400 && answer.status < 500) throw new NotDone(`the bank refused: ${answer.status}`)
+      if (!answer.ok) throw new Error(`the bank answered ${answer.status}`)
       return ((await answer.json()) as { receipt: string }).receipt
     },
   )

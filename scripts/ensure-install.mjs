@@ -12,7 +12,9 @@ const lock = join(root, 'package-lock.json')
 const everything = process.argv[2] === 'all'
 
 if (existsSync(lock) && !isInstalled()) {
-  const args = ['ci', '--no-audit', '--no-fund', ...(everything ? ['--include=dev'] : ['--omit=dev'])]
+  // Errors alone: packages that want a newer Node run on Bun here, and npm would warn of each.
+  const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
+  const args = ['ci', ...quiet, ...(everything ? ['--include=dev'] : ['--omit=dev'])]
   console.error(`Installing: npm ${args.join(' ')}`)
   const npm = process.env.npm_execpath
   const { status } = npm

@@ -63,7 +63,10 @@ const areas: Record<string, string> = {
   secrets: 'Secrets',
   start: 'Starting',
   stop: 'Stopping',
+  backup: 'Backups',
   workers: 'Processes of one service',
+  metrics: 'Metrics',
+  traces: 'Traces',
 }
 
 /** Loads every module that declares a limit. Those that only run are left out: they declare none. */

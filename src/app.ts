@@ -1,14 +1,18 @@
 // The whole service: database, dependencies of handlers, due work, and the request handlers of every route.
 
 import { backgroundOf, workersOf } from './app/background.ts'
+import { egressOf } from './app/egress.ts'
+import { Metrics } from './app/measured.ts'
 import type { Nodes } from './app/nodes.ts'
 import { overloadOf } from './app/overload.ts'
-import { dependenciesOf, egressOf, type Facts, handlersOf, type State } from './app/parts.ts'
+import { dependenciesOf, type Facts, handlersOf, type State } from './app/parts.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
 import { lingered, stopInSteps } from './app/stop.ts'
+import { tracerOf } from './app/traced.ts'
 import type { Clock } from './base/clock.ts'
 import { newId } from './base/ids.ts'
 import { Repeat } from './base/repeat.ts'
+import type { Tracer } from './base/tracer.ts'
 import type { Config } from './config.ts'
 import type { Jobs } from './contract/dependencies.ts'
 import type { Db } from './db/db.ts'
@@ -18,6 +22,8 @@ import { Drain } from './http/drain.ts'
 import { idle_timeout_seconds } from './http/exchange.ts'
 import type { RequestHandlers } from './http/handlers.ts'
 import { JournalKeeper } from './journal/keeper.ts'
+import { Measures } from './metrics/service.ts'
+import { Quarantine } from './quarantine/service.ts'
 import type { KeptSecret } from './secrets/service.ts'
 
 /** Above the service's own limit, so that its 413 answers, with envelope and request id; Bun's would have neither. */
@@ -31,6 +37,8 @@ export interface App {
   secret_key: KeptSecret
   /** Listens. Returns the address, `http://127.0.0.1:8420`. */
   listen(): string
+  /** Null without METRICS. */
+  metrics: Metrics | null
   /** The reason that changes on other nodes are looked for, not heard; null when they are, or when there can be none. */
   nodesTrouble(): string | null
   /**
@@ -43,15 +51,19 @@ export interface App {
 /** Opens everything but the port. Throws with one clear line when something cannot be used. */
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const secrets = keptSecrets(config)
-  const db = await openDatabase(config, options)
+  const tracer = await tracerOf(config, options)
+  const measures = config.metrics ? new Measures() : null
+  const db = await openDatabase(config, options, measures?.db)
   try {
-    const schema_version = await requireUsable(db, config, secrets.secret_key)
+    const usable = await requireUsable(db, config, secrets)
     const facts = {
       secret_key: secrets.secret_key.value,
       cron_secret: secrets.cron_secret.value,
-      schema_version,
+      ...usable,
     }
-    const { nodes, ...app } = assemble(config, db, options, facts)
+    const quarantine = new Quarantine()
+    await quarantine.begin(db)
+    const { nodes, ...app } = assemble({ config, db, options, facts, quarantine, measures, tracer })
     await nodes?.start()
     return { db, ...secrets, ...app }
   } catch (error) {
@@ -60,14 +72,25 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   }
 }
 
-type Assembled = Pick<App, 'listen' | 'stop' | 'nodesTrouble'> & { nodes: Nodes | null }
+type Assembled = Omit<App, 'db' | 'cron_secret' | 'secret_key'> & { nodes: Nodes | null }
 
-function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): Assembled {
+interface Opened {
+  config: Config
+  db: Db
+  options: AppOptions
+  facts: Facts
+  quarantine: Quarantine
+  measures: Measures | null
+  tracer: Tracer | null
+}
+
+function assemble(opened: Opened): Assembled {
+  const { config, db, options, quarantine, measures, tracer } = opened
   const { log, background: in_background = true } = options
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
-  const { overload, loop_delay } = overloadOf(options, db.clock)
-  const given = { config, db, state, facts, options, lookForJobs, overload }
+  const { overload, loop_delay } = overloadOf(options, db.clock, measures)
+  const given = { ...opened, state, lookForJobs, overload }
   const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
     wake(due_at) {
@@ -78,7 +101,11 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
     pauseOrResume: () => in_background && timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
-  const background = backgroundOf(config, db, log)
+  const background = backgroundOf(config, db, log, {
+    held: () => quarantine.since !== null,
+    measures,
+    tracer,
+  })
   const journal = new JournalKeeper({ ...background, follows })
   const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs, journal)
   journal.connect(dependencies)
@@ -88,10 +115,16 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
   })
   const { worker, timer, maintenance } = workersOf({ ...background, journal }, dependencies, senders)
   const handlers = handlersOf(given, options, dependencies)
-  const counting = [calls, usage, new Repeat(maintain_every_ms, () => db.maintain())]
+  const counting = [
+    ...[calls, usage, new Repeat(maintain_every_ms, () => db.maintain())],
+    new Repeat(maintain_every_ms, () => lookForRelease(opened, lookForJobs)),
+  ]
   let server: ReturnType<typeof Bun.serve> | undefined
+  const { onError } = background
+  const metrics = measures && new Metrics({ config, db, measures, dependencies, worker, onError })
   return {
     nodes,
+    metrics,
     nodesTrouble: () => nodes?.trouble ?? null,
     listen() {
       server = naming('HOST', () => serve(config, handlers, db.clock, options))
@@ -100,15 +133,15 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
       if (in_background) {
         maintenance.start()
         journal.start()
-        for (const counts of counting) counts.start(background.onError)
+        for (const counts of counting) counts.start(onError)
       }
-      loop_delay?.start()
+      loop_delay.start()
+      metrics?.start(server, !options.shares_port)
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
     },
     async stop() {
       state.drain.begun = true
-      loop_delay?.stop()
       notifier.drain()
       const worked = () => {
         const stopped = worker.stop()
@@ -120,15 +153,22 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
           if (options.lingers && server) await lingered(state.drain, server.port!)
         },
         drains: [() => maintenance.stop(), worked],
-        disconnect: () => senders.sender.close(),
+        disconnect: [() => senders.sender.close(), () => metrics?.stop(), () => loop_delay.stop()],
         counts: [
-          ...counting.map((counts) => () => counts.stop().catch(background.onError)),
+          ...counting.map((counts) => () => counts.stop().catch(onError)),
           async () => nodes?.flush(),
+          async () => tracer?.close().catch(onError),
         ],
         close: () => Promise.all([nodes?.close(), db.close()]),
       })
     },
   }
+}
+
+async function lookForRelease({ db, options, quarantine }: Opened, lookForJobs: () => void): Promise<void> {
+  if (!(await quarantine.hasEnded(db))) return
+  options.log.info({}, 'released from quarantine: what is due is sent from now on')
+  lookForJobs()
 }
 
 function serve(

@@ -15,8 +15,10 @@ const defaults: Config = {
   database_listen_url: null,
   database_connections: 12,
   workers: 1,
+  metrics: null,
   cron_secret: null,
   secret_key: null,
+  secret_key_previous: null,
   data_dir: 'data',
   tick: 'internal',
   signup_open: true,
@@ -32,7 +34,10 @@ const defaults: Config = {
   plans_local: ['unlimited'],
   memory_bytes_max: 67_108_864,
   disk_reserve_bytes: null,
+  backups: null,
   log_level: 'info',
+  log_requests: [],
+  traces_endpoint: null,
   loopback_only: true,
 }
 
@@ -41,6 +46,8 @@ const outside = { PUBLIC_URL: 'https://waystation.example.com' }
 /** Setting, its value, what else is set, and what differs from the defaults. */
 const taken: [name: SettingName, value: string, changes: Partial<Config>, others?: Record<string, string>][] =
   [
+    ['METRICS', '127.0.0.1:9464', { metrics: { host: '127.0.0.1', port: 9464 } }],
+    ['METRICS', '[::1]:0', { metrics: { host: '::1', port: 0 } }],
     ['HOST', 'localhost', { host: 'localhost', public_url: 'http://localhost:8420' }],
     ['HOST', '127.8.9.1', { host: '127.8.9.1', public_url: 'http://127.8.9.1:8420' }],
     ['HOST', '::1', { host: '::1', public_url: 'http://[::1]:8420' }],
@@ -83,6 +90,22 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
       outside,
     ],
     ['SECRET_KEY', 's'.repeat(16), { secret_key: 's'.repeat(16) }],
+    ['SECRET_KEY_PREVIOUS', 's'.repeat(16), { secret_key_previous: 's'.repeat(16) }],
+    ['BACKUP_EVERY', '1m', { backups: { every_ms: 60_000, keep: 7, folder: 'data/backups' } }],
+    ['BACKUP_EVERY', '2d', { backups: { every_ms: 172_800_000, keep: 7, folder: 'data/backups' } }],
+    [
+      'BACKUP_KEEP',
+      '1000',
+      { backups: { every_ms: 21_600_000, keep: 1_000, folder: 'data/backups' } },
+      { BACKUP_EVERY: '6h' },
+    ],
+    ['BACKUP_KEEP', '1', {}],
+    [
+      'BACKUP_DIR',
+      '/backup',
+      { backups: { every_ms: 21_600_000, keep: 7, folder: '/backup' } },
+      { BACKUP_EVERY: '6h' },
+    ],
     [
       'DATA_DIR',
       '/var/lib/waystation',
@@ -148,6 +171,11 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ['LOG_LEVEL', 'warn', { log_level: 'warn' }],
     ['LOG_LEVEL', 'error', { log_level: 'error' }],
     ['LOG_LEVEL', 'silent', { log_level: 'silent' }],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318', { traces_endpoint: 'http://127.0.0.1:4318' }],
+    ['LOG_REQUESTS', 'none', {}],
+    ['LOG_REQUESTS', 'all', { log_requests: ['all'] }],
+    ['LOG_REQUESTS', 'errors, slow', { log_requests: ['errors', 'slow'] }],
+    ['LOG_REQUESTS', 'none', { log_level: 'silent' }, { LOG_LEVEL: 'silent' }],
   ]
 
 /** Setting, its value, the whole line, and what else is set. */
@@ -160,6 +188,28 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
       { DATABASE_URL: 'postgres://db/x' },
     ],
   ),
+  ...['9464', 'localhost', '127.0.0.1:', ':9464', '::1:9464', 'http://127.0.0.1:9464', 'a b:1'].map(
+    (value): [SettingName, string, string] => [
+      'METRICS',
+      value,
+      `METRICS: "${value}" is not an address such as 127.0.0.1:9464`,
+    ],
+  ),
+  ...['127.0.0.1:4318', 'grpc://127.0.0.1:4317', 'collector'].map((value): [SettingName, string, string] => [
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    value,
+    'OTEL_EXPORTER_OTLP_ENDPOINT: must be an http or https URL such as http://127.0.0.1:4318',
+  ]),
+  ['LOG_REQUESTS', 'some', 'LOG_REQUESTS: "some" is none of all, errors, slow, none'],
+  ['LOG_REQUESTS', 'errors,', 'LOG_REQUESTS: "" is none of all, errors, slow, none'],
+  ['LOG_REQUESTS', 'all,slow', 'LOG_REQUESTS: "all,slow" joins what stands alone'],
+  [
+    'LOG_REQUESTS',
+    'errors',
+    'LOG_REQUESTS: needs LOG_LEVEL=info or debug, and that is error',
+    { LOG_LEVEL: 'error' },
+  ],
+  ['METRICS', 'localhost:65536', 'METRICS: "65536" is not a whole number from 0 to 65535'],
   ['DATABASE_LISTEN_URL', 'postgres://db/x', 'DATABASE_LISTEN_URL: needs a DATABASE_URL of PostgreSQL'],
   ...['-1', '65536', '1.5', '1e3', '0x10', 'http', '80 80'].map((value): [SettingName, string, string] => [
     'PORT',
@@ -189,6 +239,11 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     outside,
   ],
   ['SECRET_KEY', 's'.repeat(15), 'SECRET_KEY: must have at least 16 characters'],
+  ['SECRET_KEY_PREVIOUS', 's'.repeat(15), 'SECRET_KEY_PREVIOUS: must have at least 16 characters'],
+  ['BACKUP_EVERY', '6', 'BACKUP_EVERY: "6" is not a time such as 30m, 6h or 1d'],
+  ['BACKUP_EVERY', '0m', 'BACKUP_EVERY: "0m" is less than 1m'],
+  ['BACKUP_KEEP', '0', 'BACKUP_KEEP: "0" is not a whole number from 1 to 1000'],
+  ['BACKUP_KEEP', '1001', 'BACKUP_KEEP: "1001" is not a whole number from 1 to 1000'],
   ['TICK', 'Internal', 'TICK: "Internal" is none of internal, external'],
   ['SIGNUP', 'yes', 'SIGNUP: "yes" is none of open, closed'],
   ...['mail.example.com', 'https://user:secret@mail.example.com', 'smtp://'].map(

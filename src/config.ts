@@ -7,12 +7,16 @@ import type { Plans } from './contract/dependencies.ts'
 import { unlimited_plan } from './contract/feature.ts'
 import { default_plans, plan_limits } from './features.ts'
 import { bracketed, isLoopback, parseRanges, type Range, reachable, unbracketed } from './http/address.ts'
+import { type LoggedRequests, logged_requests } from './http/request-log.ts'
 import { parsePlans } from './quotas/plans.ts'
 import {
+  backup_every_min,
+  backup_keep_max,
   ConfigError,
   connections_max,
   connections_min,
   cron_secret_characters_min,
+  duration,
   type LogLevel,
   log_levels,
   memoryBytes,
@@ -23,6 +27,11 @@ import {
   wholeNumber,
   workers_max,
 } from './settings.ts'
+
+export interface MetricsAddress {
+  host: string
+  port: number
+}
 
 export interface Config {
   host: string
@@ -36,9 +45,13 @@ export interface Config {
   database_connections: number
   /** Processes that serve behind one port; 1: this one alone. */
   workers: number
+  /** Where the metrics are served; null: nowhere, and nothing is counted. */
+  metrics: MetricsAddress | null
   /** Null: generated at first start and kept in data_dir. */
   cron_secret: string | null
   secret_key: string | null
+  /** Null unless SECRET_KEY is being rotated. */
+  secret_key_previous: string | null
   data_dir: string
   tick: 'internal' | 'external'
   signup_open: boolean
@@ -59,7 +72,13 @@ export interface Config {
   plans_local: readonly string[]
   /** Request bodies and answers in memory at once. */
   memory_bytes_max: number
+  /** The backups that the service writes by itself; null: none. */
+  backups: { every_ms: number; keep: number; folder: string } | null
   log_level: LogLevel
+  /** The requests that have a line in the log; empty: none has. */
+  log_requests: readonly LoggedRequests[]
+  /** Where traces are sent; null: nowhere, and nothing is traced. */
+  traces_endpoint: string | null
   /** Bytes of disk that are kept free; 0: none. Null: by the size of the disk. */
   disk_reserve_bytes: number | null
   /** HOST and PUBLIC_URL are loopback and no proxy is trusted: only this machine is served. */
@@ -93,8 +112,10 @@ export function readConfig(environment: Environment): Config {
       connections_max,
     ),
     workers: workers(get('WORKERS') ?? settings.WORKERS.initial, database_url),
+    metrics: metricsAddress(get('METRICS')),
     cron_secret: cronSecret(get('CRON_SECRET'), public_url),
-    secret_key: secretKey(get('SECRET_KEY')),
+    secret_key: secretKey('SECRET_KEY', get('SECRET_KEY')),
+    secret_key_previous: secretKey('SECRET_KEY_PREVIOUS', get('SECRET_KEY_PREVIOUS')),
     data_dir,
     tick: oneOf('TICK', get('TICK') ?? settings.TICK.initial, ['internal', 'external']),
     signup_open: oneOf('SIGNUP', get('SIGNUP') ?? settings.SIGNUP.initial, ['open', 'closed']) === 'open',
@@ -108,9 +129,34 @@ export function readConfig(environment: Environment): Config {
     ...offeredPlans(table, loopback_only, get),
     memory_bytes_max: memoryBytes(get('MEMORY_BUDGET') ?? settings.MEMORY_BUDGET.initial),
     disk_reserve_bytes: diskReserve(get('DISK_RESERVE')),
+    backups: backups(get, database_url, data_dir),
     log_level: oneOf('LOG_LEVEL', get('LOG_LEVEL') ?? settings.LOG_LEVEL.initial, log_levels),
+    log_requests: loggedRequests(get('LOG_REQUESTS') ?? settings.LOG_REQUESTS.initial, get('LOG_LEVEL')),
+    traces_endpoint: tracesEndpoint(get('OTEL_EXPORTER_OTLP_ENDPOINT')),
     loopback_only,
   })
+}
+
+function loggedRequests(text: string, log_level: string | undefined): LoggedRequests[] {
+  const chosen = text.split(',').map((one) => oneOf('LOG_REQUESTS', one.trim(), logged_requests))
+  if (chosen.length > 1 && chosen.some((one) => one === 'all' || one === 'none')) {
+    throw new ConfigError('LOG_REQUESTS', `"${text}" joins what stands alone`)
+  }
+  if (chosen[0] === 'none') return []
+  if (log_level !== undefined && !['debug', 'info'].includes(log_level)) {
+    throw new ConfigError('LOG_REQUESTS', `needs LOG_LEVEL=info or debug, and that is ${log_level}`)
+  }
+  return chosen
+}
+
+/** The URL is not shown: it may hold a password. */
+function tracesEndpoint(text: string | undefined): string | null {
+  if (text === undefined) return null
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text
+  throw new ConfigError(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'must be an http or https URL such as http://127.0.0.1:4318',
+  )
 }
 
 function diskReserve(text: string | undefined): number | null {
@@ -178,9 +224,36 @@ function workers(text: string, database_url: string): number {
   return count
 }
 
-function secretKey(text: string | undefined): string | null {
+function metricsAddress(text: string | undefined): MetricsAddress | null {
+  if (text === undefined) return null
+  const [, host = '', port = ''] = /^(\[[0-9A-Fa-f:.]+\]|[^:[\]\s/]+):(\d+)$/.exec(text) ?? []
+  if (host === '') throw new ConfigError('METRICS', `"${text}" is not an address such as 127.0.0.1:9464`)
+  return { host: unbracketed(host), port: wholeNumber('METRICS', port, 0, 65_535) }
+}
+
+/** Null unless the service writes backups by itself. */
+function backups(
+  get: (name: SettingName) => string | undefined,
+  database_url: string,
+  data_dir: string,
+): Config['backups'] {
+  const every = get('BACKUP_EVERY')
+  const keep = wholeNumber(
+    'BACKUP_KEEP',
+    get('BACKUP_KEEP') ?? settings.BACKUP_KEEP.initial,
+    1,
+    backup_keep_max,
+  )
+  if (every === undefined) return null
+  if (database_url === 'sqlite::memory:')
+    throw new ConfigError('BACKUP_EVERY', 'a database in memory cannot be copied while it is served')
+  const every_ms = duration('BACKUP_EVERY', every, backup_every_min)
+  return { every_ms, keep, folder: get('BACKUP_DIR') ?? join(data_dir, 'backups') }
+}
+
+function secretKey(name: 'SECRET_KEY' | 'SECRET_KEY_PREVIOUS', text: string | undefined): string | null {
   if (text !== undefined && text.length < secret_key_characters_min) {
-    throw new ConfigError('SECRET_KEY', `must have at least ${secret_key_characters_min} characters`)
+    throw new ConfigError(name, `must have at least ${secret_key_characters_min} characters`)
   }
   return text ?? null
 }

@@ -11,6 +11,7 @@ import { countersOf, eventTypesOf, type Feature, inOrder } from './contract/feat
 import { redrivesOf } from './contract/redrive.ts'
 import { credentials } from './credentials/feature.ts'
 import { recounted } from './db/recount.ts'
+import { resealed } from './db/reseal.ts'
 import { dlq } from './dlq/feature.ts'
 import { effects } from './effects/feature.ts'
 import { eventsFeature } from './events/feature.ts'
@@ -23,6 +24,7 @@ import { journalFeature } from './journal/feature.ts'
 import { kv } from './kv/feature.ts'
 import { lookups } from './lookups/feature.ts'
 import { maintenanceFeature } from './maintenance/feature.ts'
+import { quarantine } from './quarantine/feature.ts'
 import { quotas } from './quotas/feature.ts'
 import { defaultPlans, limitsInWords } from './quotas/plans.ts'
 import { ratelimit } from './ratelimit/feature.ts'
@@ -49,7 +51,7 @@ const events = eventsFeature([
 ])
 const usage = usageFeature(usageGroups([tenants, ...nouns, events]))
 const before_maintenance = [
-  ...[secrets, lookups, tenants, credentials, quotas, journal, usage, ...nouns, events],
+  ...[secrets, quarantine, lookups, tenants, credentials, quotas, journal, usage, ...nouns, events],
 ]
 const after_maintenance = [health, idempotency, jobs]
 
@@ -78,6 +80,7 @@ export const deadlines = features
 export const migrations = features.flatMap((feature) => feature.migrations ?? [])
 export const stored_tables = features.flatMap((feature) => feature.stored ?? [])
 export const recounted_tables = recounted(stored_tables)
+export const sealed_columns = features.flatMap((feature) => feature.sealed ?? []).map(resealed)
 export const docs_pages = features.flatMap((feature) => feature.docs ?? [])
 
 /** Numbers that a plan has: those that are counted first. */

@@ -4,12 +4,15 @@ import { isAbsolute, resolve } from 'node:path'
 import pino, { type Logger } from 'pino'
 import { naming, prepareDatabase } from './app/start.ts'
 import { openApp } from './app.ts'
+import { BackupTimer, writeInProcess } from './backup/timer.ts'
 import { systemClock } from './base/clock.ts'
 import { limit } from './base/limit.ts'
 import { type Config, readConfig } from './config.ts'
 import { unlimited_plan } from './contract/feature.ts'
 import { sqlitePath } from './db/open.ts'
 import { planInWords } from './features.ts'
+import { adminCommand } from './heap.ts'
+import { listenForMetrics } from './metrics/listener.ts'
 import { ConfigError, cron_secret_characters_min, settingsHelp } from './settings.ts'
 import { version } from './version.ts'
 import { worker_variable } from './workers/messages.ts'
@@ -81,7 +84,16 @@ async function serve(config: Config): Promise<void> {
   const address = app.listen()
   const trouble = app.nodesTrouble()
   if (trouble !== null) log.warn({ reason: trouble }, polled_message)
-  console.log(banner(config, address, [app.cron_secret.file, app.secret_key.file], trouble !== null))
+  startBackups(config, log)
+  const secret_files = [app.cron_secret.file, app.secret_key.file]
+  console.log(
+    banner(config, {
+      address,
+      metrics_url: app.metrics?.url ?? null,
+      secret_files,
+      is_polled: trouble !== null,
+    }),
+  )
 }
 
 /** `number`: of the worker, from 1. Its supervisor prints the banner. */
@@ -108,7 +120,7 @@ async function serveAsWorker(config: Config, number: number): Promise<void> {
   const address = app.listen()
   const trouble = app.nodesTrouble()
   if (trouble !== null) log.warn({ reason: trouble }, polled_message)
-  worker.ready(address)
+  worker.ready(address, app.metrics && (() => app.metrics!.collect()))
 }
 
 /** Secrets, schema and port first, so that a start that fails says so once. */
@@ -125,6 +137,7 @@ async function supervise(config: Config): Promise<void> {
   const port = naming('HOST', () => claimPort(config.host, config.port))
   const start = startOf(process.env, port.number)
   const supervisor = new Supervisor({ workers: config.workers, start, clock: systemClock, log })
+  const metrics_url = listenAsSupervisor(config, supervisor, log)
   onSignals((signal, is_second) => {
     if (is_second) {
       supervisor.kill()
@@ -138,7 +151,25 @@ async function supervise(config: Config): Promise<void> {
   })
   const address = await supervisor.start()
   if (address === null) return // the signal ends the process
-  console.log(banner(config, address, [cron_secret.file, secret_key.file], false))
+  startBackups(config, log)
+  const secret_files = [cron_secret.file, secret_key.file]
+  console.log(banner(config, { address, metrics_url, secret_files, is_polled: false }))
+}
+
+/** The workers have no listener for metrics of their own. */
+function listenAsSupervisor(config: Config, supervisor: Supervisor, log: Logger): string | null {
+  const { metrics } = config
+  if (metrics === null) return null
+  const collect = () => supervisor.collect()
+  const onError = (error: unknown) => log.error({ error: String(error) }, 'the metrics were not collected')
+  return naming('METRICS', () => listenForMetrics(metrics, collect, onError)).url
+}
+
+/** In the process that the operator has started: workers write none. */
+function startBackups({ backups }: Config, log: Logger): void {
+  if (backups === null) return
+  const write = (file: string) => writeInProcess(file, process.env, adminCommand())
+  new BackupTimer({ ...backups, clock: systemClock, log, write }).start()
 }
 
 function logOf(config: Config): Logger {
@@ -184,12 +215,14 @@ function channelOfProcess(): Channel {
   }
 }
 
-function banner(
-  config: Config,
-  address: string,
-  secret_files: (string | null)[],
-  is_polled: boolean,
-): string {
+interface Started {
+  address: string
+  metrics_url: string | null
+  secret_files: (string | null)[]
+  is_polled: boolean
+}
+
+function banner(config: Config, { address, metrics_url, secret_files, is_polled }: Started): string {
   const path = sqlitePath(config.database_url)
   const data = path === null ? `PostgreSQL at ${new URL(config.database_url).host}` : path
   const kept = secret_files
@@ -202,6 +235,7 @@ function banner(
     `  data        ${data}${path === ':memory:' ? '  (gone when the process ends: nothing is durable)' : ''}`,
     `  secrets     ${kept.length > 0 ? `${kept.join(', ')}  (back them up)` : 'from the environment'}`,
     ...pagesLines(config, address),
+    ...(metrics_url === null ? [] : [`  metrics     ${metrics_url}`]),
     ...planLines(config),
     `  first call  curl -s ${reachable(address)}${firstCall(config)}`,
   ]

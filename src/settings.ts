@@ -2,6 +2,7 @@
 
 import { limit } from './base/limit.ts'
 import { memory_bytes_default, memory_bytes_min } from './base/memory.ts'
+import { bytesOf, durationMs } from './base/quantities.ts'
 import { connections_default } from './db/connection-settings.ts'
 
 export const log_levels = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -26,11 +27,16 @@ export const settings = {
     help: 'PostgreSQL: where a node listens for the others; past a pooler, to the server itself',
   },
   WORKERS: { initial: '1', help: 'PostgreSQL: processes that serve behind one port' },
+  METRICS: {
+    initial: 'none',
+    help: 'host:port of a listener of its own for metrics at /metrics; none: nothing is counted',
+  },
   CRON_SECRET: { initial: 'generated', help: 'what POST /v1/tick asks for' },
   SECRET_KEY: {
     initial: 'generated',
     help: 'seals signing secrets; the same on every node, at least 16 characters',
   },
+  SECRET_KEY_PREVIOUS: { initial: 'none', help: 'the key before, while SECRET_KEY is rotated' },
   DATA_DIR: { initial: 'data', help: 'folder of the SQLite database and of the generated secrets' },
   TICK: {
     initial: 'internal',
@@ -66,7 +72,18 @@ export const settings = {
     initial: '256 MiB or 5 % of the disk',
     help: 'SQLite: bytes of disk that are kept for deletes and for what the service must write; 0 for none',
   },
+  BACKUP_EVERY: { initial: 'none', help: 'such as 6h: how often the service writes a backup by itself' },
+  BACKUP_KEEP: { initial: '7', help: 'how many of these backups are kept' },
+  BACKUP_DIR: { initial: '<DATA_DIR>/backups', help: 'folder of these backups; best on another disk' },
   LOG_LEVEL: { initial: 'info', help: log_levels.join(', ') },
+  LOG_REQUESTS: {
+    initial: 'none',
+    help: 'all, errors, slow or none, or errors,slow: requests that the log has a line for',
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    initial: 'none',
+    help: 'URL of a collector that takes traces by OTLP over HTTP; none: OpenTelemetry is not loaded',
+  },
 } as const satisfies Record<string, { initial: string; help: string }>
 
 export type SettingName = keyof typeof settings
@@ -101,6 +118,20 @@ export const cron_secret_characters_min = limit(
   'The shortest CRON_SECRET where the service is reachable from elsewhere. Below it the service does not start.',
 )
 
+export const backup_every_min = limit(
+  'settings.backup_every',
+  60_000,
+  'milliseconds',
+  'The shortest BACKUP_EVERY: each backup reads the whole database. Below it the service does not start.',
+)
+
+export const backup_keep_max = limit(
+  'settings.backup_keep',
+  1_000,
+  'entries',
+  'The most BACKUP_KEEP. Past it the service does not start.',
+)
+
 export const connections_min = limit(
   'settings.database_connections_min',
   2,
@@ -130,26 +161,22 @@ export function wholeNumber(name: SettingName, text: string, least: number, most
   return value
 }
 
-const byte_units: Readonly<Record<string, number>> = {
-  '': 1,
-  kb: 1_000,
-  mb: 1_000_000,
-  gb: 1_000_000_000,
-  kib: 1_024,
-  mib: 1_048_576,
-  gib: 1_073_741_824,
-}
-
 export function memoryBytes(text: string): number {
-  const [, digits = '', unit = ''] = /^(\d+) ?([A-Za-z]*)$/.exec(text) ?? []
-  const bytes = digits === '' ? Number.NaN : Number(digits) * (byte_units[unit.toLowerCase()] ?? Number.NaN)
-  if (!Number.isSafeInteger(bytes)) {
+  const bytes = bytesOf(text)
+  if (bytes === null) {
     throw new ConfigError('MEMORY_BUDGET', `"${text}" is not a number of bytes such as 134217728 or 128MiB`)
   }
   if (bytes < memory_bytes_min) {
     throw new ConfigError('MEMORY_BUDGET', `"${text}" is less than ${memory_bytes_min / 1_048_576}MiB`)
   }
   return bytes
+}
+
+export function duration(name: SettingName, text: string, least: number): number {
+  const ms = durationMs(text)
+  if (ms === null) throw new ConfigError(name, `"${text}" is not a time such as 30m, 6h or 1d`)
+  if (ms < least) throw new ConfigError(name, `"${text}" is less than ${least / 60_000}m`)
+  return ms
 }
 
 export function oneOf<const T extends string>(name: SettingName, text: string, allowed: readonly T[]): T {

@@ -17,7 +17,7 @@ import * as tenants from '../src/tenants/service.ts'
 import { TestClock } from './support/clock.ts'
 import { onPostgres } from './support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
-import { type Answer, cron_secret, forEachService, type TestTenant } from './support/service.ts'
+import { type Answer, cron_secret, forEachRacedService, type TestTenant } from './support/service.ts'
 
 const keys_max = 10
 const calls_max = 30
@@ -44,7 +44,7 @@ const withStatus = (answers: Answer[], status: number) => answers.filter((answer
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
 const sorted = (numbers: number[]) => numbers.toSorted((one, other) => one - other)
 
-forEachService(
+forEachRacedService(
   'writes at the same moment',
   (service) => {
     let tenant: TestTenant
@@ -249,7 +249,7 @@ forEachService(
   { PLANS_FILE: plans_file },
 )
 
-forEachService(
+forEachRacedService(
   'messages at the same moment that are sent on',
   (service) => {
     test('no forward outlives its message, where the plan keeps fewer messages than a batch has writes', async () => {

@@ -125,6 +125,7 @@ const without_command: Record<string, string> = {
 
 const without_operation: Record<string, string> = {
   serve: 'is the service',
+  admin: 'works on its database',
   login: 'keeps a key',
   logout: 'forgets a key',
   profiles: 'lists kept keys',
@@ -198,7 +199,7 @@ describe('The commands and openapi.json', () => {
   }
 })
 
-test('The CLI knows the SDK by its one door, and of the service its start alone', () => {
+test('The CLI knows the SDK by its one door, and of the service its start and the command of its operator alone', () => {
   const files = readdirSync(join(root, 'cli'), { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.ts'),
   )
@@ -208,7 +209,8 @@ test('The CLI knows the SDK by its one door, and of the service its start alone'
       ...readFileSync(join(root, 'cli', file), 'utf8').matchAll(/['"](?:\.\.\/)+((?:sdk|src)\/[^'"]+)['"]/g),
     ].map(([, target]) => `${file} -> ${target}`),
   )
-  expect(outside.filter((found) => !found.endsWith(' -> sdk/src/index.ts'))).toEqual([
+  expect(outside.filter((found) => !found.endsWith(' -> sdk/src/index.ts')).toSorted()).toEqual([
+    'commands/admin.ts -> src/admin/process.ts',
     'commands/serve.ts -> src/heap.ts',
     'commands/serve.ts -> src/serve.ts',
   ])
@@ -227,6 +229,7 @@ test('The CLI loads of packages only what every command needs; prompts, server a
   const late = [...texts.matchAll(/await import\('([^']+)'\)/g)].map(([, from]) => from)
   expect([...new Set(late)].toSorted()).toEqual([
     '../../mcp/stdio.ts',
+    '../../src/admin/process.ts',
     '../../src/heap.ts',
     '../../src/serve.ts',
     '@clack/prompts',

@@ -39,3 +39,30 @@ test('effect claim asks a person with --ask, and uses another approval with --un
   for (const wrong of [['--editable'], ['--prompt', 'why'], ['--ask', 'a', '--under', 'chk_1']])
     expect(await sentWith(wrong)).toEqual([2])
 })
+
+test.each([
+  [
+    ['effect', 'resolve', 'eff_1', 'retry', '--fence', '3'],
+    { outcome: 'retry', fence: 3 },
+    { status: 'running', fence: 4 },
+    'It is running by now, with fence 4: waystation effect get <id> shows it. Look again before you decide.',
+  ],
+  [
+    ['tenant', 'resume', 'ten_1', '--frozen-at', '2026-01-01T00:00:00.000Z'],
+    { frozen_at: '2026-01-01T00:00:00.000Z' },
+    { frozen_at: '2026-01-01T00:00:05.000Z' },
+    'Everything was stopped again: waystation tenant resume --frozen-at 2026-01-01T00:00:05.000Z ends that freeze.',
+  ],
+])('%p says what has changed since somebody looked', async (words, sent, details, next) => {
+  const error = { code: 'INVALID_STATE', message: 'm', details, request_id: 'req_1' }
+  const { code, stderr, asked } = await runInside(words, {
+    answer: () => Response.json({ error }, { status: 409 }),
+  })
+  expect([code, asked.map(({ body }) => body)]).toEqual([5, [sent]])
+  expect(stderr).toContain(next)
+})
+
+test('approve with --payload null sends it, and is refused by the service', async () => {
+  const { asked } = await runInside(['approve', 'chk_1', '--payload', 'null'])
+  expect(asked.map(({ body }) => body)).toEqual([{ effective_payload: null }])
+})

@@ -1,8 +1,9 @@
 // The repository as npm packs it: what `npx` runs when it is given an address instead of a checkout.
 
 import { afterAll, expect, test } from 'bun:test'
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { settingsHelp } from '../src/settings.ts'
 import { version } from '../src/version.ts'
 import { Bench, follow, root } from './support/cli.ts'
 
@@ -51,4 +52,31 @@ test('what npm packs runs without a checkout, and serves all its pages', async (
   expect(second.stderr).toMatch(new RegExp(`^waystation: PORT: .*\\b${port}\\b.*\\n$`))
   server.kill('SIGTERM')
   expect(await server.exited).toBe(0)
+}, 300_000)
+
+test('it starts as waystation-service too, and where npm has run no scripts of packages', async () => {
+  const place = await installed()
+  // Without its script the package of Bun has no program: it is in the package of the system.
+  const modules = dirname(place)
+  const own = JSON.parse(readFileSync(join(modules, 'bun/package.json'), 'utf8'))
+  const system = Object.keys(own.optionalDependencies).find((name) =>
+    existsSync(join(root, 'node_modules', name)),
+  )!
+  rmSync(join(modules, 'bun'))
+  for (const [name, program] of [
+    ['bun', 'bun.exe'],
+    [system, process.platform === 'win32' ? 'bun.exe' : 'bun'],
+  ] as const) {
+    mkdirSync(join(modules, name, 'bin'), { recursive: true })
+    writeFileSync(join(modules, name, 'package.json'), JSON.stringify({ ...own, name }))
+    if (name === system) symlinkSync(process.execPath, join(modules, name, 'bin', program))
+    else
+      writeFileSync(join(modules, name, 'bin', program), 'echo "its script was not run" >&2; exit 1\n', {
+        mode: 0o755,
+      })
+  }
+  const { bin } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))
+  const command = ['node', join(place, bin['waystation-service'])]
+  const { code, stdout } = await bench.run(['--settings'], {}, { command, cwd: bench.folder() })
+  expect([code, stdout]).toEqual([0, `${settingsHelp()}\n`])
 }, 300_000)

@@ -117,6 +117,32 @@ describe('Effects', () => {
     if (is.status === 'succeeded') expect(answer.text).toContain(`"result":${form.text}`)
   })
 
+  test('that another agent has started meanwhile are not decided by what was seen before', async () => {
+    const tenant = await service.signUp()
+    const { id, key } = await unknown(tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, `/console/effects/${id}`)
+        // While the verdict is under way it is freed, started, and lost once more.
+        await page.route('**/resolve', async (route) => {
+          expect(route.request().postDataJSON()).toEqual({ outcome: 'retry', fence: 1 })
+          await ask(service, tenant.admin_key, id, 'resolve', { outcome: 'retry' })
+          await unknown(tenant, { key })
+          await route.continue()
+        })
+        await press(page, 'Retry…')
+        await press(page, 'Yes, retry')
+        await toast(page)
+          .getByText('It was started again since you looked. Nothing was decided: look again.')
+          .waitFor()
+        await dialog(page).waitFor({ state: 'detached' })
+      },
+      { expected: refusals(409) },
+    )
+    expect(await read(service, tenant, id)).toMatchObject({ status: 'unknown', fence: 2 })
+  })
+
   test('take a result that is JSON alone', async () => {
     const tenant = await service.signUp()
     const { id } = await unknown(tenant)
@@ -176,7 +202,7 @@ describe('Effects', () => {
       await approved.getByText('Decided by an administrator').waitFor()
       await approved.getByRole('link', { name: 'Refund 30 EUR?' }).click()
       await detail(page).getByText('As it was approved').waitFor()
-      await detail(page).getByRole('link', { name: 'what it is for' }).click()
+      await detail(page).getByRole('link', { name: 'its effect' }).click()
       await detail(page).getByRole('link', { name: 'w 1' }).click()
       await page.getByRole('heading', { name: 'w 1' }).waitFor()
       await page.getByRole('link', { name: 'Open the effect' }).click()
@@ -332,6 +358,34 @@ describe('The red button', () => {
       await page.getByRole('button', { name: 'Stop everything…' }).waitFor()
     })
     expect((await tenantOf(tenant)).frozen_at).toBeNull()
+  })
+
+  test('that was pressed again meanwhile is not taken back by the question about the time before', async () => {
+    const tenant = await service.signUp()
+    const path = `/v1/tenants/${tenant.tenant_id}`
+    const post = (verb: string, body: object) =>
+      service.ask('POST', `${path}/${verb}`, { key: tenant.admin_key, body })
+    const { frozen_at } = (await post('freeze', { reason: 'one' })).body
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant)
+        await page.route('**/resume', async (route) => {
+          expect(route.request().postDataJSON()).toEqual({ frozen_at })
+          await post('resume', {})
+          service.clock.advance(5)
+          await post('freeze', { reason: 'two' })
+          await route.continue()
+        })
+        await press(page, 'Resume…')
+        await press(page, 'Yes, resume')
+        await toast(page).getByText('Everything was stopped again since you looked.').waitFor()
+        await dialog(page).waitFor({ state: 'detached' })
+        await page.getByRole('region', { name: 'Everything is stopped' }).getByText('two').waitFor()
+      },
+      { expected: refusals(409) },
+    )
+    expect(await tenantOf(tenant)).toMatchObject({ frozen_reason: 'two' })
   })
 
   test('that somebody else has pressed is seen at once, and the console’s agent says why it may not', async () => {

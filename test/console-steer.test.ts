@@ -82,6 +82,17 @@ forEachService('The approval page of a decision that steers', (service) => {
         expect((await read(tenant, id)).status).toBe('pending')
         expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('Amount in EUR')
 
+        // One, or a thousand, by the country: nothing is sent.
+        for (const text of ['1,000', '1.000,5', '0x20', '1e2', '9007199254740993']) {
+          await page.getByLabel('Amount in EUR').fill(text)
+          await page.getByRole('button', { name: 'Approve…' }).click()
+          await page
+            .getByText(/^Write (a whole number with digits only, such as 1000|at most 15 digits)\.$/)
+            .waitFor()
+          expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('Amount in EUR')
+          expect(await page.getByRole('dialog').count()).toBe(0)
+        }
+
         await page.getByLabel('Amount in EUR').fill('40')
         await page.getByLabel('When').selectOption('next week')
         await page.getByLabel('Booked on (optional)').fill('2026-02-01')
@@ -104,7 +115,17 @@ forEachService('The approval page of a decision that steers', (service) => {
       service.url,
       async (page) => {
         await page.goto(linkOf(id, await keyOf(tenant)))
-        await page.getByText('Exactly this is approved').waitFor()
+        const about = page.getByRole('region', { name: 'Exactly this is approved' })
+        await about.getByText('Exactly this is approved').waitFor()
+        expect((await about.locator('.facts').innerText()).split(/\s+/)).toEqual([
+          'Effect',
+          'refund',
+          'Key',
+          'order-7',
+        ])
+        await page.getByText('How often, and until when: once').click()
+        await page.getByText('Effects of this type, refund, with exactly these bytes').waitFor()
+        await page.getByLabel('How often').fill('3')
         await page.getByRole('button', { name: 'Change the payload' }).click()
         const field = page.getByRole('textbox', { name: 'Payload' })
         expect(await field.inputValue()).toBe('{\n  "to": "kim",\n  "amount": 1e2\n}')
@@ -117,6 +138,8 @@ forEachService('The approval page of a decision that steers', (service) => {
         expect(await accessibilityFaults(page)).toEqual([])
         expect(await overflow(page)).toBe(0)
         await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('dialog').getByText('refund order-7').waitFor()
+        await page.getByRole('dialog').getByText('It may start 3 times.').waitFor()
         await page.getByRole('button', { name: 'Yes, approve' }).click()
         await page.getByText('You approved this').waitFor()
         expect(await seen()).toEqual(['−   "amount": 1e2', '+   "amount": 40'])
@@ -126,6 +149,224 @@ forEachService('The approval page of a decision that steers', (service) => {
     const settled = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.admin_key })
     expect(settled.text).toContain('"effective_payload":{"to":"kim","amount":40}')
     expect(settled.text).toContain('"payload":{"to":"kim","amount":1e2}')
+  })
+
+  async function askTwo(tenant: TestTenant) {
+    const [kim, lee] = [await keyOf(tenant, { label: 'Kim' }), await keyOf(tenant, { label: 'Lee' })]
+    const { id } = await askForEffect(service, tenant, {
+      ...{ payload: '{"to":"kim","amount":100}', required_approvals: 2 },
+    })
+    return { id, kim, lee }
+  }
+  const approve = (id: string, { approval_key }: { approval_key: string }, body: object = {}) =>
+    service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: approval_key, body })
+
+  test('takes an edit of white space for none: the vote before it counts', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant)
+    await approve(id, kim)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, lee))
+        await page.getByRole('button', { name: 'Change the payload' }).click()
+        await page.getByText('With a change, the votes so far no longer count.').waitFor()
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByText('is notified at once').waitFor()
+        expect(await dialog.getByText('no longer count').count()).toBe(0)
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({
+      status: 'approved',
+      approvals: 2,
+      effective_payload: null,
+    })
+  })
+
+  test('says before an edit that the votes for the payload before it no longer count', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant)
+    await approve(id, kim)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, lee))
+        await page.getByRole('button', { name: 'Change the payload' }).click()
+        const field = page.getByRole('textbox', { name: 'Payload' })
+        await field.fill('null')
+        await page.getByText('A change to null would look like no change.').waitFor()
+        expect(await page.getByRole('button', { name: 'Approve…' }).isDisabled()).toBe(true)
+        await field.fill('{"to":"kim","amount":40}')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog
+          .getByText('1 vote no longer counts: it was for the payload before your change.')
+          .waitFor()
+        await dialog.getByText('1 more vote will be needed').waitFor()
+        expect(await accessibilityFaults(page)).toEqual([])
+        expect(await overflow(page)).toBe(0)
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this. 1 approval of 2').waitFor()
+        expect(await page.getByText('Another approver has changed').count()).toBe(0)
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({
+      ...{ status: 'pending', approvals: 1, edited_payload: { to: 'kim', amount: 40 } },
+    })
+  })
+
+  /** Its requests are answered at once: the clock of the service, by which they wait, stands still. */
+  const waitless = (page: Page) =>
+    page.route('**/v1/approvals/*', (route) =>
+      route.continue({
+        url: route
+          .request()
+          .url()
+          .replace(/wait=\d+/, 'wait=0'),
+      }),
+    )
+
+  test('closes an open question when another approver changes the payload: nobody approves it unseen', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await waitless(page)
+        await page.goto(linkOf(id, lee))
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.waitFor()
+        await approve(id, kim, { effective_payload: { to: 'mallory', amount: 100 } })
+        await dialog.waitFor({ state: 'detached' })
+        await page
+          .getByRole('status')
+          .getByText('Another approver has changed the payload meanwhile.')
+          .waitFor()
+        expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvals: 1 })
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await dialog.getByText('+   "to": "mallory"').waitFor()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+      },
+      narrow,
+    )
+    const effective_payload = { to: 'mallory', amount: 100 }
+    expect(await read(tenant, id)).toMatchObject({ status: 'approved', effective_payload })
+  })
+
+  test('closes an editor that was left as it was when another approver changes the payload: that change stays', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await waitless(page)
+        await page.goto(linkOf(id, lee))
+        await page.getByRole('button', { name: 'Change the payload' }).click()
+        const field = page.getByRole('textbox', { name: 'Payload' })
+        await field.waitFor()
+        const reason = page.getByRole('textbox', { name: 'Reason' })
+        await reason.fill('It is too')
+        await approve(id, kim, { effective_payload: { to: 'kim', amount: 30 } })
+        await page.getByText('Another approver has changed the payload meanwhile.').waitFor()
+        await field.waitFor({ state: 'detached' })
+        // The focus stays where it was.
+        await page.keyboard.type(' much.')
+        expect(await reason.inputValue()).toBe('It is too much.')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByText('is notified at once').waitFor()
+        expect(await dialog.locator('ins, del').allInnerTexts()).toEqual([
+          '−   "amount": 100',
+          '+   "amount": 30',
+        ])
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+      },
+      narrow,
+    )
+    const effective_payload = { to: 'kim', amount: 30 }
+    expect(await read(tenant, id)).toMatchObject({ status: 'approved', approvals: 2, effective_payload })
+  })
+
+  test('takes no change of a payload that another approver has changed meanwhile, until it is made again', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await waitless(page)
+        await page.goto(linkOf(id, lee))
+        const change = page.getByRole('button', { name: 'Change the payload' })
+        const field = page.getByRole('textbox', { name: 'Payload' })
+        const button = page.getByRole('button', { name: 'Approve…' })
+        const outdated = page.getByText('Another approver changed the payload after you opened this')
+        const seen = () => page.locator('.edit .difference :is(ins, del)').allInnerTexts()
+        await change.click()
+        await field.fill('{"to":"kim","amount":50}')
+        expect(await seen()).toEqual(['−   "amount": 100', '+   "amount": 50'])
+        await approve(id, kim, { effective_payload: { to: 'kim', amount: 30 } })
+        await outdated.waitFor()
+        expect(await button.isDisabled()).toBe(true)
+        expect(await seen()).toEqual(['−   "amount": 30', '+   "amount": 50'])
+        expect(await accessibilityFaults(page)).toEqual([])
+        expect(await overflow(page)).toBe(0)
+        // The text that it was opened on is not the payload any more; the present one is no change.
+        await field.fill('{"to":"kim","amount":100}')
+        expect(await button.isDisabled()).toBe(true)
+        await field.fill('{"to":"kim","amount":30}')
+        await outdated.waitFor({ state: 'detached' })
+        expect(await button.isDisabled()).toBe(false)
+        await page.getByRole('button', { name: 'Leave it as it was' }).click()
+        expect(await page.evaluate('document.activeElement.innerText')).toBe('Change the payload')
+        await change.click()
+        expect(await field.inputValue()).toBe('{\n  "to": "kim",\n  "amount": 30\n}')
+        await field.fill('{"to":"kim","amount":50}')
+        await button.click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByText('1 vote no longer counts').waitFor()
+        expect(await dialog.locator('ins, del').allInnerTexts()).toEqual([
+          '−   "amount": 30',
+          '+   "amount": 50',
+        ])
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this. 1 approval of 2').waitFor()
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({
+      ...{ status: 'pending', approvals: 1, edited_payload: { to: 'kim', amount: 50 } },
+    })
+  })
+
+  test('sends what the question showed, though the payload changes while it is sent', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await waitless(page)
+        await page.goto(linkOf(id, lee))
+        // The decision is under way when another approver's change arrives.
+        await page.route('**/approve', async (route) => {
+          if (route.request().method() !== 'POST') return route.fallback()
+          await approve(id, kim, { effective_payload: { to: 'mallory', amount: 100 } })
+          await page.getByText('An approver changed it: the votes are for this').waitFor()
+          await route.continue()
+        })
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('This vote is for something else than the votes before it.').waitFor()
+      },
+      { ...narrow, expected: refusals(409) },
+    )
+    expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvals: 1 })
   })
 
   test('counts a vote, waits for the second, and shows both', async () => {

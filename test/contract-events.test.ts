@@ -38,6 +38,8 @@ const only_sometimes: Readonly<Record<string, string>> = {
   'claimEffect effect.started': 'when it is free again',
   'claimEffect effect.rejected': 'when its permit has expired',
   'startEffect effect.rejected': 'when its permit has expired',
+  'claimEffect effect.unknown': 'when its permit has expired, and its last lease was not reported',
+  'startEffect effect.unknown': 'when its permit has expired, and its last lease was not reported',
   'succeedEffect checkpoint.cancelled': 'when a person was asked what became of it',
   'failEffect checkpoint.cancelled': 'when a person was asked what became of it',
   'failEffect effect.retried': 'when it may be started again',

@@ -16,7 +16,13 @@ import { onPostgres } from './support/databases.ts'
 import { sweep } from './support/maintenance.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
 import { requested } from './support/requested.ts'
-import { type Answer, type Ask, forEachService, TestService, type TestTenant } from './support/service.ts'
+import {
+  type Answer,
+  type Ask,
+  forEachRacedService,
+  TestService,
+  type TestTenant,
+} from './support/service.ts'
 
 const agents_max = 25
 const kv_keys_max = 10
@@ -46,7 +52,7 @@ const times: Times = (count, make) => Promise.all(Array.from({ length: count }, 
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status).toSorted()
 const withStatus = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status)
 
-forEachService(
+forEachRacedService(
   'races',
   (service) => {
     const nodes: TestService[] = [service]

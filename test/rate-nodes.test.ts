@@ -1,14 +1,14 @@
 // Of many checks at once exactly as many are allowed as the limit says, on one node and on several.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { forEachService, TestService } from './support/service.ts'
+import { forEachRacedService, TestService } from './support/service.ts'
 
 const checks = 1_000
 const limit = 100
 /** Nodes of one database need one secret key. */
 const environment = { SECRET_KEY: 'one secret key for every node' }
 
-forEachService(
+forEachRacedService(
   'checks at once',
   (service) => {
     const nodes: TestService[] = [service]

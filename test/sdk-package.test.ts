@@ -311,7 +311,7 @@ console.log(JSON.stringify({ value, version: updated.version, actions, work, cod
 })
 
 test('npm pack leaves no file that git sees', () => {
-  const made = ['sdk/dist/index.js', 'waystation-0.1.0.tgz', 'sdk/waystation-0.1.0.tgz']
+  const made = ['sdk/dist/index.js', `waystation-${version}.tgz`, `sdk/waystation-${version}.tgz`]
   const { stdout } = Bun.spawnSync(['git', 'check-ignore', ...made], { cwd: join(import.meta.dir, '..') })
   expect(stdout.toString().trim().split('\n')).toEqual(made)
 })

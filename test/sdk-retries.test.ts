@@ -175,9 +175,16 @@ const changing: [
   [
     'resolveEffect',
     '',
-    'is sent again',
+    'is not sent again',
     freeEffect,
     (c, id) => c.admin.effects.resolve(id, { outcome: 'failed', error: 'late' }),
+  ],
+  [
+    'resolveEffect',
+    'with a fence',
+    'is sent again',
+    freeEffect,
+    (c, id) => c.admin.effects.resolve(id, { outcome: 'failed', error: 'late', fence: 1 }),
     { status: 'failed', error: 'late' },
   ],
   [
@@ -215,9 +222,16 @@ const changing: [
   [
     'resumeTenant',
     '',
+    'is not sent again',
+    frozenTenant,
+    (c, freeze) => c.admin.tenants.resume(freeze.split(' ')[0]!),
+  ],
+  [
+    'resumeTenant',
+    'with a frozen_at',
     'is sent again',
     frozenTenant,
-    (c, id) => c.admin.tenants.resume(id),
+    (c, freeze) => c.admin.tenants.resume(freeze.split(' ')[0]!, { frozen_at: freeze.split(' ')[1]! }),
     { frozen_at: null },
   ],
   [
@@ -451,9 +465,10 @@ const changing: [
 async function tenantId(_: Clients, { tenant_id }: TestTenant) {
   return tenant_id
 }
+/** Its id, and since when. */
 async function frozenTenant(c: Clients, { tenant_id }: TestTenant): Promise<string> {
-  await c.admin.tenants.freeze(tenant_id)
-  return tenant_id
+  const { frozen_at } = await c.admin.tenants.freeze(tenant_id)
+  return `${tenant_id} ${frozen_at}`
 }
 
 async function deletedTenant(c: Clients, { tenant_id }: TestTenant) {
@@ -649,6 +664,58 @@ forEachService('A try without an answer', (service) => {
       expect(error).toMatchObject({ code: 'CHECKPOINT_ALREADY_RESOLVED', details: { status } })
     },
   )
+
+  describe('a vote among several', () => {
+    const asked = async (c: Clients) =>
+      (
+        await c.agent.checkpoints.create({
+          title: 't',
+          callback_url: null,
+          required_approvals: 2,
+          required_rejections: 2,
+        })
+      ).id
+
+    test.each(['approve', 'reject'] as const)('counts once when its answer is lost: %s', async (verb) => {
+      const { direct, through } = await world()
+      const id = await asked(direct)
+      proxy.next = ['lose_answer']
+      const { status, approvals, rejections } = await through.admin.checkpoints[verb](id)
+      expect([status, approvals + rejections]).toEqual(['pending', 1])
+      expect(await failureOf(through.admin.checkpoints[verb](id))).toMatchObject({ code: 'ALREADY_VOTED' })
+    })
+
+    test('for something else is refused as it is', async () => {
+      const { direct, through } = await world()
+      const id = await asked(direct)
+      await direct.admin.checkpoints.reject(id)
+      proxy.next = ['lose_answer']
+      const error = await failureOf(through.admin.checkpoints.approve(id))
+      expect(error).toMatchObject({ code: 'ALREADY_VOTED', details: { decision: 'rejected' } })
+    })
+
+    test('with an approval key, which may not read, says how it was cast', async () => {
+      const { direct, through } = await world()
+      const id = await asked(direct)
+      proxy.next = ['lose_answer']
+      const error = await failureOf(through.approval.checkpoints.approve(id))
+      expect(error).toMatchObject({ code: 'ALREADY_VOTED', details: { decision: 'approved', approvals: 1 } })
+    })
+
+    test('that edits is not sent again: it would void the votes after it', async () => {
+      const { direct, through } = await world()
+      const { checkpoint } = await direct.agent.effects.claim({
+        ...{ type: 'refund', key: crypto.randomUUID(), payload: { amount: 40 } },
+        approval: { title: 't', editable: true, required_approvals: 2 },
+      })
+      proxy.next = ['lose_answer']
+      const error = await failureOf(
+        through.admin.checkpoints.approve(checkpoint!.id, { effective_payload: { amount: 30 } }),
+      )
+      expect(error).toBeInstanceOf(WaystationNetworkError)
+      expect(proxy.seen).toHaveLength(1)
+    })
+  })
 
   test('a read is sent again', async () => {
     const { direct, through } = await world()

@@ -105,7 +105,7 @@ describe('A rendered page', () => {
     expect(side).toContain('href="../docs/agents" aria-current="page"')
     expect(side.match(/aria-current/g)).toHaveLength(1)
     expect(html).toMatch(
-      /<a rel="prev" href="\.\.\/docs\/tenants">.*<a rel="next" href="\.\.\/docs\/approval-keys">/,
+      /<a rel="prev" href="\.\.\/docs\/tenants">.*<a rel="next" href="\.\.\/docs\/freeze">/,
     )
   })
 

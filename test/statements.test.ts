@@ -165,9 +165,10 @@ for (const { tick = [], ...own } of own_budgets.values()) {
 
 /**
  * Counts of the requests before: of stored bytes on SQLite with a commit, whatever number of requests share it
- * (src/db/stored.test.ts), and of calls where an answer shows them.
+ * (src/db/stored.test.ts), and of calls where an answer shows them; and the last use of an approval key, which is noted once a
+ * minute at most, and for which no request waits.
  */
-const of_earlier_requests = ['stored.add', 'usage.add', 'quotas.add_calls']
+const of_earlier_requests = ['stored.add', 'usage.add', 'quotas.add_calls', 'credentials.used']
 
 /** Finds out before the transaction what a creation needs. */
 function looksAhead(name: string): boolean {

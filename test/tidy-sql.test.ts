@@ -16,6 +16,8 @@ describe('SQL', () => {
     'src/db/newest.ts': 'makes the lists of two features that are filtered alike',
     'src/db/schema-lock.ts': 'the lock of PostgreSQL under which the schema changes',
     'src/db/recount.ts': 'counts over the tables of all features',
+    'src/db/reseal.ts': 'seals columns of all features again',
+    'src/db/table-sizes.ts': 'looks at all tables, for the operator',
     'src/db/stored.ts': 'the drivers count what is stored with every commit',
   }
 
@@ -101,6 +103,7 @@ describe('SQL', () => {
       'idempotency.any_expired': 'a sweep over all tenants',
       'inbox.clearable': 'finds the inboxes of a sweep',
       'inbox.deletable': 'finds the inboxes of a sweep',
+      'jobs.count_due': 'metrics count the due work of all tenants',
       'jobs.due_at_once': 'finds the due work of all tenants',
       'jobs.due': 'finds the due work of all tenants',
       'jobs.next_at': 'the next due time of all tenants',
@@ -156,6 +159,7 @@ describe('SQL', () => {
       'inbox.deletable': 'finds the inboxes of a sweep',
       'inbox.tenants_expired': 'finds the tenants of a sweep',
       'jobs.due': 'finds the due work of all tenants',
+      'jobs.count_due': 'metrics count the due work of all tenants',
       'jobs.due_at_once': 'finds the due work of all tenants',
       'jobs.next_at': 'the next due time of all tenants',
       'jobs.oldest_due': 'a tick waits for the work of all tenants',
@@ -172,8 +176,15 @@ describe('SQL', () => {
       'seal.keys': 'a table without tenants',
       'seal.tenants_checkpoint': 'finds the tenants of a sweep',
       'seal.tenants_pending': 'finds the tenants of a sweep',
-      'secrets.find_check': 'a table without tenants',
-      'secrets.insert_check': 'a table without tenants',
+      ...Object.fromEntries(
+        [
+          ...['begin', 'begin_again', 'complete', 'end', 'find'].map((verb) => `quarantine.${verb}`),
+          ...['find', 'keep', 'lock_check', 'remove', 'replace_check'].map((verb) => `secrets.${verb}`),
+          ...['page', 'update'].flatMap((verb) =>
+            ['seal_keys_private_key', 'service_settings_value'].map((column) => `reseal.${verb}_${column}`),
+          ),
+        ].map((name) => [name, 'a table without tenants']),
+      ),
       'tenants.all': "the operator's list",
       'tenants.pause_pending': 'finds the tenants whose jobs are to be paused or resumed',
       'tenants.plans': 'asked once, at the start',

@@ -72,7 +72,11 @@ const writes_first: Record<string, string> = {
     ]),
   ),
   waitForEvent: 'the numbers of events that have none yet',
-  getApproval: 'the last use of its key, without which it is answered as well',
+}
+
+/** Reads that leave a write for which no answer waits. */
+const writes_beside: Record<string, string> = {
+  getApproval: 'the last use of its key, no more than once a minute',
 }
 
 /** Reads of the journal, which give numbers first to the events that have none yet. */
@@ -91,7 +95,8 @@ describe('a commit that is not flushed yet', () => {
     const before = await seenBy(service, its.keyring)
     flush.hold()
     const answer = send(its)
-    const is_flushed = await flushes(answer)
+    const is_beside = named.name in writes_beside
+    const is_flushed = is_beside ? await answer.then(() => false) : await flushes(answer)
     if (changes(named) && !without_change[named.name]) expect(is_flushed).toBe(true)
     if (is_flushed) {
       expect(await unflushed.answered([answer])).toBe(0)
@@ -187,6 +192,12 @@ describe('a disk that does not flush', () => {
         successStatus(its.named.route),
         undefined,
       ])
+      if (its.named.name in writes_beside) {
+        // What it left is on the disk before the next is asked.
+        const body = { name: `after-${its.named.name.toLowerCase()}`, owner_email: 'a@example.com' }
+        expect((await service.ask('POST', '/v1/tenants', { body })).status).toBe(201)
+        continue
+      }
       // A refusal is right where something is written, and nowhere else.
       if (its.named.name in writes_first || numbers_first(its.named)) continue
       expect([its.named.name, refused.includes(its)]).toEqual([its.named.name, writes])

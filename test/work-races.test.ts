@@ -5,12 +5,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { iso } from '../src/base/clock.ts'
 import { rowsOf } from './support/job-bench.ts'
 import { type Received, type Receiver, startReceiver } from './support/receiver.ts'
-import { type Answer, type Ask, forEachService, TestService, type TestTenant } from './support/service.ts'
+import {
+  type Answer,
+  type Ask,
+  forEachRacedService,
+  TestService,
+  type TestTenant,
+} from './support/service.ts'
 
 const environment = { CRON_SECRET: 'the cron secret of the tests', SECRET_KEY: 'the key that every node has' }
 const node_count = { sqlite: 1, postgres: 3 }
 
-forEachService(
+forEachRacedService(
   'a race',
   (service) => {
     const nodes: TestService[] = []
@@ -226,6 +232,8 @@ forEachService(
           ...{ callback_url: `${receiver.url}/${i}`, callback_payload: i, fire_at: now() },
         }))
         const answers = await ticks(30)
+        // What the last of these did not see settled is counted by the next tick of the same node.
+        answers.push(...(await ticks(nodes.length)))
         const ids = receiver.requests.map(({ headers }) => headers['webhook-id'])
         expect(ids).toHaveLength(300)
         expect(new Set(ids).size).toBe(300)

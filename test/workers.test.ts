@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachDatabase, onPostgres } from './support/databases.ts'
 import { keepAliveLoad } from './support/keep-alive.ts'
+import { Scraped } from './support/metrics.ts'
 import { until } from './support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
 import { refusedStart, type ServerProcess, startServer } from './support/server-process.ts'
@@ -60,6 +61,27 @@ onPostgres('WORKERS=2', () => {
       return null // it has ended
     }
   }
+
+  test('the metrics are the sums of all workers, on one listener of the first process', async () => {
+    const service = await start({ METRICS: '127.0.0.1:0' })
+    const url = /^ {2}metrics +(\S+)$/m.exec(service.banner)![1]!
+    const scraped = async () => new Scraped(await (await fetch(url)).text())
+    const asked = { route: '/livez', status: '200' }
+    const count = 40
+    for (let i = 0; i < count; i++) await fetch(`${service.url}/livez`, { headers: { connection: 'close' } }) // the system chooses the worker
+    const first = await scraped()
+    expect(first.sum('waystation_http_requests_total', asked)).toBe(count)
+    expect(first.sum('waystation_workers')).toBe(workers)
+    expect(first.sum('waystation_database_pool_connections')).toBe(workers * 4)
+    process.kill(workersOf(service)[0]!, 'SIGKILL')
+    await until(async () => {
+      const now = await scraped()
+      return now.sum('waystation_worker_restarts_total') === 1 && now.sum('waystation_workers') === workers
+    })
+    expect((await scraped()).sum('waystation_http_requests_total', asked)).toBe(count)
+    expect(await service.stop()).toBe(0)
+    expect(fetch(url)).rejects.toThrow()
+  })
 
   describe('one after the other', () => {
     let service: ServerProcess

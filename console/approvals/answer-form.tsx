@@ -132,14 +132,39 @@ export function answerOf({ properties }: AnswerSchema, typed: Typed): Record<str
   return answer
 }
 
-function typedValue({ type, format }: AnswerField, text: string): unknown {
-  if (type !== 'string') {
-    const number = Number(text.trim().replace(',', '.'))
-    return Number.isFinite(number) ? number : text
-  }
+function typedValue({ type, format, enum: choices }: AnswerField, text: string): unknown {
+  if (choices) return choices.find((choice) => String(choice) === text) ?? text
+  // Text that is not exactly one number is sent as it is, and refused.
+  if (type !== 'string') return numberFault(type, text) === undefined ? Number(text) : text
   if (format !== 'date-time') return format ? text.trim() : text
   const at = new Date(text)
   return Number.isNaN(at.getTime()) ? text : at.toISOString()
+}
+
+/** More of them, and a number may not be kept as it was written. */
+const digits_max = 15
+
+/** "1,000" is one or a thousand, by the country: it is refused. */
+function numberFault(type: AnswerField['type'], text: string): string | undefined {
+  const written = text.trim()
+  if (type === 'integer' && !/^-?\d+$/.test(written))
+    return 'Write a whole number with digits only, such as 1000.'
+  if (!/^-?\d+(\.\d+)?$/.test(written))
+    return 'Write a number with digits and at most one point, such as 1000 or 0.5.'
+  const digits = written.replace(/[-.]/g, '').replace(/^0+/, '')
+  return digits.length > digits_max ? `Write at most ${digits_max} digits.` : undefined
+}
+
+/** Fields with numbers that can be read in two ways, or not at all. */
+export function faultsOf({ properties }: AnswerSchema, typed: Typed): Record<string, string> {
+  const faults: Record<string, string> = {}
+  for (const [name, { type, enum: choices }] of Object.entries(properties)) {
+    const value = typed[name]
+    if (type === 'string' || choices || typeof value !== 'string' || value.trim() === '') continue
+    const fault = numberFault(type, value)
+    if (fault !== undefined) faults[name] = fault
+  }
+  return faults
 }
 
 /** The faults that the service found, by field. */

@@ -5,14 +5,14 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { useAction } from '../api/action.ts'
 import type { Problem, Result } from '../api/client.ts'
-import { counted, shown } from '../text/words.ts'
-import { Button, Code, setFrom, setTo } from '../ui/basics.tsx'
+import { count, counted, shown } from '../text/words.ts'
+import { Button, Code, setFrom, setTo, Time } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
 import { Field } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
-import { AnswerForm, answerOf, errorsOf, type Typed } from './answer-form.tsx'
+import { AnswerForm, answerOf, errorsOf, faultsOf, type Typed } from './answer-form.tsx'
 import { Answer } from './discussion.tsx'
-import { Difference, Edit, isJson } from './edit.tsx'
+import { type Change, changeOf, Difference, type Draft, Edit, faultOf } from './edit.tsx'
 import type { Decision, Steered, Verb } from './steered.ts'
 
 const reason_characters_max = 4_096
@@ -50,48 +50,91 @@ export function Decide(props: DecideProps) {
   )
 }
 
-function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
-  const { answer_schema: schema, proposed, edited, editable } = of
+/** The decision as it was when the dialog opened: nothing that changes later slips into it. */
+interface Asked {
+  verb: Verb
+  decision: Decision
+  change: Change
+}
+
+/** The fields of the form, and the decision that they say. */
+function useFields({ answer_schema: schema, proposed, edited }: Steered) {
   const reason = useSignal('')
   const typed = useSignal<Typed>({})
-  const edit = useSignal<string | null>(null)
+  const draft = useSignal<Draft | null>(null)
   const uses = useSignal('1')
   const until = useSignal('')
-  const verb = useSignal<Verb | null>(null)
+  const read = (verb: Verb): Asked => {
+    const change = changeOf(verb === 'reject' ? null : draft.value, { proposed, edited })
+    const ends_at = new Date(until.value)
+    const text = reason.value.trim()
+    if (verb === 'reject') return { verb, change, decision: { reason: text } }
+    const decision = {
+      reason: text,
+      ...(schema && { answer: answerOf(schema, typed.value) }),
+      ...(change.text !== null && { effective_payload: change.text }),
+      ...(proposed !== null && uses.value.trim() !== '1' && { uses: usesOf(uses.value) }),
+      ...(proposed !== null && !Number.isNaN(ends_at.getTime()) && { expires_at: ends_at.toISOString() }),
+    }
+    return { verb, change, decision }
+  }
+  return { reason, typed, draft, uses, until, read }
+}
+
+/** True once somebody else has changed the payload while this form was open; the question that was open is closed. */
+function useMoved(edited: string | null, asked: Signal<Asked | null>, busy: boolean) {
+  const moved = useSignal(false)
+  const seen = useRef(edited)
+  useLayoutEffect(() => {
+    if (seen.current === edited) return
+    seen.current = edited
+    moved.value = true
+    if (!busy && asked.peek()?.verb === 'approve') asked.value = null
+  }, [edited])
+  /** With the payload of a decision that is sent from here. */
+  const onSend = ({ verb, change }: Asked) => {
+    moved.value = false
+    if (verb === 'approve') seen.current = change.text
+  }
+  return { moved, onSend }
+}
+
+function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
+  const { answer_schema: schema, proposed, edited, editable } = of
+  const { reason, typed, draft, uses, until, read } = useFields(of)
+  const asked = useSignal<Asked | null>(null)
+  /** How often a decision was stopped here, by a fault in a field. */
+  const stopped = useSignal(0)
   const form = useRef<HTMLDivElement>(null)
   const action = useAction()
   const { busy, problem } = action
-  const text = reason.value.trim()
-  const changed = edit.value ?? edited
-  const ends_at = new Date(until.value)
-  const decision = (): Decision => ({
-    reason: text,
-    ...(schema && { answer: answerOf(schema, typed.value) }),
-    ...(changed !== null && { effective_payload: changed.trim() }),
-    ...(proposed !== null && uses.value.trim() !== '1' && { uses: Number(uses.value) || 0 }),
-    ...(proposed !== null && !Number.isNaN(ends_at.getTime()) && { expires_at: ends_at.toISOString() }),
-  })
-  const send = async (chosen: Verb) => {
+  const { moved, onSend } = useMoved(edited, asked, busy)
+  const faults = schema && stopped.value > 0 ? faultsOf(schema, typed.value) : {}
+  const errors = { ...(problem?.code === 'ANSWER_INVALID' && errorsOf(problem.details)), ...faults }
+  useLayoutEffect(() => {
+    if (problem?.code === 'ANSWER_INVALID' || stopped.value > 0)
+      form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
+  }, [problem, stopped.value])
+  const open = (verb: Verb) => {
+    if (verb === 'approve' && schema && Object.keys(faultsOf(schema, typed.value)).length > 0)
+      stopped.value += 1
+    else asked.value = read(verb)
+  }
+  const send = async (chosen: Asked) => {
+    onSend(chosen)
     await action.run(async () => {
-      const result = await decide(chosen, chosen === 'approve' ? decision() : { reason: text })
-      verb.value = null
+      const result = await decide(chosen.verb, chosen.decision)
+      asked.value = null
       onEnd(result)
       return result
     })
   }
-  const errors = problem?.code === 'ANSWER_INVALID' ? errorsOf(problem.details) : {}
-  useLayoutEffect(() => {
-    if (problem?.code === 'ANSWER_INVALID')
-      form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
-  }, [problem])
   const resolved = problem?.code === 'CHECKPOINT_ALREADY_RESOLVED'
   return (
     <div ref={form} class="decide stack">
       {schema && <AnswerForm {...{ schema, typed, errors }} />}
-      {proposed !== null && editable && (
-        <Edit current={edited ?? proposed} {...{ proposed }} edited={edit} error={undefined} />
-      )}
-      {proposed !== null && <Permit {...{ uses, until, problem }} />}
+      {proposed !== null && editable && <Edit {...{ of, proposed, draft }} />}
+      {proposed !== null && <Permit type={of.effect?.type ?? ''} {...{ uses, until, problem }} />}
       <Field
         label="Reason"
         hint="Optional. The agent receives it."
@@ -101,52 +144,96 @@ function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
         onInput={setFrom(reason)}
       />
       {problem && !resolved && <ErrorBox problem={problem} />}
+      <div role="status">{moved.value && <p class="notice">{moved_text}</p>}</div>
       <div class="decide-buttons parts">
         <Button
           text="Approve…"
           kind="primary"
-          disabled={edit.value !== null && !isJson(edit.value)}
-          onClick={setTo(verb, 'approve')}
+          disabled={draft.value !== null && faultOf(draft.value, of) !== undefined}
+          onClick={() => open('approve')}
         />
-        <Button text="Reject…" kind="danger" onClick={setTo(verb, 'reject')} />
+        <Button text="Reject…" kind="danger" onClick={() => open('reject')} />
       </div>
-      {verb.value && (
-        <Question
-          title={verb.value === 'approve' ? 'Approve this?' : 'Reject this?'}
-          verb={verb.value === 'approve' ? 'Yes, approve' : 'Yes, reject'}
-          kind={verb.value === 'approve' ? 'primary' : 'danger'}
-          action={{ busy, problem: null }}
-          onConfirm={() => void send(verb.value!)}
-          onClose={() => busy || setTo(verb, null)()}
-        >
-          <Emphasis>{title}</Emphasis>
-          <Consequence verb={verb.value} {...{ of, agent }} />
-          {verb.value === 'approve' && schema && (
-            <Answer of={answerOf(schema, typed.value)} {...{ schema }} />
-          )}
-          {verb.value === 'approve' && changed !== null && (
-            <Difference before={proposed!} after={changed} what="between proposal and what you approve" />
-          )}
-          {text !== '' && (
-            <p class="prompt">
-              <span class="muted">Your reason: </span>
-              {shown(text)}
-            </p>
-          )}
-        </Question>
+      {asked.value && (
+        <Sure
+          {...{ title, agent, of, busy }}
+          asked={asked.value}
+          onConfirm={() => void send(asked.value!)}
+          onClose={() => busy || setTo(asked, null)()}
+        />
       )}
     </div>
   )
 }
 
+const moved_text = 'Another approver has changed the payload meanwhile. Read it above again, then decide.'
+
+interface SureProps extends Pick<DecideProps, 'title' | 'agent' | 'of'> {
+  asked: Asked
+  busy: boolean
+  onConfirm: () => void
+  onClose: () => void
+}
+
+/** The question before a decision: all that is sent, in words. */
+function Sure({ title, agent, of, asked, busy, onConfirm, onClose }: SureProps) {
+  const { verb, change, decision } = asked
+  const { answer, reason, uses, expires_at } = decision
+  const approves = verb === 'approve'
+  return (
+    <Question
+      title={approves ? 'Approve this?' : 'Reject this?'}
+      verb={approves ? 'Yes, approve' : 'Yes, reject'}
+      kind={approves ? 'primary' : 'danger'}
+      action={{ busy, problem: null }}
+      {...{ onConfirm, onClose }}
+    >
+      <Emphasis>{title}</Emphasis>
+      {of.effect && (
+        <p>
+          <Code>{of.effect.type}</Code> <Code>{of.effect.key}</Code>
+        </p>
+      )}
+      <Consequence {...{ verb, of, agent }} is_edit={change.is_edit} />
+      {answer && <Answer of={answer} schema={of.answer_schema} />}
+      {approves && change.text !== null && (
+        <Difference
+          before={change.before!}
+          after={change.text}
+          what={`between ${change.is_edit ? 'the payload above' : 'proposal'} and what you approve`}
+        />
+      )}
+      {(uses !== undefined || expires_at !== undefined) && (
+        <p>
+          It may start {uses === undefined || uses === 1 ? 'once' : `${count(uses)} times`}
+          {expires_at !== undefined && (
+            <>
+              , until <Time at={expires_at} />
+            </>
+          )}
+          .
+        </p>
+      )}
+      {reason !== '' && (
+        <p class="prompt">
+          <span class="muted">Your reason: </span>
+          {shown(reason)}
+        </p>
+      )}
+    </Question>
+  )
+}
+
 interface PermitProps {
+  /** Of the effect. */
+  type: string
   uses: Signal<string>
   until: Signal<string>
   problem: Problem | null
 }
 
 /** The reach of the approval of an effect. */
-function Permit({ uses, until, problem }: PermitProps) {
+function Permit({ type, uses, until, problem }: PermitProps) {
   const issues = (problem?.details.issues ?? []) as { path: string; message: string }[]
   const errorAt = (path: string) => {
     const issue = issues.find((each) => each.path === path)
@@ -159,7 +246,7 @@ function Permit({ uses, until, problem }: PermitProps) {
       <div class="stack">
         <Field
           label="How often"
-          hint="Effects with exactly these bytes that may start under your approval, 1 to 100."
+          hint={`Effects of this type, ${shown(type)}, with exactly these bytes that may start under your approval: 1 to 100.`}
           inputmode="decimal"
           error={uses_error}
           value={uses.value}
@@ -179,22 +266,47 @@ function Permit({ uses, until, problem }: PermitProps) {
 }
 
 function permitInWords(uses: string, until: string): string {
-  const often = uses.trim() === '1' ? 'once' : `${shown(uses.trim())} times`
+  const times = usesOf(uses)
+  const often = times === 1 ? 'once' : times > 1 ? `${count(times)} times` : '…'
   return until === '' ? `${often}, without an end` : `${often}, until ${shown(until.replace('T', ' '))}`
 }
 
-function Consequence({ verb, of, agent }: { verb: Verb; of: Steered; agent: string }) {
+/** 0, which the service refuses, for what is not written with digits alone. */
+function usesOf(text: string): number {
+  return /^\d{1,6}$/.test(text.trim()) ? Number(text) : 0
+}
+
+interface ConsequenceProps extends Pick<DecideProps, 'of' | 'agent'> {
+  verb: Verb
+  is_edit: boolean
+}
+
+function Consequence({ verb, of, agent, is_edit }: ConsequenceProps) {
   const { approvals, rejections, required_approvals, required_rejections } = of
-  const missing = verb === 'approve' ? required_approvals - approvals : required_rejections - rejections
-  if (missing > 1)
-    return (
-      <p>
-        Your vote is counted at once and cannot be undone. {counted(missing - 1, 'more vote')} will be needed.
-      </p>
-    )
+  const voided = is_edit ? approvals + rejections : 0
+  const approved = is_edit ? 0 : approvals
+  const missing = verb === 'approve' ? required_approvals - approved : required_rejections - rejections
   return (
-    <p>
-      The agent <Code>{agent}</Code> is notified at once. This cannot be undone.
-    </p>
+    <>
+      {voided > 0 && (
+        <p>
+          <strong>
+            {counted(voided, 'vote')} {voided === 1 ? 'no longer counts' : 'no longer count'}:
+          </strong>{' '}
+          {voided === 1 ? 'it was' : 'they were'} for the payload before your change. Those approvers can vote
+          again.
+        </p>
+      )}
+      {missing > 1 ? (
+        <p>
+          Your vote is counted at once and cannot be undone. {counted(missing - 1, 'more vote')} will be
+          needed.
+        </p>
+      ) : (
+        <p>
+          The agent <Code>{agent}</Code> is notified at once. This cannot be undone.
+        </p>
+      )}
+    </>
   )
 }

@@ -146,7 +146,9 @@ function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {
       facts={{
         Agent: <Code>{agent_id}</Code>,
         Workflow: workflowOf(checkpoint.workflow_id),
-        Effect: effect_id !== null && <a href={to(pathOf('/console/effects', effect_id))}>what it is for</a>,
+        'What it is for': effect_id !== null && (
+          <a href={to(pathOf('/console/effects', effect_id))}>its effect</a>
+        ),
         Asked: <Time at={created_at} />,
         'Time left': status === 'pending' && <Countdown until={expires_at} over="time is up" />,
         'If nobody decides': timeout_action === 'dlq' ? 'expires, leaves a dead letter' : 'is rejected',

@@ -48,7 +48,7 @@ export function Votes({ of, path, ask }: VotesProps) {
       {votes.problem && <ErrorBox problem={votes.problem} />}
       <ul class="discussion">
         {listed.map((vote) => (
-          <li key={vote.voter}>
+          <li key={vote.voter} data-counts={String(vote.counts)}>
             <Badge>{vote.decision}</Badge> <Name id={vote.voter} label={vote.voter_label} />{' '}
             <span class="muted">
               <Time at={vote.at} />

@@ -9,6 +9,8 @@ export function useFocusAt(is_open: boolean) {
   useLayoutEffect(() => {
     if (was_open.current === is_open) return
     was_open.current = is_open
+    // It closed by itself while another field had the focus.
+    if (!is_open && document.activeElement !== document.body) return
     const fields = place.current?.querySelectorAll<HTMLElement>('textarea')
     const buttons = place.current?.querySelectorAll<HTMLElement>('button')
     const wanted = is_open ? fields?.[0] : buttons?.[buttons.length - 1]

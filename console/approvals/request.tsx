@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { resolver } from '../text/words.ts'
-import { Text, Time } from '../ui/basics.tsx'
+import { Code, Facts, Text, Time } from '../ui/basics.tsx'
 import { Markdown } from '../ui/markdown.tsx'
 import { Tree } from '../ui/tree.tsx'
 import type { AnswerSchema } from './answer-form.tsx'
@@ -12,13 +12,32 @@ import { Answer } from './discussion.tsx'
 import { Difference } from './edit.tsx'
 import type { Steered } from './steered.ts'
 
-/** The payload of an effect, and how it was changed. */
+/** The effect that a request is about: what the bytes are for, and how they were changed. */
 export function EffectPayload({ of }: { of: Steered }) {
-  const { proposed, edited, effective } = of
-  if (proposed === null) return null
+  const { effect, proposed, edited, effective } = of
+  if (effect === null) return null
+  const { type, key, note } = effect
+  const about = (
+    <>
+      <Facts facts={{ Effect: <Code>{type}</Code>, Key: <Code>{key}</Code> }} />
+      {note !== null && (
+        <p class="prompt">
+          <span class="muted">Note: </span>
+          <Text>{note}</Text>
+        </p>
+      )}
+    </>
+  )
+  if (proposed === null)
+    return (
+      <section aria-label="The effect" class="effect-payload">
+        {about}
+      </section>
+    )
   const after = effective ?? edited
   return (
-    <section aria-label="Exactly this is approved">
+    <section aria-label="Exactly this is approved" class="effect-payload">
+      {about}
       <h2 class="label">{after === null ? 'Exactly this is approved' : 'As it was proposed'}</h2>
       <Tree text={proposed} what="the payload of the effect" />
       {after !== null && (

@@ -14,6 +14,8 @@ export interface Steered {
   approvals: number
   rejections: number
   comments: number
+  /** The effect that it is about. */
+  effect: Checkpoint['effect']
   /** An approver may change the payload. */
   editable: boolean
   /** The payload of an effect as it was proposed; null without one. */
@@ -37,6 +39,7 @@ type Told = Pick<
   | 'rejections'
   | 'comments'
   | 'editable'
+  | 'effect'
 >
 
 /** `text`: the answer as it came. `name`: the member with the payload of the effect. */

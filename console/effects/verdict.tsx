@@ -1,6 +1,7 @@
 // The verdict of a person on an effect: what to look at, three buttons, and a question before each.
 
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { Effect } from '../../sdk/src/types.ts'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { useAction } from '../api/action.ts'
@@ -45,7 +46,7 @@ export function Verdict(props: VerdictProps) {
         <li>A late report of the agent still counts until you decide.</li>
       </ul>
       <Outcomes {...props} outcomes={['succeeded', 'failed', 'retry']} />
-      <Decided path={props.path} />
+      <Decided path={props.path} {...{ fence }} />
     </Part>
   )
 }
@@ -90,6 +91,8 @@ const error_characters_max = 4_096
 
 function Sure({ effect, path, outcome, onChange, onClose }: VerdictProps & SureProps) {
   const { type, key } = effect
+  // Of the lease that was looked at: another one may begin while this is open.
+  const fence = useRef(effect.fence).current
   const result = useSignal('')
   const error = useSignal('')
   const action = useAction()
@@ -98,13 +101,17 @@ function Sure({ effect, path, outcome, onChange, onClose }: VerdictProps & SureP
   const confirm = async () => {
     const members = [
       `"outcome":"${outcome}"`,
+      `"fence":${fence}`,
       ...(outcome === 'succeeded' && result_text !== '' ? [`"result":${result_text}`] : []),
       ...(outcome === 'failed' && error_text !== '' ? [`"error":${JSON.stringify(error_text)}`] : []),
     ]
     const done = await action.run(async () => {
       const resolved = await ask<Effect>('POST', `${path}/resolve`, { body_text: `{${members.join(',')}}` })
-      if (!resolved.ok && resolved.problem.code === 'INVALID_STATE')
-        announce('It was settled in the meantime.')
+      if (!resolved.ok && resolved.problem.code === 'INVALID_STATE') {
+        // The words of this question are about what is no longer so.
+        onClose()
+        announce(changedInWords(resolved.problem.details, fence))
+      }
       return resolved
     })
     onChange()
@@ -164,16 +171,22 @@ function Consequence({ outcome, is_approved }: { outcome: Outcome; is_approved: 
   )
 }
 
-function Decided({ path }: { path: string }) {
+function changedInWords({ fence }: Record<string, unknown>, seen: number): string {
+  return typeof fence === 'number' && fence !== seen
+    ? 'It was started again since you looked. Nothing was decided: look again.'
+    : 'It was settled in the meantime.'
+}
+
+function Decided({ path, fence }: { path: string; fence: number }) {
   const of = (json: string) => curlWith('ADMIN_KEY', 'POST', `${path}/resolve`, { json })
   return (
     <Commands
       title="Decide with a command"
       lead="With the admin key:"
       commands={[
-        ['It happened', of('{"outcome": "succeeded", "result": null}'), true],
-        ['It did not happen', of('{"outcome": "failed", "error": "card declined"}'), true],
-        ['It did not happen, and may be started again', of('{"outcome": "retry"}'), true],
+        ['It happened', of(`{"outcome": "succeeded", "result": null, "fence": ${fence}}`), true],
+        ['It did not happen', of(`{"outcome": "failed", "error": "card declined", "fence": ${fence}}`), true],
+        ['It did not happen, and may be started again', of(`{"outcome": "retry", "fence": ${fence}}`), true],
       ]}
     />
   )

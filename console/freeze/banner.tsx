@@ -33,8 +33,26 @@ export function Banner({ loaded: { value: tenant, reload } }: { loaded: Loaded<T
       <p class="offscreen" role="status">
         {is_frozen && `Everything is stopped. ${shown(tenant.frozen_reason ?? '')}`}
       </p>
+      {tenant?.quarantined_since !== undefined && <Quarantined since={tenant.quarantined_since} />}
       {is_frozen && <Frozen {...{ tenant }} frozen_at={tenant.frozen_at!} onChange={reload} />}
     </>
+  )
+}
+
+/** The operator of the service ends it, not an administrator of the tenant. */
+function Quarantined({ since }: { since: string }) {
+  return (
+    <section class="frozen" aria-label="Restored from a backup">
+      <div class="frozen-inside bar" data-wrap>
+        <div>
+          <p class="frozen-title">Restored from a backup, not released yet</p>
+          <p class="small">
+            <Time at={since} />. Nothing due is sent and no effect starts until the operator of the service
+            releases it. What was done after the backup is not here.
+          </p>
+        </div>
+      </div>
+    </section>
   )
 }
 
@@ -85,10 +103,19 @@ function Who({ tenant_id, frozen_at }: { tenant_id: string; frozen_at: string })
 
 function Resume({ tenant, frozen_at, onChange, onClose }: FrozenProps & { onClose: () => void }) {
   const action = useAction()
+  // The freeze that is shown: another one may begin while this is open.
+  const shown_at = useRef(frozen_at).current
   const resume = async () => {
-    const resumed = await action.run(() =>
-      ask<Tenant>('POST', pathOf('/v1/tenants', tenant.tenant_id, 'resume'), { body: {} }),
-    )
+    const resumed = await action.run(async () => {
+      const body = { frozen_at: shown_at }
+      const result = await ask<Tenant>('POST', pathOf('/v1/tenants', tenant.tenant_id, 'resume'), { body })
+      if (!result.ok && result.problem.code === 'INVALID_STATE') {
+        onClose()
+        onChange()
+        announce('Everything was stopped again since you looked. Read why, then resume.')
+      }
+      return result
+    })
     if (resumed === null) return
     onClose()
     onChange()
@@ -104,7 +131,7 @@ function Resume({ tenant, frozen_at, onChange, onClose }: FrozenProps & { onClos
     >
       <p>
         Agents of <strong>{shown(tenant.name)}</strong> go on at once. It was stopped for{' '}
-        <span class="digits">{duration(now.value - Date.parse(frozen_at))}</span>.
+        <span class="digits">{duration(now.value - Date.parse(shown_at))}</span>.
       </p>
       <ul class="stops">
         <li>Schedules and callbacks that fell due are sent now, the longest due first.</li>

@@ -53,6 +53,11 @@ function changed(old: readonly string[], fresh: readonly string[]): DifferenceLi
   return lines
 }
 
+/** True for JSON texts that differ in white space alone. */
+export function isSameJson(one: string, other: string): boolean {
+  return jsonLines(one).join('\n') === jsonLines(other).join('\n')
+}
+
 /** JSON text with a line for each member; its numbers, texts and order stay as they are. */
 export function jsonLines(text: string): string[] {
   const lines: string[] = []

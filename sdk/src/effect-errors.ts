@@ -95,3 +95,17 @@ export class EffectUnrecordedError extends EffectError {
     super(about, 'was done, and its result was not recorded.', options)
   }
 }
+
+/**
+ * Thrown by `work` of effects.once when the effect surely did not happen, such as after the target has refused it: recorded
+ * as failed for good or, with `retry`, free to be started again. Any other error leaves it unknown.
+ */
+export class NotDone extends Error {
+  override readonly name = 'NotDone'
+  readonly retry: boolean
+
+  constructor(message: string, { retry = false, ...options }: ErrorOptions & { retry?: boolean } = {}) {
+    super(message, options)
+    this.retry = retry
+  }
+}

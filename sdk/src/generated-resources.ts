@@ -109,10 +109,11 @@ export class Tenants extends Resource {
   /**
    * Take back the freeze. Locks, leases and timeouts are moved by the time that the tenant was frozen;
    * what fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it
-   * takes some seconds more.
+   * takes some seconds more. With `frozen_at`, another freeze is left alone: 409. Throws INVALID_STATE.
    */
-  resume(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
-    return this.transport.call('resumeTenant', { params: { tenant_id } }, options)
+  resume(tenant_id: string, given: Body<'resumeTenant'> & CallOptions = {}): Promise<Tenant> {
+    const [body, options] = split(given)
+    return this.transport.call('resumeTenant', { params: { tenant_id }, body }, options)
   }
 
   /**
@@ -685,7 +686,8 @@ export class Effects extends Resource {
    * Claim the right to do something once. The pair of type and key is unique; the payload is bound to it
    * byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or
    * over, with its result. A repeat answers how it stands. Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN,
-   * EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED, INVALID_STATE, CHECKPOINT_NOT_FOUND.
+   * EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, EFFECT_APPROVERS_GONE, QUOTA_EXCEEDED,
+   * INVALID_STATE, CHECKPOINT_NOT_FOUND, QUARANTINED.
    */
   claim(body: Body<'claimEffect'>, options: CallOptions = {}): Promise<ClaimedEffect> {
     return this.transport.call('claimEffect', { body }, options)
@@ -727,8 +729,9 @@ export class Effects extends Resource {
 
   /**
    * Decide what became of an effect of which nobody knows. Look at its target first. One that is free
-   * again, or approved, may be closed as well. A repeat answers the same. Throws EFFECT_NOT_FOUND,
-   * INVALID_STATE.
+   * again, or approved, may be closed as well. A repeat answers the same. With `fence`, a lease that was
+   * given meanwhile is left alone: 409, with the present `fence` in the details. Throws
+   * EFFECT_NOT_FOUND, INVALID_STATE.
    */
   resolve(id: string, body: Body<'resolveEffect'>, options: CallOptions = {}): Promise<Effect> {
     return this.transport.call('resolveEffect', { params: { id }, body }, options)
@@ -737,7 +740,7 @@ export class Effects extends Resource {
   /**
    * Start an effect that is approved, or free again. Of any number of callers exactly one gets the
    * lease. Throws EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED,
-   * EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, INVALID_STATE.
+   * EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, INVALID_STATE, QUARANTINED.
    */
   start(id: string, given: Body<'startEffect'> & CallOptions = {}): Promise<ClaimedEffect> {
     const [body, options] = split(given)
@@ -956,7 +959,7 @@ export class Resources {
     this.health = new Health(transport)
   }
 
-  /** Do all that is due, and answer when it is done. Throws UNAUTHORIZED. */
+  /** Do all that is due, and answer when it is done. Throws UNAUTHORIZED, QUARANTINED. */
   tick(options: CallOptions = {}): Promise<TickSummary> {
     return this.#transport.call('tick', {}, options)
   }

@@ -7,7 +7,10 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   deleteTenant: { safe: true, why: 'deleting it again answers the same' },
   freezeTenant: { safe: true, why: 'a tenant that is frozen stays as it is' },
   restoreTenant: { safe: false, why: 'a tenant that is active already is refused' },
-  resumeTenant: { safe: true, why: 'a tenant that runs stays as it is' },
+  resumeTenant: {
+    safe: { with: 'frozen_at' },
+    why: 'with the time of the freeze a repeat never ends the next one',
+  },
   rotateSigningSecret: { safe: false, why: 'a repeat would rotate twice' },
   rotateTenantKey: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
   updateAgent: { safe: true, why: 'the same mode again changes nothing' },
@@ -63,9 +66,12 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     done: { code: 'INVALID_STATE', status: 'cancelled' },
   },
   approveCheckpoint: {
-    safe: true,
-    why: 'a checkpoint that is approved stays so, and a key has one vote',
-    done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
+    safe: { without: ['effective_payload'] },
+    why: 'a checkpoint that is approved stays so, and a key has one vote; an edit would void the votes after it',
+    done: [
+      { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
+      { code: 'ALREADY_VOTED', decision: 'approved', read: 'getCheckpoint' },
+    ],
   },
   cancelCheckpoint: {
     safe: true,
@@ -75,7 +81,10 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   rejectCheckpoint: {
     safe: true,
     why: 'a checkpoint that is rejected stays so, and a key has one vote',
-    done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
+    done: [
+      { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
+      { code: 'ALREADY_VOTED', decision: 'rejected', read: 'getCheckpoint' },
+    ],
   },
   deleteInbox: {
     safe: true,
@@ -95,7 +104,10 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   extendEffect: { safe: true, why: 'the token names one lease' },
   failEffect: { safe: true, why: 'the token names one lease; a repeat answers the same' },
-  resolveEffect: { safe: true, why: 'a repeat answers the same' },
+  resolveEffect: {
+    safe: { with: 'fence' },
+    why: 'with the number of the lease a repeat never frees the next one',
+  },
   startEffect: {
     safe: { with: 'lease_token' },
     why: 'with a token of your own a repeat gets the same lease',

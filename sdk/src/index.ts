@@ -17,6 +17,7 @@ export {
   EffectRejectedError,
   EffectUnknownError,
   EffectUnrecordedError,
+  NotDone,
 } from './effect-errors.ts'
 export { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 export type {

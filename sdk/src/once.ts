@@ -6,13 +6,15 @@ import {
   EffectRejectedError,
   EffectUnknownError,
   EffectUnrecordedError,
+  NotDone,
 } from './effect-errors.ts'
 import type { Effects } from './effects.ts'
-import { hasCode, WaystationError } from './errors.ts'
+import { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 import { EventWait } from './events.ts'
 import { encodeJson, RawJson } from './json.ts'
 import { caught, keepLock } from './lock.ts'
 import type { Body } from './options.ts'
+import { isOutcomeUnknown } from './outcome.ts'
 import { type CallOptions, retries_max, type Transport } from './transport.ts'
 import type { ClaimedEffect, Effect } from './types.ts'
 
@@ -31,8 +33,8 @@ export interface OnceEffect<P = unknown>
   /** Called with the approval that it waits for, once: `approval_url` is for the person. */
   on_waiting?: ((checkpoint: NonNullable<ClaimedEffect['checkpoint']>) => unknown) | undefined
   /**
-   * Recorded when `work` throws: `failed`, the default; `retry` when it certainly did not happen; `unknown`, the
-   * default once its signal is aborted: then nothing is reported, and the lease runs out.
+   * The meaning of an error of `work` that is not a NotDone: `unknown`, the default: it may have happened, and the lease is
+   * given up without a report, so that `on_unknown` decides; `failed`, for good; `retry`: it did not happen.
    */
   on_throw?: ThrownMeans | ((error: unknown) => ThrownMeans) | undefined
 }
@@ -59,6 +61,13 @@ interface Lease {
 
 const share = 1 / 3
 const error_characters_max = 4_096
+/** Extensions of a lease whose answer was late, before it is released. */
+const extensions_max = 3
+/** Leases in a row that came too late; each pause before the next is twice as long. */
+const late_max = 6
+const late_ms_first = 250
+/** Left of a lease that is given up without a report. */
+const given_up_seconds = 1
 
 export async function doOnce<T, P>(
   effects: Effects,
@@ -78,6 +87,8 @@ class Once<T, P> {
   readonly #call: CallOptions
   /** A report is sent although the caller wants no more. */
   readonly #report: CallOptions
+  /** The same for what only frees a lease early: one try. */
+  readonly #tidy: CallOptions
   #shown: string | null = null
 
   constructor(
@@ -90,15 +101,19 @@ class Once<T, P> {
     const { if_in_flight: _, if_unknown: __, on_waiting: ___, on_throw: ____, ...claim } = rest
     this.#claim = claim
     this.#report = { timeout_ms, retries }
+    this.#tidy = { timeout_ms, retries: 0 }
     this.#call = { ...this.#report, signal }
   }
 
   async run(): Promise<T> {
-    for (;;) {
+    for (let late = 0; ; ) {
       const next = await this.#next()
       if (!('asked_at' in next)) return resultOf(next)
       const lease = await this.#confirmed(next)
       if (lease) return this.#do(lease)
+      late += 1
+      if (late === late_max) throw tooLate(this.#leaseMs(next))
+      await this.transport.platform.sleep(late_ms_first * 2 ** late, this.given.signal)
     }
   }
 
@@ -109,9 +124,8 @@ class Once<T, P> {
       // Of this try alone: a repeat of the request gets the same lease, and a later call does not.
       const lease_token = await uuid()
       const asked_at = now()
-      const claimed = await this.#refusable(() =>
-        this.effects.claim({ ...this.#claim, lease_token }, this.#call),
-      )
+      const claim = (options: CallOptions) => this.effects.claim({ ...this.#claim, lease_token }, options)
+      const claimed = await this.#refusable(() => this.#leased(lease_token, claim))
       if (claimed === null) continue
       if (claimed.status === 'running') return { effect: claimed, lease_token, asked_at }
       if (claimed.status === 'awaiting_approval') await this.#approval(claimed)
@@ -134,13 +148,50 @@ class Once<T, P> {
   /** Null when it has changed meanwhile. */
   async #start(id: string, lease_token: string): Promise<Lease | null> {
     const asked_at = this.transport.platform.now()
+    const { lease_seconds } = this.given
+    const start = (options: CallOptions) =>
+      this.effects.start(id, { lease_token, ...(lease_seconds && { lease_seconds }), ...options })
     const started = await this.#refusable(() =>
-      this.effects.start(id, { lease_token, ...this.#call }).catch((error: unknown) => {
+      this.#leased(lease_token, start).catch((error: unknown) => {
         if (hasCode(error, 'INVALID_STATE')) return null
         throw error
       }),
     )
     return started && { effect: started, lease_token, asked_at }
+  }
+
+  /**
+   * Asks for a lease. One that the service gave, and whose answer never came, is released: nothing was begun. Null when it had
+   * run out before that: it can be asked for again.
+   */
+  async #leased(
+    lease_token: string,
+    ask: (options: CallOptions) => Promise<ClaimedEffect>,
+  ): Promise<ClaimedEffect | null> {
+    const { signal } = this.given
+    signal?.throwIfAborted()
+    const release = (id: string) =>
+      this.effects.fail(
+        id,
+        { lease_token, error: 'It was stopped before it was begun.', retry: true },
+        this.#tidy,
+      )
+    try {
+      return await ask(this.#call)
+    } catch (error) {
+      if (hasCode(error, 'EFFECT_UNKNOWN')) {
+        // Of the token of this try alone, so the lease of another is left as it is.
+        if (await caught(() => release((error as WaystationError).details?.effect_id as string))) throw error
+        return null
+      }
+      if (!signal?.aborted && !mayBeLeased(error)) throw error
+      // The repeat has the same token: it answers that very lease.
+      await caught(async () => {
+        const asked = await ask(this.#tidy)
+        if (asked.lease_token !== null) await release(asked.id)
+      })
+      throw error
+    }
   }
 
   /** Null when there is another answer by now. */
@@ -191,29 +242,49 @@ class Once<T, P> {
   }
 
   /** Null when the lease, whose answer came late, is lost: nothing was begun, and it is free again. */
-  async #confirmed(lease: Lease): Promise<Lease | null> {
-    const { lease_token, asked_at } = lease
-    const { id, lease_seconds } = lease.effect
+  async #confirmed(given: Lease): Promise<Lease | null> {
+    const lease_ms = this.#leaseMs(given)
     const { signal } = this.given
     const { now } = this.transport.platform
-    const release = (error: string) =>
-      caught(() => this.effects.fail(id, { lease_token, error, retry: true }, this.#report))
-    if (signal?.aborted) {
-      await release('It was stopped before it was begun.')
-      throw signal.reason
+    let lease = given
+    for (let extensions = 0; ; extensions += 1) {
+      if (signal?.aborted) {
+        await this.#release(lease, 'It was stopped before it was begun.')
+        throw signal.reason
+      }
+      const asked_at = now()
+      const since_ms = asked_at - lease.asked_at
+      if (since_ms < lease_ms * share) return lease
+      // After its whole time another may have it, whatever an extension has answered.
+      const failed =
+        since_ms >= lease_ms || extensions === extensions_max
+          ? late
+          : await caught(() => this.#extend(lease, this.#call))
+      if (failed) {
+        await this.#release(lease, 'Its lease came too late: it was not begun.')
+        if (failed === late || hasCode(failed.error, 'EFFECT_NOT_HELD')) return null
+        throw failed.error
+      }
+      lease = { ...lease, asked_at }
     }
-    const extended_at = now()
-    if (extended_at - asked_at < lease_seconds * 1_000 * share) return lease
-    const failed = await caught(() => this.effects.extend(id, { lease_token }, this.#call))
-    if (!failed) return { ...lease, asked_at: extended_at }
-    await release('Its lease came too late: it was not begun.')
-    if (!hasCode(failed.error, 'EFFECT_NOT_HELD')) throw failed.error
-    return null
+  }
+
+  /** As the service gave it: a policy may have cut it. */
+  #leaseMs({ effect }: Lease): number {
+    return effect.lease_seconds * 1_000
+  }
+
+  #extend(lease: Lease, options: CallOptions, lease_seconds = this.#leaseMs(lease) / 1_000) {
+    return this.effects.extend(lease.effect.id, { lease_token: lease.lease_token, lease_seconds }, options)
+  }
+
+  #release({ effect: { id }, lease_token }: Lease, error: string) {
+    return caught(() => this.effects.fail(id, { lease_token, error, retry: true }, this.#report))
   }
 
   async #do(lease: Lease): Promise<T> {
-    const { effect, lease_token, asked_at } = lease
-    const { id, lease_seconds, fence, payload_hash, effective_hash } = effect
+    const { effect, asked_at } = lease
+    const { id, fence, payload_hash, effective_hash } = effect
     const { signal } = this.given
     const stop = new AbortController()
     const onAbort = () => stop.abort(signal?.reason)
@@ -221,8 +292,8 @@ class Once<T, P> {
     const lock = keepLock(
       this.transport.platform,
       {
-        ...{ lock_ms: lease_seconds * 1_000, asked_at, share },
-        extend: (options) => this.effects.extend(id, { lease_token }, options),
+        ...{ lock_ms: this.#leaseMs(lease), asked_at, share },
+        extend: (options) => this.#extend(lease, options),
       },
       { error: () => {}, lost: (reason) => stop.abort(reason) },
     )
@@ -236,7 +307,7 @@ class Once<T, P> {
     await lock.stop()
     signal?.removeEventListener('abort', onAbort)
     if (!thrown) return this.#succeed(lease, result!)
-    await this.#fail(lease, thrown.error, stop.signal.aborted)
+    await this.#threw(lease, thrown.error)
     throw thrown.error
   }
 
@@ -255,12 +326,44 @@ class Once<T, P> {
   }
 
   /** Of a report that gets lost nobody knows: the lease runs out. */
-  async #fail({ effect: { id }, lease_token }: Lease, error: unknown, stopped: boolean): Promise<void> {
-    const { on_throw = stopped ? 'unknown' : 'failed' } = this.given
-    const means = typeof on_throw === 'function' ? on_throw(error) : on_throw
-    if (means === 'unknown') return
+  async #threw(lease: Lease, error: unknown): Promise<void> {
+    const { effect, lease_token } = lease
+    const means = meaningOf(error, this.given.on_throw)
+    if (means === 'unknown') {
+      // Nobody works under it any more, so that what follows on its end need not wait.
+      if (this.#leaseMs(lease) > given_up_seconds * 1_000)
+        await caught(() => this.#extend(lease, this.#tidy, given_up_seconds))
+      return
+    }
     const report = { lease_token, error: textOf(error), retry: means === 'retry' }
-    await caught(() => this.effects.fail(id, report, this.#report))
+    await caught(() => this.effects.fail(effect.id, report, this.#report))
+  }
+}
+
+/** The failure of a lease that is not extended any more. */
+const late = { error: null }
+
+function tooLate(lease_ms: number): WaystationTimeoutError {
+  return new WaystationTimeoutError(
+    lease_ms,
+    `Every lease of ${lease_ms} ms came too late to be used, and nothing was begun: ask for a longer one with lease_seconds.`,
+  )
+}
+
+/** True when the service may have given a lease without the caller learning of it. */
+function mayBeLeased(error: unknown): boolean {
+  if (error instanceof WaystationError)
+    return error.status < 400 || error.status === 500 || isOutcomeUnknown(error)
+  return !(error instanceof WaystationNetworkError) || error.may_have_arrived
+}
+
+function meaningOf(error: unknown, on_throw: OnceEffect['on_throw'] = 'unknown'): ThrownMeans {
+  if (error instanceof NotDone) return error.retry ? 'retry' : 'failed'
+  try {
+    const means = typeof on_throw === 'function' ? on_throw(error) : on_throw
+    return means === 'failed' || means === 'retry' ? means : 'unknown'
+  } catch {
+    return 'unknown'
   }
 }
 
@@ -275,8 +378,14 @@ function isUnfit(error: unknown): boolean {
   return error.status === 400 || error.status === 413
 }
 
-/** As the service takes it: without NUL and halves of characters. */
+/** As the service takes it: not empty, without NUL and halves of characters. */
 function textOf(error: unknown): string {
-  const text = String(error instanceof Error ? error.message || error.name : error)
-  return [...text.replace(/\0|\p{Cs}/gu, '\ufffd')].slice(0, error_characters_max).join('')
+  let text = ''
+  try {
+    text = String(error instanceof Error ? error.message || error.name : error)
+  } catch {
+    // It has no form as a text.
+  }
+  const fit = [...text.replace(/\0|\p{Cs}/gu, '\ufffd')].slice(0, error_characters_max).join('')
+  return fit || 'It threw an error without a text.'
 }

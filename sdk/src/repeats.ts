@@ -16,14 +16,15 @@ export interface Retry {
   safe: boolean | { with: string } | { without: readonly string[] }
   /** As in the table of the documentation. */
   why: string
-  /** A refusal of the repeat with this code says that the first request had its effect. */
-  done?: Done
+  /** A refusal of the repeat with one of these codes says that the first request had its effect. */
+  done?: Done | readonly Done[]
 }
 
-interface Done {
+export interface Done {
   code: WaystationError['code']
-  /** Only when `details.status` is this. */
+  /** Only when `details.status` is this, and `details.decision` that. */
   status?: string
+  decision?: string
   /** The call then answers this, or what this operation reads. */
   answer?: unknown
   read?: keyof Operations
@@ -33,13 +34,13 @@ interface Rule {
   /** True when it is sent again. */
   repeat(sent: Sent): boolean
   why: string
-  done?: Done
+  done?: readonly Done[]
 }
 
 export const repeats = Object.fromEntries(
-  Object.entries(retries).map(([name, { safe, ...rule }]) => [
+  Object.entries(retries).map(([name, { safe, why, done }]) => [
     name,
-    { ...rule, repeat: (sent: Sent) => isSafe(safe, sent) },
+    { why, repeat: (sent: Sent) => isSafe(safe, sent), ...(done && { done: [done].flat() }) },
   ]),
 ) as { readonly [K in keyof Operations]?: Rule }
 

@@ -11,7 +11,7 @@ import {
   wasRefused,
 } from './outcome.ts'
 import { type Platform, timer_ms_max } from './platform.ts'
-import { repeats } from './repeats.ts'
+import { type Done, repeats } from './repeats.ts'
 import { type Operations, operations } from './types.ts'
 
 export interface CallOptions {
@@ -214,9 +214,14 @@ export class Transport {
     { idempotency_key: _, ...options }: CreateOptions,
     error: FailedTry,
   ): Promise<Answer> | undefined {
-    const done = repeats[name]?.done
-    if (!done || !(error instanceof WaystationError) || error.code !== done.code) return undefined
-    if (done.status !== undefined && error.details?.status !== done.status) return undefined
+    if (!(error instanceof WaystationError)) return undefined
+    const { code, details } = error
+    const isSaid = (done: Done) =>
+      done.code === code &&
+      (done.status === undefined || done.status === details?.status) &&
+      (done.decision === undefined || done.decision === details?.decision)
+    const done = repeats[name]?.done?.find(isSaid)
+    if (!done) return undefined
     if (done.read) {
       return this.send(done.read, { params: params as { id: string } }, options).catch((failed) => {
         // An approval key may settle a checkpoint that it may not read; the refusal has its status.

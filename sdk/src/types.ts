@@ -40,6 +40,7 @@ export type ErrorCode =
   | 'ALREADY_CLAIMED'
   | 'ALREADY_VOTED'
   | 'CHECKPOINT_ALREADY_RESOLVED'
+  | 'EFFECT_APPROVERS_GONE'
   | 'EFFECT_IN_FLIGHT'
   | 'EFFECT_NOT_HELD'
   | 'EFFECT_UNKNOWN'
@@ -63,6 +64,7 @@ export type ErrorCode =
   | 'INTERNAL'
   | 'SEAL_BROKEN'
   | 'OUTCOME_UNKNOWN'
+  | 'QUARANTINED'
   | 'UNAVAILABLE'
   | 'STORAGE_FULL'
 
@@ -79,6 +81,8 @@ export interface CreatedTenant {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** Shown in this answer only. */
   admin_key: string
   /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
@@ -122,6 +126,8 @@ export interface Tenant {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
 }
 
 export interface TenantWithSecret {
@@ -137,6 +143,8 @@ export interface TenantWithSecret {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
   signing_secret: string
 }
@@ -154,6 +162,8 @@ export interface RotatedTenant {
   frozen_at: string | null
   frozen_reason: string | null
   resumed_at: string | null
+  /** In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** Shown in this answer only. */
   admin_key: string
   previous_key_expires_at: string | null
@@ -557,6 +567,7 @@ export interface Checkpoint {
   /** Those of them that are left, the effect that it was asked for included. */
   uses_left: number
   effect_id: string | null
+  effect: AboutEffect | null
   /** The payload of the effect, the exact text; null without one. */
   payload: unknown
 }
@@ -572,6 +583,14 @@ export interface CheckpointCallback {
 export interface Escalation {
   after_seconds: number
   approvers: string[] | null
+}
+
+export interface AboutEffect {
+  /** The type of that effect. */
+  type: string
+  /** Its key. */
+  key: string
+  note: string | null
 }
 
 export interface Comment {
@@ -632,6 +651,7 @@ export interface Approval {
   /** Those of them that are left, the effect that it was asked for included. */
   uses_left: number
   effect_id: string | null
+  effect: AboutEffect | null
   /** The payload of the effect, the exact text; null without one. */
   effect_payload: unknown
   /** This key is an approver. */
@@ -826,7 +846,7 @@ export interface ClaimedEffect {
   held_by: string | null
   /** The number of leases so far: the target may refuse a lower one. */
   fence: number
-  /** How long a lease holds that says nothing else. */
+  /** How long the last lease was given for; the next one as well, unless it says otherwise. */
   lease_seconds: number
   lease_until: string | null
   error: string | null
@@ -885,7 +905,7 @@ export interface ListedEffect {
   held_by: string | null
   /** The number of leases so far: the target may refuse a lower one. */
   fence: number
-  /** How long a lease holds that says nothing else. */
+  /** How long the last lease was given for; the next one as well, unless it says otherwise. */
   lease_seconds: number
   lease_until: string | null
   error: string | null
@@ -925,7 +945,7 @@ export interface Effect {
   held_by: string | null
   /** The number of leases so far: the target may refuse a lower one. */
   fence: number
-  /** How long a lease holds that says nothing else. */
+  /** How long the last lease was given for; the next one as well, unless it says otherwise. */
   lease_seconds: number
   lease_until: string | null
   error: string | null
@@ -1192,6 +1212,8 @@ export interface Readiness {
   version?: string
   engine?: 'sqlite' | 'postgres'
   schema_version?: number
+  /** Present while the database is a restored copy that the operator has not released: nothing due is sent, and no effect starts. */
+  quarantined_since?: string
   /** PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them. */
   other_nodes?: 'heard' | 'polled'
   durability?: Record<string, unknown>
@@ -1256,7 +1278,10 @@ export interface Operations {
       tenant_id: string
     }
     query: object
-    body: object
+    body: {
+      /** The `frozen_at` of the freeze that you mean: 409 while another one holds. */
+      frozen_at?: string | undefined
+    }
     answer: Tenant
   }
   rotateSigningSecret: {
@@ -1957,7 +1982,7 @@ export interface Operations {
       reason?: string | undefined
       /** Fits the `answer_schema` of the checkpoint. */
       answer?: object | null | undefined
-      /** The payload of the effect as it is approved, where it is `editable`. Default, and null: as proposed. */
+      /** The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed. */
       effective_payload?: unknown
       /** Until when the effect may start under the approval. Default: no end. */
       expires_at?: string | undefined
@@ -2294,7 +2319,7 @@ export interface Operations {
       payload: unknown
       /** For people; not bound to the effect. */
       note?: string | undefined
-      /** How long it holds; default that of the claim, or 60. */
+      /** How long it holds; default as long as the lease before, or 60. */
       lease_seconds?: number | undefined
       /** Random text of your own, so that a repeat after a lost answer gets the same lease. */
       lease_token?: string | undefined
@@ -2371,7 +2396,7 @@ export interface Operations {
     body: {
       /** The token of the lease. */
       lease_token: string
-      /** How long it holds; default that of the claim, or 60. */
+      /** How long it holds; default as long as the lease before, or 60. */
       lease_seconds?: number | undefined
     }
     answer: Effect
@@ -2417,6 +2442,8 @@ export interface Operations {
       result?: unknown
       /** Why it did not happen. */
       error?: string | undefined
+      /** The `fence` of the effect that you looked at: 409 when it has another one now. */
+      fence?: number | undefined
     }
     answer: Effect
   }
@@ -2429,7 +2456,7 @@ export interface Operations {
     body: {
       /** The SHA-256 of the bytes that you are about to act on, in hex: any other are refused. */
       payload_hash?: string | undefined
-      /** How long it holds; default that of the claim, or 60. */
+      /** How long it holds; default as long as the lease before, or 60. */
       lease_seconds?: number | undefined
       /** Random text of your own, so that a repeat after a lost answer gets the same lease. */
       lease_token?: string | undefined
@@ -2709,6 +2736,7 @@ export interface Operations {
         | 'dlq.created'
         | 'tenant.created'
         | 'tenant.key_rotated'
+        | 'tenant.keys_revoked'
         | 'tenant.signing_secret_rotated'
         | 'tenant.plan_changed'
         | 'tenant.storage_changed'
@@ -2788,6 +2816,7 @@ export interface Operations {
         | 'subscription.resumed'
         | 'subscription.replayed'
         | 'subscription.deleted'
+        | 'seal.restored'
         | 'seal.checkpoint'
         | 'audit.*'
         | 'dlq.*'
@@ -2829,6 +2858,7 @@ export interface Operations {
           | 'dlq.created'
           | 'tenant.created'
           | 'tenant.key_rotated'
+          | 'tenant.keys_revoked'
           | 'tenant.signing_secret_rotated'
           | 'tenant.plan_changed'
           | 'tenant.storage_changed'
@@ -2908,6 +2938,7 @@ export interface Operations {
           | 'subscription.resumed'
           | 'subscription.replayed'
           | 'subscription.deleted'
+          | 'seal.restored'
           | 'seal.checkpoint'
           | 'audit.*'
           | 'dlq.*'
@@ -3132,7 +3163,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Only read, or ask the admin for another mode. The same request fails again.',
     exit: 'forbidden',
   },
-  EFFECT_APPROVAL_REQUIRED: { next: 'POST the effect again: that asks for its approval.', exit: 'forbidden' },
+  EFFECT_APPROVAL_REQUIRED: {
+    next: 'POST the effect again, without a checkpoint_id: that asks for its approval.',
+    exit: 'forbidden',
+  },
   EFFECT_REJECTED: {
     next: 'Do not do it. Propose another effect under another key when it is still wanted.',
     exit: 'forbidden',
@@ -3205,6 +3239,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Read the checkpoint to see who decided what, and act on that.',
     exit: 'conflict',
   },
+  EFFECT_APPROVERS_GONE: {
+    next: 'Have an admin set the policy again, with approval keys that exist.',
+    exit: 'conflict',
+  },
   EFFECT_IN_FLIGHT: {
     next: 'Wait until its lease ends and ask again: the answer then says what became of it.',
     exit: 'conflict',
@@ -3268,6 +3306,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   },
   OUTCOME_UNKNOWN: {
     next: 'It may or may not have happened. Repeat it with the same Idempotency-Key, or read the current state first.',
+    exit: 'unavailable',
+  },
+  QUARANTINED: {
+    next: 'Wait until the operator has run `admin release`; until then the same request fails again.',
     exit: 'unavailable',
   },
   UNAVAILABLE: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'unavailable' },

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
 import { unnamed } from '../db/db.ts'
@@ -20,7 +20,7 @@ function broken({ status, body }: Answer) {
 
 const unknown_agent = [404, 'AGENT_NOT_FOUND', undefined]
 
-forEachService('Agents', (service) => {
+forEachRacedService('Agents', (service) => {
   const create = (key: string, body: unknown) => service.ask('POST', '/v1/agents', { key, body })
   const works = async (api_key: string) => (await service.ask('GET', '/v1/kv/a', { key: api_key })).status
 
@@ -375,7 +375,7 @@ writeFileSync(
 )
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-forEachService(
+forEachRacedService(
   'Agents on the plans of PLANS_FILE',
   (service) => {
     const create = (key: string, name: string, headers: Record<string, string> = {}) =>
@@ -431,7 +431,7 @@ forEachService(
   { PLANS_FILE: plans_file },
 )
 
-forEachService(
+forEachRacedService(
   'Agents with CALLBACK_HTTPS_ONLY=true',
   (service) => {
     test.each([

@@ -6,7 +6,7 @@ import { agent_modes } from '../contract/caller.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Text } from '../contract/schemas.ts'
-import * as agents from './service.ts'
+import * as agents from './pause-service.ts'
 import { Agent, agentId, masked, tag } from './shapes.ts'
 
 const reason_characters_max = limit(

@@ -73,6 +73,7 @@ export const listAgents = route({
   auth: ['admin'],
   query: Type.Object(PageQuery),
   replies: { 200: { body: Page(Agent) } },
+  shed: 'last',
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)

@@ -2,7 +2,7 @@
 
 import './errors.ts'
 import { ApiError, invalid } from '../base/errors.ts'
-import type { AdminCaller, AgentCaller, AgentMode } from '../contract/caller.ts'
+import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { KeyCache, Plans, Urls } from '../contract/dependencies.ts'
 import { causeOf } from '../contract/event.ts'
 import * as credentials from '../credentials/service.ts'
@@ -34,7 +34,8 @@ export async function create(
   return key
 }
 
-function aboutOf(caller: AdminCaller, agent_id: string) {
+/** The head of an event of this agent. */
+export function aboutOf(caller: AdminCaller, agent_id: string) {
   return { tenant_id: caller.tenant_id, cause: causeOf(caller), subject_id: agent_id }
 }
 
@@ -100,66 +101,6 @@ export function rotateKey(
     const data = { grace_seconds }
     await journal.emit(tx, events['agent.key_rotated'], { ...aboutOf(caller, agent_id), data })
     return { agent, ...rotation }
-  })
-}
-
-/** An agent that is paused stays as it is. Throws AGENT_NOT_FOUND. */
-export function pause(
-  db: Db,
-  key_cache: KeyCache,
-  caller: AdminCaller,
-  agent_id: string,
-  reason: string | null,
-): Promise<store.AgentRow> {
-  return change(db, key_cache, caller, agent_id, async (tx) => {
-    if (!(await store.pause(tx, caller.tenant_id, agent_id, reason))) return false
-    await journal.emit(tx, events['agent.paused'], { ...aboutOf(caller, agent_id), data: { reason } })
-    return true
-  })
-}
-
-/** An agent that is not paused stays as it is. Throws AGENT_NOT_FOUND. */
-export function resume(
-  db: Db,
-  key_cache: KeyCache,
-  caller: AdminCaller,
-  agent_id: string,
-): Promise<store.AgentRow> {
-  return change(db, key_cache, caller, agent_id, async (tx) => {
-    if (!(await store.resume(tx, caller.tenant_id, agent_id))) return false
-    await journal.emit(tx, events['agent.resumed'], { ...aboutOf(caller, agent_id), data: {} })
-    return true
-  })
-}
-
-/** Throws AGENT_NOT_FOUND. */
-export function setMode(
-  db: Db,
-  key_cache: KeyCache,
-  caller: AdminCaller,
-  agent_id: string,
-  mode: AgentMode,
-): Promise<store.AgentRow> {
-  return change(db, key_cache, caller, agent_id, async (tx) => {
-    if (!(await store.setMode(tx, caller.tenant_id, agent_id, mode))) return false
-    await journal.emit(tx, events['agent.mode_changed'], { ...aboutOf(caller, agent_id), data: { mode } })
-    return true
-  })
-}
-
-/** The keys of the tenant are looked up again, on all nodes, when something has changed. */
-function change(
-  db: Db,
-  key_cache: KeyCache,
-  { tenant_id }: AdminCaller,
-  agent_id: string,
-  work: (tx: Tx) => Promise<boolean>,
-): Promise<store.AgentRow> {
-  return db.write(tenant_id, async (tx) => {
-    if (await work(tx)) tx.afterCommit(() => key_cache.clear(tenant_id))
-    const agent = await store.find(tx, tenant_id, agent_id)
-    if (!agent) throw new ApiError('AGENT_NOT_FOUND')
-    return agent
   })
 }
 

@@ -7,15 +7,11 @@ import { MemoryBudget } from '../base/memory.ts'
 import { Notifier } from '../base/notifier.ts'
 import type { Overload } from '../base/overload.ts'
 import { Remembered } from '../base/remembered.ts'
-import { Sender } from '../callbacks/deliver.ts'
-import { type EgressPolicy, refusalAtCreation, systemInterfaces } from '../callbacks/guard.ts'
-import { Lookups } from '../callbacks/lookups.ts'
-import { Mailer } from '../callbacks/mail.ts'
+import type { Tracer } from '../base/tracer.ts'
+import { type EgressPolicy, refusalAtCreation } from '../callbacks/guard.ts'
 import type { Listening } from '../callbacks/own-address.ts'
-import { SystemResolver } from '../callbacks/resolver.ts'
 import type { Config } from '../config.ts'
-import type { Dependencies, Jobs, Journal } from '../contract/dependencies.ts'
-import { openapiOf } from '../contract/openapi.ts'
+import type { Dependencies, Jobs, Journal, Secrets } from '../contract/dependencies.ts'
 import { Tails } from '../contract/tails.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
@@ -24,15 +20,18 @@ import { Deliveries } from '../http/deliveries.ts'
 import type { Drain } from '../http/drain.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
 import { KnownHosts } from '../http/host.ts'
+import { RequestLog } from '../http/request-log.ts'
 import { journalReader } from '../journal/service.ts'
+import type { Measures } from '../metrics/service.ts'
+import type { Quarantine } from '../quarantine/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
-import type { SignUpOffer } from '../site/console.ts'
+import { cursorKeyUnder } from '../secrets/service.ts'
 import { pagesOf } from '../site/pages.ts'
 import { usageCounts } from '../usage/service.ts'
 import { version } from '../version.ts'
 import { ownLimiters } from './admission.ts'
 import { type Nodes, nodesOf } from './nodes.ts'
+import { openapiTexts, signUpOffer } from './offer.ts'
 import { readinessOf } from './readiness.ts'
 import type { AppOptions } from './start.ts'
 
@@ -55,6 +54,7 @@ export interface Facts {
   secret_key: string
   cron_secret: string
   schema_version: number
+  sealer: Secrets
 }
 
 export interface Given {
@@ -64,32 +64,18 @@ export interface Given {
   facts: Facts
   options: Pick<AppOptions, 'log' | 'looks_again'>
   overload: Overload
+  quarantine: Quarantine
   /** Another node has due jobs and no permits for them. */
   lookForJobs(): void
-}
-
-export function egressOf(config: Config, db: Db, state: State) {
-  const lookups = new Lookups(new SystemResolver(db.clock))
-  const policy: EgressPolicy = {
-    allow: config.callback_allow,
-    https_only: config.callback_https_only,
-    get public_url() {
-      return state.public_url
-    },
-    get listening() {
-      return state.listening
-    },
-    interfaces: systemInterfaces,
-    resolve: (tenant_id, name, purpose) => lookups.addresses(tenant_id, name, purpose),
-  }
-  const { smtp_url, mail_from } = config
-  const mail = smtp_url === null ? null : { smtp_url, from: mail_from! }
-  return { policy, sender: new Sender(policy, db.clock), mailer: new Mailer(mail, db.clock) }
+  /** Null when nothing is counted. */
+  measures: Measures | null
+  /** Null: there are no spans. */
+  tracer: Tracer | null
 }
 
 /** The dependencies of handlers, and those of them that are started and stopped. */
 export function dependenciesOf(
-  { config, db, state, facts, options, lookForJobs }: Given,
+  { config, db, state, facts, options, quarantine, lookForJobs }: Given,
   policy: EgressPolicy,
   jobs: Jobs,
   journal: Journal,
@@ -106,7 +92,7 @@ export function dependenciesOf(
     clock,
     plans: config.plans,
     keys: {
-      secrets: secretsUnder(facts.secret_key),
+      secrets: facts.sealer,
       cache,
       cursor: cursorKeyUnder(facts.secret_key),
     },
@@ -134,7 +120,9 @@ export function dependenciesOf(
       plans_open: config.plans_open,
       plans_local: config.plans_local,
       sends_mail: config.smtp_url !== null,
-      readiness: () => readinessOf(db, nodes, facts.schema_version, state.drain.begun),
+      quarantine,
+      readiness: () =>
+        readinessOf(db, { nodes, quarantine, draining: state.drain.begun }, facts.schema_version),
       openapi_text: () => openapiText(state.public_url),
     },
   }
@@ -142,7 +130,7 @@ export function dependenciesOf(
 }
 
 export function handlersOf(
-  { config, db, state, facts, overload }: Pick<Given, 'config' | 'db' | 'state' | 'facts' | 'overload'>,
+  { config, db, state, facts, measures, tracer, overload }: Omit<Given, 'options' | 'lookForJobs'>,
   { log, limiters }: Pick<AppOptions, 'log' | 'limiters'>,
   dependencies: Dependencies,
 ): RequestHandlers {
@@ -165,6 +153,9 @@ export function handlersOf(
       deliveries: new Deliveries(shared.memory),
       heavy_reads: new HeavyReads(),
       overload,
+      request_log: config.log_requests.length === 0 ? null : new RequestLog(log, config.log_requests),
+      measures: measures?.requests ?? null,
+      tracer,
     },
     pagesOf({
       openapi_text: service.openapi_text,
@@ -174,19 +165,4 @@ export function handlersOf(
       sign_up: signUpOffer(config),
     }),
   )
-}
-
-function signUpOffer({ signup_open, default_plan, plans_open, plans }: Config): SignUpOffer | null {
-  if (!signup_open) return null
-  return { default_plan, plans: Object.fromEntries(plans_open.map((plan) => [plan, plans[plan]!])) }
-}
-
-/** The OpenAPI document as text, made once for each address of the service. */
-function openapiTexts(): (public_url: string) => string {
-  const made = new Map<string, string>()
-  return (public_url) => {
-    const text = made.get(public_url) ?? JSON.stringify(openapiOf(routes, version, public_url))
-    made.set(public_url, text)
-    return text
-  }
 }

@@ -1,20 +1,27 @@
 // The facts in the answer to a probe of readiness.
 
+import { iso, type Millis } from '../base/clock.ts'
 import type { Readiness } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import { version } from '../version.ts'
 import type { Nodes } from './nodes.ts'
 
+interface Standing {
+  nodes: Pick<Nodes, 'trouble'> | null
+  quarantine: { readonly since: Millis | null }
+  draining: boolean
+}
+
 export async function readinessOf(
   db: Db,
-  nodes: Pick<Nodes, 'trouble'> | null,
+  { nodes, quarantine, draining }: Standing,
   schema_version: number,
-  draining: boolean,
 ): Promise<Readiness> {
   const facts = {
     version,
     engine: db.engine,
     schema_version,
+    ...(quarantine.since === null ? {} : { quarantined_since: iso(quarantine.since) }),
     ...(nodes ? { other_nodes: nodes.trouble === null ? ('heard' as const) : ('polled' as const) } : {}),
   }
   if (draining) return { ...facts, reason: 'draining', durability: {} }

@@ -3,15 +3,18 @@
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { Overload } from '../base/overload.ts'
 import type { Config } from '../config.ts'
+import type { Secrets as Sealer } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import type { DiskOptions } from '../db/disk.ts'
+import type { DbMeasures } from '../db/measures.ts'
 import { migrate, requireCurrent } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import type { Sync } from '../db/sqlite-flush.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import type { Limiters } from '../http/limits.ts'
-import { type KeptSecret, keptSecret, requireKey } from '../secrets/service.ts'
+import { requireWhole } from '../quarantine/service.ts'
+import { type KeptSecret, keptKeys, keptSecret, secretsOf } from '../secrets/service.ts'
 import { ConfigError } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
 
@@ -44,16 +47,23 @@ export interface AppOptions {
 export interface Secrets {
   cron_secret: KeptSecret
   secret_key: KeptSecret
+  /** While SECRET_KEY is rotated, otherwise null. */
+  secret_key_previous: string | null
 }
 
 export function keptSecrets(config: Config): Secrets {
   return naming('DATA_DIR', () => ({
     cron_secret: keptSecret(config.cron_secret, config.data_dir, 'cron_secret'),
-    secret_key: keptSecret(config.secret_key, config.data_dir, 'secret_key'),
+    ...keysOf(config),
   }))
 }
 
-export async function openDatabase(config: Config, options: AppOptions): Promise<Db> {
+function keysOf(config: Config): Pick<Secrets, 'secret_key' | 'secret_key_previous'> {
+  const { current, previous } = keptKeys(config)
+  return { secret_key: current, secret_key_previous: previous }
+}
+
+export async function openDatabase(config: Config, options: AppOptions, measures?: DbMeasures): Promise<Db> {
   const { clock, log, onFatal, space, sync } = options
   try {
     return await openDb(config.database_url, {
@@ -65,6 +75,7 @@ export async function openDatabase(config: Config, options: AppOptions): Promise
       onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),
       disk: { reserve_bytes: config.disk_reserve_bytes, ...(space ? { space } : {}) },
       sync,
+      measures,
       exclusive: true,
     })
   } catch (error) {
@@ -77,30 +88,35 @@ export async function prepareDatabase(config: Config, options: AppOptions): Prom
   const secrets = keptSecrets(config)
   const db = await openDatabase(config, options)
   try {
-    await requireUsable(db, config, secrets.secret_key)
+    await requireUsable(db, config, secrets)
     return secrets
   } finally {
     await db.close()
   }
 }
 
-/** Returns the schema version that now holds. Throws when this service must not work on the database. */
-export async function requireUsable(db: Db, config: Config, secret_key: KeptSecret): Promise<number> {
+/** Returns the schema version that now holds, and what seals here. Throws when this service must not work on the database. */
+export async function requireUsable(
+  db: Db,
+  config: Config,
+  { secret_key, secret_key_previous }: Secrets,
+): Promise<{ schema_version: number; sealer: Sealer }> {
   // Nothing is written to a damaged file; what can be read of it is served.
   const is_damaged = db.trouble()?.kind === 'damaged'
   const schema_version = await (is_damaged ? requireCurrent(db, migrations) : migrate(db, migrations))
-  await requireKey(db, secret_key.value)
+  await requireWhole(db) // before anything is written to it
+  const sealer = await secretsOf(db, { current: secret_key.value, previous: secret_key_previous })
   // A tenant on a plan without limits would be a tenant without limits.
   for (const { plan } of await tenants.plansInUse(db)) {
     if (!Object.hasOwn(config.plans, plan)) {
       throw new ConfigError('PLANS_FILE', `tenants are on the plan "${plan}", which it does not have`)
     }
   }
-  return schema_version
+  return { schema_version, sealer }
 }
 
 /** A start that fails says which setting to look at. */
-export function naming<T>(setting: 'DATA_DIR' | 'HOST', action: () => T): T {
+export function naming<T>(setting: 'DATA_DIR' | 'HOST' | 'METRICS', action: () => T): T {
   try {
     return action()
   } catch (error) {

@@ -41,8 +41,8 @@ interface Stopping {
   linger(): Promise<void>
   /** Wait for the attempts under way. */
   drains: readonly (() => Promise<unknown>)[]
-  /** Closes connections that nothing needs any more. */
-  disconnect(): void
+  /** Close connections that nothing needs any more. */
+  disconnect: readonly (() => void)[]
   /** Write the counts that are in memory. */
   counts: readonly (() => Promise<unknown>)[]
   close(): Promise<unknown>
@@ -52,7 +52,7 @@ export async function stopInSteps(stopping: Stopping): Promise<void> {
   const { server, linger, drains, disconnect, counts, close } = stopping
   const served = linger().then(() => server && drained(server))
   await withinTime(Promise.all([served, ...drains.map((drain) => drain())]), drain_ms_max)
-  disconnect()
+  for (const end of disconnect) end()
   await withinTime(Promise.all(counts.map((write) => write())), count_ms_max)
   await withinTime(close(), close_ms_max)
 }

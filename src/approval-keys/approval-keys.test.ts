@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { type Answer, forEachService } from '../../test/support/service.ts'
+import { sendInTwo } from '../../test/support/late-body.ts'
+import { becomes } from '../../test/support/patience.ts'
+import { type Answer, forEachRacedService } from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
 import { unnamed } from '../db/db.ts'
@@ -16,7 +18,7 @@ function broken({ status, body }: Answer) {
 
 const unknown_key = [404, 'APPROVAL_KEY_NOT_FOUND', undefined]
 
-forEachService('Approval keys', (service) => {
+forEachRacedService('Approval keys', (service) => {
   const create = (key: string, body?: unknown) => service.ask('POST', '/v1/approval-keys', { key, body })
 
   test('create answers the one-time key with its approval_key_id', async () => {
@@ -201,13 +203,35 @@ forEachService('Approval keys', (service) => {
     expect(await seen()).toBeNull()
     await use()
     const first = iso(service.clock.now())
-    expect(await seen()).toBe(first)
+    await becomes(seen, first)
     service.clock.advance(59_999)
     await use()
     expect(await seen()).toBe(first)
     service.clock.advance(1_000) // longer than a node remembers the key
     await use()
-    expect(await seen()).toBe(iso(service.clock.now()))
+    await becomes(seen, iso(service.clock.now()))
+  })
+
+  test.each([
+    ['expires', () => Promise.resolve()],
+    [
+      'is revoked',
+      (admin_key: string, id: string) => service.ask('DELETE', `/v1/approval-keys/${id}`, { key: admin_key }),
+    ],
+  ])('a key that %s while the body of its vote is on its way does not vote: 401', async (_, end) => {
+    const { admin_key, api_key } = await service.signUp()
+    const asked = { title: 'Go?', callback_url: null }
+    const { id } = (await service.ask('POST', '/v1/checkpoints', { key: api_key, body: asked })).body
+    const expires_at = iso(service.clock.now() + 1_000)
+    const { approval_key, approval_key_id } = (await create(admin_key, { expires_at })).body
+    const vote = { method: 'POST', path: `/v1/checkpoints/${id}/approve`, key: approval_key }
+    const answer = await sendInTwo(service, { ...vote, body: { reason: 'fine' } }, async () => {
+      await end(admin_key, approval_key_id)
+      service.clock.advance(1_000)
+    })
+    expect(answer).toStartWith('HTTP/1.1 401 ')
+    const read = await service.ask('GET', `/v1/checkpoints/${id}`, { key: admin_key })
+    expect(read.body.status).toBe('pending')
   })
 
   test('at rest it is its SHA-256 and its last four characters', async () => {

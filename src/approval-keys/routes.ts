@@ -110,6 +110,7 @@ export const listApprovalKeys = route({
   auth: ['admin'],
   query: Type.Object(PageQuery),
   replies: { 200: { body: Page(ApprovalKey) } },
+  shed: 'last',
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)

@@ -6,7 +6,7 @@ import { newId } from '../base/ids.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { KeyCache, Plans } from '../contract/dependencies.ts'
-import { causeOf } from '../contract/event.ts'
+import { causeOf, operator_cause } from '../contract/event.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { row_bytes, rowBytes } from '../db/stored.ts'
@@ -41,6 +41,17 @@ export async function create(
   const data = { checkpoint_id: row.checkpoint_id }
   await journal.emit(tx, events['approval_key.created'], { ...about, data })
   return { row, key }
+}
+
+/** For the operator, who ends all keys: a bounded number. Their credentials end apart from them. Returns how many. */
+export async function endSome(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
+  const ended = await store.endSome(tx, tenant_id, rows_max)
+  for (const { approval_key_id, bytes } of ended) {
+    tx.stores(tenant_id, -bytes - row_bytes)
+    const about = { tenant_id, cause: operator_cause, subject_id: approval_key_id }
+    await journal.emit(tx, events['approval_key.revoked'], { ...about, data: {} })
+  }
+  return ended.length
 }
 
 /** The key ends with the commit. Throws APPROVAL_KEY_NOT_FOUND. */

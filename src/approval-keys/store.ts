@@ -45,6 +45,20 @@ const DELETE = sql<{ bytes: number }>(
    returning coalesce(octet_length(label), 0) as bytes`,
 )
 
+const END_SOME = sql<{ approval_key_id: string; bytes: number }>(
+  'approval_keys.end_some',
+  `delete from approval_keys where ${inChunk({
+    ...{ table: 'approval_keys', key: 'tenant_id, approval_key_id', index: null },
+    ...{ order: 'tenant_id, approval_key_id', where: 'tenant_id = :tenant_id' },
+  })}
+   returning approval_key_id, coalesce(octet_length(label), 0) as bytes`,
+)
+
+/** Returns those that were removed. */
+export function endSome(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.all(END_SOME, { tenant_id, rows_max })
+}
+
 export interface NewApprovalKey {
   approval_key_id: string
   checkpoint_id: string | null

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { hour_ms, iso } from '../base/clock.ts'
 import { limits } from '../base/limit.ts'
 
@@ -32,7 +32,7 @@ function actionsOf({ body }: Answer): string[] {
 
 const merged_max = limits.get('audit.merged_actions')!.value
 
-forEachService('Audit log', (service) => {
+forEachRacedService('Audit log', (service) => {
   describe('POST /audit', () => {
     test('answers every field: what was sent, and id, seq, agent_id, request_id, created_at', async () => {
       const log = await newLog(service)

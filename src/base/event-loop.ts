@@ -43,9 +43,9 @@ export class TurnBudget {
     return true
   }
 
-  /** Resolves when a request of this key may begin, in fair order between keys. Rejects with UNAVAILABLE past `ms_max`. */
-  turn(key: string, ms_max: number): Promise<void> {
-    return this.#turns.next(key, ms_max)
+  /** Resolves when a request of this key may begin, in fair order between keys. Rejects with UNAVAILABLE when that takes too long. */
+  turn(key: string, is_urgent = false): Promise<void> {
+    return this.#turns.next(key, is_urgent)
   }
 
   /** Also true while others wait, so that none overtakes them. */

@@ -10,8 +10,8 @@ function bench() {
   const turns = new FairTurns(clock)
   const begun: string[] = []
   const refused: [string, ApiError][] = []
-  const enter = (name: string, key: string, ms_max = turns_wait_ms_max) =>
-    void turns.next(key, ms_max).then(
+  const enter = (name: string, key: string, is_urgent = false) =>
+    void turns.next(key, is_urgent).then(
       () => begun.push(name),
       (error) => refused.push([name, error]),
     )
@@ -92,16 +92,28 @@ describe('fair turns', () => {
     expect([refused.length, turns.size]).toEqual([40, 0])
   })
 
-  test('are waited for longer where the caller says so', async () => {
+  test('are waited for longer by what is urgent', async () => {
     const { clock, begun, refused, enter } = bench()
     for (const name of namesOf('other ', begun_a_turn_max)) enter(name, name)
-    enter('freeze', 'urgent a', 5_000)
+    enter('freeze', 'urgent a', true)
     enter('call', 'a')
     clock.advance(4_999)
     await nextTurn()
     await nextTurn()
     expect(begun.slice(begun_a_turn_max)).toEqual(['freeze'])
     expect(refused.map(([name]) => name)).toEqual(['call'])
+  })
+
+  test('are had by what is urgent although all the room is taken, which is refused past its own', async () => {
+    const { turns, refused, enter } = bench()
+    for (let i = 0; i < turns_waiting_max; i++) enter('call', `tenant ${i}`)
+    enter('one more call', 'another')
+    for (let i = 0; i < 512; i++) enter('freeze', `urgent ${i}`, true)
+    enter('one more freeze', 'urgent of another', true)
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(refused.map(([name]) => name)).toEqual(['one more call', 'one more freeze'])
+    expect(turns.size).toBe(turns_waiting_max + 512)
   })
 
   test('are refused at once to a tenant that has as many waiting as there is room left, and to no other', async () => {

@@ -28,7 +28,7 @@ export const turns_wait_ms_max = limit(
   'How long a request waits for a turn of the event loop, in the line of its tenant; past it 503 UNAVAILABLE. Tenants have turns one after the other.',
 )
 
-export const urgent_turns_wait_ms_max = limit(
+const urgent_turns_wait_ms_max = limit(
   'http.urgent_turns_wait_ms',
   5_000,
   'milliseconds',
@@ -42,6 +42,13 @@ export const turns_waiting_max = limit(
   'Requests that wait for a turn of the event loop; a tenant may have as many as there is room left for, so one alone has half. Past it 503 UNAVAILABLE.',
 )
 
+const urgent_turns_waiting_max = limit(
+  'http.urgent_turns_waiting',
+  512,
+  'requests',
+  'Requests beyond http.turns_waiting of what is refused last that wait for a turn of the event loop.',
+)
+
 interface Waiting {
   since: number
   ms_max: number
@@ -49,7 +56,7 @@ interface Waiting {
   refuse(error: ApiError): void
 }
 
-const too_many = new Refusals('too many requests of this tenant, or of this address, are waiting')
+const too_many = new Refusals('share', 'too many requests of this tenant, or of this address, are waiting')
 
 export class FairTurns {
   /** By tenant; the one that had the last turn stands last. A line without requests is absent. */
@@ -73,11 +80,14 @@ export class FairTurns {
 
   /**
    * Resolves in a later turn of the event loop: in the order of the calls among those of one key, and in rotation between
-   * keys. Rejects with UNAVAILABLE at once when too many wait, and when `ms_max` has passed before its turn.
+   * keys. Rejects with UNAVAILABLE at once when too many wait, and when it has waited too long before its turn. An urgent
+   * one waits for longer, and finds room when the others have none.
    */
-  next(key: string, ms_max: number): Promise<void> {
+  next(key: string, is_urgent = false): Promise<void> {
     const line = this.#lines.get(key)
-    if ((line?.length ?? 0) >= turns_waiting_max - this.#size) return Promise.reject(too_many.next())
+    const room = turns_waiting_max + (is_urgent ? urgent_turns_waiting_max : 0) - this.#size
+    if ((line?.length ?? 0) >= room) return Promise.reject(too_many.next())
+    const ms_max = is_urgent ? urgent_turns_wait_ms_max : turns_wait_ms_max
     return new Promise((begin, refuse) => {
       const waiting = { since: this.clock.monotonic(), ms_max, begin, refuse }
       if (line) line.push(waiting)

@@ -4,7 +4,10 @@ import { randomFrom } from '../../test/support/random.ts'
 import { FairQueue } from './fair.ts'
 import type { Place } from './fair-rows.ts'
 
-const limits = { running_max: 10, reserve: 2, row_running_max: 2, waiting_max: 100, wait_ms_max: 1_000 }
+const limits = {
+  ...{ running_max: 10, reserve: 2, row_running_max: 2 },
+  ...{ waiting_max: 100, patient_waiting_max: 10, wait_ms_max: 1_000, late_ms_max: 5_000 },
+}
 
 /** Places by name, and who runs. */
 function bench(changes: Partial<typeof limits> = {}) {
@@ -110,6 +113,32 @@ describe('a fair queue', () => {
     expect(waiting(200, () => 'flooded', 'strangers')).toBe(50)
     expect(waiting(200, (i) => `made up ${i}`, 'strangers')).toBe(25)
     expect(waiting(20, (i) => `tenant ${i}`)).toBe(20)
+  })
+
+  test('is late once a key without a permit has waited too long for one, and lets only the patient wait then', () => {
+    const { clock, queue, enter, many, running, leave } = bench()
+    many(8, 'a')
+    for (const key of ['b', 'x']) many(1, key)
+    enter('a waits', 'a')
+    clock.advance(60_000)
+    expect(queue.isLate).toBe(false) // a, b and x hold permits
+    enter('c0', 'c')
+    clock.advance(limits.late_ms_max)
+    expect([queue.isLate, enter('d0', 'd')]).toEqual([false, true])
+    clock.advance(1)
+    expect([queue.isLate, enter('e0', 'e'), queue.enter('f', undefined, undefined, true) !== null]).toEqual([
+      ...[true, false, true],
+    ])
+    leave('b0')
+    expect(running()).toContain('c0')
+    expect([queue.isLate, enter('e0', 'e')]).toEqual([false, true])
+  })
+
+  test('has room for the patient when the others have none, and for no more than that', () => {
+    const { queue, many } = bench()
+    for (let i = 0; i < 200; i++) many(1, `c${i}`)
+    const patient = Array.from({ length: 11 }, (_, i) => queue.enter(`p${i}`, undefined, undefined, true))
+    expect(patient.map((place) => place !== null)).toEqual([...Array(10).fill(true), false])
   })
 
   test('serves a key that always waits, however many keys with one call each leave and come back', () => {

@@ -12,8 +12,12 @@ export interface FairLimits {
   row_running_max: number
   /** Places that wait at once. */
   waiting_max: number
+  /** Places beyond these for those that are patient. */
+  patient_waiting_max: number
   /** How long the first of a key may have waited for a permit while others of it may wait behind it. */
   wait_ms_max: number
+  /** How long a key that holds no permit may have waited for one while places of any key may begin to wait. */
+  late_ms_max: number
 }
 
 interface Line {
@@ -47,7 +51,8 @@ export class FairQueue {
    * A place for this key. `row` names what all its holders change, one after the other. Null when too many wait: a key
    * may have as many waiting as there is room left for, and a row half as many, so one alone never takes all of it.
    * The keys of a `group`, which a stranger may make up, have three times as many together. Null also when the first of
-   * the key has waited so long for a permit that it would take too long, unless it is `patient`.
+   * the key has waited so long for a permit that it would take too long, and when all permits are late, unless it is
+   * `patient`: then it also finds room when the others have none.
    */
   enter(key: string, row?: string, group?: string, patient = false): Place | null {
     const line = this.#lines.get(key) ?? this.#newLine()
@@ -59,8 +64,9 @@ export class FairQueue {
       this.#start(line, place)
       return place
     }
-    const room = this.limits.waiting_max - this.#waiting
-    if (line.waiting >= room || (!patient && this.#isLate(line))) return null
+    const { waiting_max, patient_waiting_max } = this.limits
+    const room = waiting_max + (patient ? patient_waiting_max : 0) - this.#waiting
+    if (line.waiting >= room || (!patient && (this.#isLate(line) || this.isLate))) return null
     if (group !== undefined && (this.#waiting_of_group.get(group) ?? 0) >= 3 * room) return null
     if (!row_is_free && this.#rows.waitingFor(place).size >= room / 2) return null
     this.#lines.set(key, line)
@@ -73,6 +79,12 @@ export class FairQueue {
       this.#ready(line, place)
     } else this.#rows.waitingFor(place).add(place)
     return place
+  }
+
+  /** Permits that are out, those that are not, and places that wait. */
+  get counts(): { running: number; free: number; waiting: number } {
+    const running = this.#running
+    return { running, free: this.limits.running_max - running, waiting: this.#waiting }
   }
 
   /** True when a place waits that a permit would go to if one that is out were released. */
@@ -109,6 +121,18 @@ export class FairQueue {
   #ready(line: Line, place: Held): void {
     place.ready_since = this.clock.monotonic()
     line.ready.add(place)
+  }
+
+  /**
+   * True when all permits are late: a key that holds none has waited for one for too long. A key that holds some may have
+   * to wait for its own.
+   */
+  get isLate(): boolean {
+    if (this.#waiting === 0) return false
+    const since = this.clock.monotonic() - this.limits.late_ms_max
+    for (const { running, ready } of this.#lines.values())
+      if (running === 0 && ready.size > 0 && ready.values().next().value!.ready_since < since) return true
+    return false
   }
 
   #isLate({ ready }: Line): boolean {

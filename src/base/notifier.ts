@@ -95,6 +95,11 @@ export class Notifier {
     else this.#places.set(tenant_id, of_tenant)
   }
 
+  /** Requests that have a place. */
+  get waiting(): number {
+    return this.#taken
+  }
+
   /** The longest wait before the next look. */
   get look_again_ms(): number {
     if (!this.#looks_again) return Number.POSITIVE_INFINITY

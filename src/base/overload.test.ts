@@ -36,7 +36,7 @@ describe('new work', () => {
   })
 
   test('is refused with Retry-After of 1 to 3 s in turn, so that clients do not return together', () => {
-    const refusals = new Refusals('because')
+    const refusals = new Refusals('share', 'because')
     const seconds = Array.from({ length: 6 }, () => refusals.next().retry_after_seconds!)
     expect(seconds.slice(3)).toEqual(seconds.slice(0, 3))
     expect(seconds.slice(0, 3).toSorted()).toEqual([1, 2, 3])

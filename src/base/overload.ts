@@ -2,7 +2,7 @@
 // in time again; what stops agents, revokes keys and decides goes on.
 
 import type { Millis } from './clock.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, type ShedReason } from './errors.ts'
 import { limit } from './limit.ts'
 
 const delay_ms_max = limit(
@@ -54,9 +54,10 @@ export class Refusals {
   readonly #errors: ApiError[]
   #next = 0
 
-  constructor(reason: string) {
+  constructor(shed: ShedReason, reason: string) {
     this.#errors = [1, 2, 3].map(
-      (retry_after_seconds) => new ApiError('UNAVAILABLE', { details: { reason }, retry_after_seconds }),
+      (retry_after_seconds) =>
+        new ApiError('UNAVAILABLE', { details: { reason }, retry_after_seconds, shed }),
     )
   }
 
@@ -67,4 +68,4 @@ export class Refusals {
 }
 
 /** Of new work while the event loop is delayed. */
-export const overloaded = new Refusals('the service is overloaded')
+export const overloaded = new Refusals('event_loop', 'the service is overloaded')

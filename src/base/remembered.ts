@@ -6,6 +6,10 @@ export class Remembered<Value> {
 
   constructor(private readonly entries_max: number) {}
 
+  get size(): number {
+    return this.#values.size
+  }
+
   get(key: string): Value | undefined {
     const value = this.#values.get(key)
     if (value !== undefined) this.#putLast(key, value)

@@ -6,6 +6,7 @@ import {
   createHmac,
   hkdfSync,
   randomBytes,
+  scryptSync,
   timingSafeEqual,
 } from 'node:crypto'
 
@@ -15,6 +16,17 @@ const tag_bytes = 16
 /** 32 bytes for one purpose; another `info` gives an unrelated key. */
 export function deriveKey(secret: string, info: string, salt = ''): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, salt, `waystation ${info}`, 32))
+}
+
+/** RFC 7914. `cost`: how much memory and time a guess takes, 1 KiB times this number. */
+export function passphraseKey(passphrase: string, salt: string, cost: number): Buffer {
+  const options = { N: cost, r: 8, p: 1, maxmem: 2 * 1_024 * cost }
+  return scryptSync(passphrase.normalize('NFKC'), Buffer.from(salt, 'base64'), 32, options)
+}
+
+/** base64 of 16 random bytes. */
+export function newSalt(): string {
+  return randomBytes(16).toString('base64')
 }
 
 /** base64 of nonce, tag and cipher text. `context` must be given again to open it, so that rows cannot be swapped. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { TestClock } from '../../test/support/clock.ts'
 import { startReceiver } from '../../test/support/receiver.ts'
-import { forEachService } from '../../test/support/service.ts'
+import { forEachRacedService } from '../../test/support/service.ts'
 import type { Outcome } from './attempt.ts'
 import { Sender } from './deliver.ts'
 import { openConnection, type Peer } from './dial.ts'
@@ -625,7 +625,7 @@ describe('where the service listens', () => {
   })
 })
 
-forEachService(
+forEachRacedService(
   'A service behind a proxy',
   (service) => {
     test('is not called by itself, at whatever address it listens', async () => {

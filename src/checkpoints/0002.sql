@@ -1,6 +1,6 @@
 -- Decisions that steer. steered: 1 when more than one plain decision is asked for, and votes are counted. payload, the bytes of an
 -- effect; edited_payload, what the votes of a pending checkpoint are for, when an approver changed it; effective_payload, the
--- change that was approved. approvers, escalate: JSON; escalated: steps of it that were made; held_ms: by how much freezes
+-- change that was approved. effect: JSON, how people know the effect. approvers, escalate: JSON; escalated: steps of it that were made; held_ms: by how much freezes
 -- have moved them. comments: how many there are.
 alter table checkpoints add column steered {integer} not null default 0;
 alter table checkpoints add column editable {integer} not null default 0;
@@ -15,6 +15,7 @@ alter table checkpoints add column uses {integer} not null default 1;
 alter table checkpoints add column uses_left {integer} not null default 1;
 alter table checkpoints add column permit_expires_at {integer};
 alter table checkpoints add column effect_id {text};
+alter table checkpoints add column effect {text};
 alter table checkpoints add column approvers {text};
 alter table checkpoints add column escalate {text};
 alter table checkpoints add column answer_schema {text};

@@ -89,6 +89,8 @@ export interface CheckpointRow {
   uses_left: number
   permit_expires_at: Millis | null
   effect_id: string | null
+  /** JSON: its type, key and note, for the person who decides; null without one. */
+  effect: string | null
   /** JSON: ids of approval keys, or `admin`; null for everybody. */
   approvers: string | null
   /** JSON. */

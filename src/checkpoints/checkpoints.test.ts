@@ -6,7 +6,7 @@ import { inTime } from '../../test/support/patience.ts'
 import { freePort } from '../../test/support/ports.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { plain_steering } from '../../test/support/steering.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
@@ -119,7 +119,7 @@ function verified(service: TestService, { body, headers }: Received, secret: str
   }
 }
 
-forEachService('Checkpoints', (service) => {
+forEachRacedService('Checkpoints', (service) => {
   describe('a new checkpoint', () => {
     test('is pending, with every field', async () => {
       const tenant = await service.signUp()
@@ -668,7 +668,7 @@ forEachService('Checkpoints', (service) => {
   })
 })
 
-forEachService('A decision', (service) => {
+forEachRacedService('A decision', (service) => {
   test.each(['approve', 'reject'] as const)(
     'to %s is told at once although a schedule waits for its tick',
     async (verb) => {
@@ -689,7 +689,7 @@ forEachService('A decision', (service) => {
   )
 })
 
-forEachService('The callback of a decision', (service) => {
+forEachRacedService('The callback of a decision', (service) => {
   test('is tried at 0, +30 s and +90 s from the first, then it is a dead letter; the decision stands', async () => {
     const tenant = await service.signUp()
     const receiver = await receiverOf(500, 503, 302)
@@ -850,7 +850,7 @@ forEachService('The callback of a decision', (service) => {
   })
 })
 
-forEachService('The timeout of a checkpoint', (service) => {
+forEachRacedService('The timeout of a checkpoint', (service) => {
   test('is settled by a tick, not a millisecond early and not before the tick', async () => {
     const tenant = await service.signUp()
     const { url } = await receiverOf(204)
@@ -1128,7 +1128,7 @@ forEachService('The timeout of a checkpoint', (service) => {
   })
 })
 
-forEachService('The moves of a checkpoint', (service) => {
+forEachRacedService('The moves of a checkpoint', (service) => {
   type Verb = keyof typeof moves
 
   test('are the state diagram of docs/checkpoints.md', () => {
@@ -1200,7 +1200,7 @@ forEachService('The moves of a checkpoint', (service) => {
   )
 })
 
-forEachService('GET …?wait', (service) => {
+forEachRacedService('GET …?wait', (service) => {
   /** Resolves once this checkpoint was looked at as often as that: a request that waits has then begun to. */
   function lookedAt(times: number): Promise<void> {
     return new Promise((resolve) => {

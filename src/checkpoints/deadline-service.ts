@@ -18,14 +18,15 @@ const bytes_max = limit(
 export const timeouts: Deadlines = {
   name: 'checkpoints',
   async move(tx, move, after_id, rows_max) {
-    const moved = await store.move(tx, move, after_id, rows_max, bytes_max)
-    const last = moved.at(-1)
-    if (last) {
+    const rows = await store.move(tx, move, after_id, rows_max, bytes_max)
+    const moved = movedOf(rows, rows_max, bytes_max)
+    const { last_id } = moved
+    if (last_id !== null) {
       const { tenant_id, frozen_at: due_after, frozen_ms: by_ms } = move
-      const due = { tenant_id, after_id, last_id: last.id, due_after, by_ms }
+      const due = { tenant_id, after_id, last_id, due_after, by_ms }
       await jobs.moveDue(tx, { ...due, kind: timeout_job })
       await jobs.moveDue(tx, { ...due, kind: escalation_job })
     }
-    return movedOf(moved, rows_max, bytes_max)
+    return moved
   },
 }

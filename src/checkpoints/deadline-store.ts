@@ -5,7 +5,7 @@ import type { Move } from '../contract/deadlines.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { of_shard, sql, type Tx } from '../db/db.ts'
 
-const texts = ['prompt', 'callback_payload', 'payload', 'edited_payload', 'answer_schema']
+const texts = ['prompt', 'callback_payload', 'payload', 'edited_payload', 'answer_schema', 'effect']
 
 const MOVE = sql<{ id: string; bytes: number }>(
   'checkpoints.move',
@@ -21,9 +21,8 @@ const MOVE = sql<{ id: string; bytes: number }>(
    returning id, ${bytesOf(texts)} as bytes`,
 )
 
-/** In the order of their ids, with the bytes of their large texts. */
-export async function move(tx: Tx, move: Move, after_id: string, rows_max: number, bytes_max: number) {
+/** In no order, with the bytes of their large texts. */
+export function move(tx: Tx, move: Move, after_id: string, rows_max: number, bytes_max: number) {
   const times = { last_instant: last_instant_ms, latest_at: last_instant_ms - move.frozen_ms }
-  const moved = await tx.all(MOVE, { ...move, ...times, after_id, rows_max, bytes_max })
-  return moved.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  return tx.all(MOVE, { ...move, ...times, after_id, rows_max, bytes_max })
 }

@@ -27,7 +27,7 @@ const ApproveBody = Type.Object({
   effective_payload: Type.Optional(
     AnyJson(
       value_bytes_max,
-      'The payload of the effect as it is approved, where it is `editable`. Default, and null: as proposed.',
+      'The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed.',
     ),
   ),
   expires_at: Type.Optional(Time('Until when the effect may start under the approval. Default: no end.')),
@@ -93,6 +93,7 @@ interface Deciding {
 }
 
 function decision({ verb, title, status, description, body, errors }: Deciding) {
+  const once = `a checkpoint that is ${status} stays so, and a key has one vote`
   return route({
     group: v1,
     method: 'POST',
@@ -103,9 +104,16 @@ function decision({ verb, title, status, description, body, errors }: Deciding) 
     sdk: {
       name: `checkpoints.${verb}`,
       retry: {
-        safe: true,
-        why: `a checkpoint that is ${status} stays so, and a key has one vote`,
-        done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status, read: 'getCheckpoint' },
+        ...(verb === 'approve'
+          ? {
+              safe: { without: ['effective_payload'] },
+              why: `${once}; an edit would void the votes after it`,
+            }
+          : { safe: true, why: once }),
+        done: [
+          { code: 'CHECKPOINT_ALREADY_RESOLVED', status, read: 'getCheckpoint' },
+          { code: 'ALREADY_VOTED', decision: status, read: 'getCheckpoint' },
+        ],
       },
     },
     cli: {
@@ -133,9 +141,7 @@ function decision({ verb, title, status, description, body, errors }: Deciding) 
       ...errors,
     ],
     async handle({ db, caller, dependencies }, input) {
-      const { effective_payload, ...body } = input.body as Static<typeof ApproveBody>
-      const edit = effective_payload?.text === 'null' ? {} : { effective_payload }
-      const decided = { reason: null, ...body, ...edit, status }
+      const decided = { reason: null, ...(input.body as Static<typeof ApproveBody>), status }
       return checkpointOf(
         await checkpoints.decide(db, caller, dependencies, input.params.id, decided),
         dependencies,

@@ -10,8 +10,8 @@ import * as journal from '../journal/service.ts'
 import { aboutOf } from './about.ts'
 import type { CheckpointRow } from './checkpoint.ts'
 import { events } from './events.ts'
+import { escalate, lock } from './settlement-store.ts'
 import { nextEscalationAt, stepsOf, widened } from './steering.ts'
-import { escalate, lock } from './vote-store.ts'
 
 export const escalation_job: LocalKind = {
   name: 'escalation',

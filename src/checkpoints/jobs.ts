@@ -7,7 +7,7 @@ import { encode } from '../contract/encode.ts'
 import { type Cause, service_cause } from '../contract/event.ts'
 import type { Redrive } from '../contract/redrive.ts'
 import { RawJson } from '../contract/schemas.ts'
-import type { Tx } from '../db/db.ts'
+import type { Reader, Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
 import { attemptedOf } from '../jobs/attempts.ts'
@@ -28,6 +28,7 @@ import { type CheckpointRow, callbackUrlOf, waitKey } from './checkpoint.ts'
 import { escalation_job } from './escalation-service.ts'
 import { events } from './events.ts'
 import * as store from './store.ts'
+import * as votes from './vote-store.ts'
 
 /** Settles a checkpoint whose time is over; a decision that came first wins. */
 export const timeout_job: LocalKind = {
@@ -65,7 +66,7 @@ export const callback_job: SendingKind = {
   message: (context, job) =>
     tenants.signedCallback(context, job, async () => {
       const checkpoint = await store.find(context.db, job.tenant_id, job.source_id)
-      return checkpoint && decisionCallbackOf(checkpoint)
+      return checkpoint && decisionCallbackOf(checkpoint, await hashOfForgotten(context.db, job, checkpoint))
     }),
   async settle(tx, dependencies, job, result) {
     const { tenant_id, source_id: id } = job
@@ -151,8 +152,22 @@ function enqueueCallback(
   })
 }
 
-/** The same bytes on every attempt. */
-function decisionCallbackOf(checkpoint: CheckpointRow) {
+/**
+ * The hash of what was approved after an edit, once its bytes are no longer kept; else null. Without it a late attempt would
+ * read as an approval of what was proposed.
+ */
+async function hashOfForgotten(
+  q: Reader,
+  { tenant_id }: { tenant_id: string },
+  { id, status, editable, payload }: CheckpointRow,
+): Promise<string | null> {
+  if (status !== 'approved' || editable === 0 || payload !== null) return null
+  const edit = (await votes.counted(q, tenant_id, id)).find(({ edited }) => edited === 1)
+  return edit?.effective_hash ?? null
+}
+
+/** The same bytes on every attempt, while those of an edit are kept. */
+function decisionCallbackOf(checkpoint: CheckpointRow, forgotten_hash: string | null) {
   const type = `checkpoint.${checkpoint.status}`
   const resolved_at = iso(checkpoint.resolved_at!)
   const data = {
@@ -166,6 +181,7 @@ function decisionCallbackOf(checkpoint: CheckpointRow) {
     ...(checkpoint.effective_payload !== null && {
       effective_payload: new RawJson(checkpoint.effective_payload),
     }),
+    ...(forgotten_hash !== null && { effective_payload: null, effective_hash: forgotten_hash }),
   }
   const { callback_url: url, workflow_id } = checkpoint
   return { url, event: type, body: encode({ type, timestamp: resolved_at, data }), workflow_id }
@@ -195,7 +211,9 @@ export async function ended(
   cause: Cause,
 ): Promise<void> {
   const { id, status, resolved_by } = settled
-  await jobs.cancel(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
+  const waited = await jobs.cancelled(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
+  // The trace of the agent that asked goes on, not that of the person who decided.
+  if (waited?.traceparent) tx.origin = waited
   if (settled.escalate !== null) await jobs.cancel(tx, jobs.keyOf({ tenant_id }, escalation_job, id))
   if (settled.callback_status === 'pending') await enqueueCallback(tx, tenant_id, dependencies, settled)
   await journal.emit(tx, events[`checkpoint.${status as 'approved'}`], {

@@ -160,7 +160,6 @@ export const cancelCheckpoint = route({
   destructive: true,
   params: { id },
   replies: { 204: { body: null } },
-  shed: 'last',
   emits: ['checkpoint.cancelled'],
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
   handle: ({ db, caller, dependencies }, { params }) =>

@@ -28,11 +28,12 @@ import { purge as purgeComments } from './comment-store.ts'
 import { enqueueEscalation } from './escalation-service.ts'
 import { events, shownTitle } from './events.ts'
 import { ended, resolve, timeout_job } from './jobs.ts'
-import { approvedPayload, namedApprovers, plain, type Steering, steeringOf } from './steering.ts'
+import { takeUse } from './settlement-store.ts'
+import { namedApprovers, plain, type Steering, steeringOf } from './steering.ts'
 import { steering_fields } from './steering-fields.ts'
 import * as store from './store.ts'
 import { type Decision, isPlain, vote } from './vote-service.ts'
-import { purge as purgeVotes, takeUse } from './vote-store.ts'
+import { counted as countedVotes, purge as purgeVotes } from './vote-store.ts'
 
 /** Removes rows of a tenant that is being purged; returns how many. */
 export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
@@ -43,7 +44,7 @@ export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_m
 
 export {
   approvalUrl,
-  approvedPayload,
+  countedVotes,
   expiryOf,
   no_callback,
   steering_fields,
@@ -59,15 +60,20 @@ export const forget = store.forget
 type NewCheckpoint = Omit<store.NewCheckpoint, 'id' | 'agent_id' | keyof Steering> &
   Partial<Steering> & { id?: string }
 
+/** The place of its approvers in the body; null when they have been looked up. */
+interface ApproversAt {
+  approvers_at?: string | null
+}
+
 /** A plain one, unless its input has what `steeringOf` returns. Throws QUOTA_EXCEEDED, VALIDATION_FAILED for approvers. */
 export async function create(
   tx: Tx,
   caller: AgentCaller,
   dependencies: Pick<Dependencies, 'jobs' | 'plans'>,
-  input: NewCheckpoint,
+  { approvers_at = '', ...input }: NewCheckpoint & ApproversAt,
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
-  await requireApprovers(tx, tenant_id, input)
+  if (approvers_at !== null) await requireApprovers(tx, tenant_id, input, approvers_at)
   const wanted = { ...plain, id: newId('chk', tx.now), ...input, agent_id }
   quotas.requireRoom(tx, caller, dependencies.plans, bytesOf(wanted))
   return open(tx, tenant_id, dependencies, wanted, causeOf(caller))
@@ -75,8 +81,8 @@ export async function create(
 
 function bytesOf(wanted: store.NewCheckpoint): number {
   const { title, prompt, callback_url, callback_payload, workflow_id } = wanted
-  const { answer_schema, payload, approvers, escalate } = wanted
-  const steering = [answer_schema, payload, approvers, escalate]
+  const { answer_schema, payload, effect, approvers, escalate } = wanted
+  const steering = [answer_schema, payload, effect, approvers, escalate]
   return rowBytes(title, prompt, callback_url, callback_payload, workflow_id, ...steering)
 }
 
@@ -115,18 +121,19 @@ async function open(
   return checkpoint
 }
 
-/** A name that is nobody's would leave a checkpoint that waits for it. Throws VALIDATION_FAILED. */
+/** One who cannot vote would leave a checkpoint that waits for them. Throws VALIDATION_FAILED. */
 async function requireApprovers(
-  q: Reader,
+  tx: Tx,
   tenant_id: string,
   { approvers = null, escalate = null }: Partial<Steering>,
+  at: string,
 ): Promise<void> {
   const issues: Issue[] = []
-  const known = new Map<string, boolean>([['admin', true]])
-  for (const { path, approver } of namedApprovers({ approvers, escalate })) {
-    if (!known.has(approver))
-      known.set(approver, await credentials.exists(q, { tenant_id, kind: 'approval', subject: approver }))
-    if (!known.get(approver)) issues.push({ path, message: 'is not an approval key of this tenant' })
+  const found = new Map<string, string | null>([['admin', null]])
+  for (const { path, approver } of namedApprovers({ approvers, escalate }, at)) {
+    if (!found.has(approver)) found.set(approver, await credentials.voterIssue(tx, tenant_id, approver))
+    const message = found.get(approver)
+    if (message) issues.push({ path, message })
   }
   if (issues.length > 0) throw invalid(...issues)
 }

@@ -18,11 +18,18 @@ import {
   wait_seconds_max,
   waitKey,
 } from './checkpoint.ts'
-import { approversOf, isApprover, stepsOf } from './steering.ts'
+import { approversOf, isApprover, type ShownEffect, stepsOf } from './steering.ts'
 
 export const tag = 'Checkpoints'
 export const id = idParam('The checkpoint, chk_….')
 const EffectId = Nullable(Type.String({ description: 'The effect that it was asked for.' }))
+const AboutEffect = Nullable(
+  Shape('AboutEffect', {
+    type: Type.String({ description: 'The type of that effect.' }),
+    key: Type.String({ description: 'Its key.' }),
+    note: Nullable(Type.String({ description: 'The note of its agent, for people.' })),
+  }),
+)
 const Approvers = Nullable(
   Type.Array(Type.String(), {
     description: 'Ids of approval keys, or admin; null: everybody with a key for it.',
@@ -91,6 +98,7 @@ export const Checkpoint = Shape('Checkpoint', {
   updated_at: Time('When it last changed.'),
   ...steered,
   effect_id: EffectId,
+  effect: AboutEffect,
   payload: Json('The payload of the effect, the exact text; null without one.'),
 })
 
@@ -111,6 +119,7 @@ export const Approval = Shape('Approval', {
   resolved_at: Nullable(Time('When it was settled.')),
   ...steered,
   effect_id: EffectId,
+  effect: AboutEffect,
   effect_payload: Json('The payload of the effect, the exact text; null without one.'),
   may_decide: Type.Boolean({ description: 'This key is an approver.' }),
   voted: Nullable(
@@ -164,6 +173,7 @@ export function checkpointOf(row: CheckpointRow, { urls }: { urls: Pick<Urls, 'p
     updated_at: iso(row.updated_at),
     ...steeredOf(row),
     effect_id: row.effect_id,
+    effect: effectOf(row),
     payload: rawOrNull(row.payload),
   }
 }
@@ -204,10 +214,15 @@ export function approvalOf(row: CheckpointRow, voter: string, voted: 'approved' 
     resolved_at: isoOrNull(row.resolved_at),
     ...steeredOf(row),
     effect_id: row.effect_id,
+    effect: effectOf(row),
     effect_payload: rawOrNull(row.payload),
     may_decide: isApprover(row, voter),
     voted,
   }
+}
+
+function effectOf({ effect }: CheckpointRow): ShownEffect | null {
+  return effect === null ? null : JSON.parse(effect)
 }
 
 function rawOrNull(text: string | null): RawJson | null {

@@ -315,19 +315,49 @@ forEachService('Decisions that steer', (service) => {
       expect((await decide(tenant.admin_key, id, 'approve')).status).toBe(200)
     })
 
-    test('that nobody is are refused: unknown, of another tenant, revoked', async () => {
+    test('that cannot vote are refused: unknown, of another tenant, revoked, bound to another checkpoint, expired', async () => {
       const tenant = await service.signUp()
       const foreign = await voter(await service.signUp())
       const gone = await voter(tenant)
       await service.ask('DELETE', `/v1/approval-keys/${gone.id}`, { key: tenant.admin_key })
-      for (const approver of ['apk_00000000000000000000000000', foreign.id, gone.id]) {
-        const body = { title: 't', callback_url: null, approvers: ['admin', approver] }
-        const refused = await service.ask('POST', '/v1/checkpoints', { key: tenant.api_key, body })
-        expect([refused.status, refused.body.error.details]).toEqual([
-          400,
-          { issues: [{ path: '/approvers/1', message: 'is not an approval key of this tenant' }] },
-        ])
+      const { id: checkpoint_id } = await ask(tenant, {})
+      const bound = (await voter(tenant, { checkpoint_id })).id
+      const expires_at = iso(service.clock.now() + 1_000)
+      const expired = (await voter(tenant, { expires_at })).id
+      service.clock.advance(1_000)
+      const unknown = 'is not an approval key of this tenant'
+      for (const [approver, message] of [
+        ['apk_00000000000000000000000000', unknown],
+        [foreign.id, unknown],
+        [gone.id, unknown],
+        [bound, 'is bound to another checkpoint'],
+        [expired, 'has expired'],
+      ] as const) {
+        const lists = [
+          [{ approvers: ['admin', approver] }, '/approvers/1'],
+          [
+            { approvers: ['admin'], escalate: [{ after_seconds: 60, approvers: [approver] }] },
+            '/escalate/0/approvers/0',
+          ],
+        ] as const
+        for (const [list, path] of lists) {
+          const body = { title: 't', callback_url: null, ...list }
+          const refused = await service.ask('POST', '/v1/checkpoints', { key: tenant.api_key, body })
+          expect([refused.status, refused.body.error.details]).toEqual([400, { issues: [{ path, message }] }])
+        }
+        const put = await service.ask('PUT', '/v1/effect-policies/pay', {
+          ...{ key: tenant.admin_key, body: { approval: 'required', approvers: ['admin', approver] } },
+        })
+        const issues = [{ path: '/approvers/1', message }]
+        expect([put.status, put.body.error.details]).toEqual([400, { issues }])
       }
+    })
+
+    test('may be keys that expire later', async () => {
+      const tenant = await service.signUp()
+      const key = (await voter(tenant, { expires_at: iso(service.clock.now() + 1_000) })).id
+      const { id } = await ask(tenant, { approvers: [key] })
+      expect(id).toStartWith('chk_')
     })
 
     test.each([
@@ -369,6 +399,40 @@ forEachService('Decisions that steer', (service) => {
       const { id } = await askForEffect(service, tenant)
       const decided = await decide(tenant.admin_key, id, 'approve', { effective_payload: { amount: 40 } })
       expect(decided.body).toMatchObject({ status: 'approved', effective_payload: null })
+    })
+
+    test('to null is refused where it may be edited, and changes nothing: it would look like no edit', async () => {
+      const tenant = await service.signUp()
+      const { id } = await askForEffect(service, tenant, { required_approvals: 2 })
+      for (const body of [{ effective_payload: null }, { reason: 'r', effective_payload: null }]) {
+        const before = await read(tenant, id)
+        const refused = await decide(tenant.admin_key, id, 'approve', body)
+        expect([refused.status, refused.body.error.code, refused.body.error.details]).toEqual([
+          ...[400, 'VALIDATION_FAILED'],
+          {
+            issues: [
+              { path: '/effective_payload', message: 'must not be null: leave it out to change nothing' },
+            ],
+          },
+        ])
+        expect(await read(tenant, id)).toEqual(before)
+      }
+      const fixed = await askForEffect(service, tenant, { editable: false })
+      for (const { id } of [await ask(tenant), fixed]) {
+        const decided = await decide(tenant.admin_key, id, 'approve', { effective_payload: null })
+        expect(decided.body).toMatchObject({ status: 'approved', effective_payload: null })
+      }
+    })
+
+    test('to null binds these bytes where null was proposed', async () => {
+      const tenant = await service.signUp()
+      const [kim, lee] = [await voter(tenant), await voter(tenant)]
+      const { id } = await askForEffect(service, tenant, { payload: 'null', required_approvals: 2 })
+      await decide(kim.key, id, 'approve', { effective_payload: { amount: 30 } })
+      const back = await decide(lee.key, id, 'approve', { effective_payload: null })
+      expect(back.body).toMatchObject({ status: 'pending', approvals: 1, edited_payload: null })
+      const votes = await votesOf(tenant, id)
+      expect(votes.find(({ counts }: { counts: boolean }) => counts).payload_hash).toBe(hashOf('null'))
     })
 
     test('where none is allowed is 422 NOT_EDITABLE, and changes nothing', async () => {

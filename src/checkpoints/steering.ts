@@ -23,11 +23,19 @@ export interface GivenSteering {
   escalate?: Step[] | undefined
 }
 
-/** Only of the approval of an effect. */
+/** How people know an effect. */
+export interface ShownEffect {
+  type: string
+  key: string
+  note: string | null
+}
+
+/** Of a checkpoint that is about an effect. */
 export interface OfEffect {
   effect_id: string
-  /** The exact text that is approved. */
-  payload: string
+  effect: ShownEffect
+  /** The exact text that is approved; null when it asks something else. */
+  payload: string | null
   editable: boolean
 }
 
@@ -43,6 +51,7 @@ export type Steering = Pick<
   | 'editable'
   | 'payload'
   | 'effect_id'
+  | 'effect'
 >
 
 /** Of a checkpoint that takes one plain decision. */
@@ -56,6 +65,7 @@ export const plain: Steering = {
   editable: 0,
   payload: null,
   effect_id: null,
+  effect: null,
 }
 
 /** Throws VALIDATION_FAILED. `at`: the place of its members in the body. */
@@ -78,6 +88,7 @@ export function steeringOf(given: GivenSteering, effect: OfEffect | null = null,
     editable: effect?.editable ? 1 : 0,
     payload: effect?.payload ?? null,
     effect_id: effect?.effect_id ?? null,
+    effect: effect && JSON.stringify(effect.effect),
   }
 }
 
@@ -150,11 +161,4 @@ export function voterOf(caller: AdminCaller | ApprovalCaller): string {
 
 export function isApprover(row: Pick<CheckpointRow, 'approvers'>, voter: string): boolean {
   return approversOf(row)?.includes(voter) ?? true
-}
-
-/** The payload that the votes of a pending checkpoint are for, and the one that was approved. */
-export function approvedPayload(
-  row: Pick<CheckpointRow, 'payload' | 'edited_payload' | 'effective_payload'>,
-): string | null {
-  return row.effective_payload ?? row.edited_payload ?? row.payload
 }

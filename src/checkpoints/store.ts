@@ -11,7 +11,7 @@ export const columns = `id, status, title, prompt, callback_url, callback_payloa
      resolved_by, resolved_at, callback_status, callback_attempts, callback_last_error, callback_fence,
      callback_dead_letter_id, callback_redrive_of, workflow_id, created_at, updated_at, steered, editable,
      required_approvals, required_rejections, approvals, rejections, escalated, held_ms, comments, uses,
-     uses_left, permit_expires_at, effect_id, approvers, escalate, answer_schema, answer, payload, edited_payload,
+     uses_left, permit_expires_at, effect_id, effect, approvers, escalate, answer_schema, answer, payload, edited_payload,
      effective_payload`
 
 export const here = 'tenant_id = :tenant_id and id = :id'
@@ -21,11 +21,11 @@ const INSERT = sql<CheckpointRow>(
   `insert into checkpoints
      (tenant_id, id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id,
       workflow_id, callback_status, callback_attempts, created_at, updated_at, steered, editable, required_approvals,
-      required_rejections, effect_id, approvers, escalate, answer_schema, payload)
+      required_rejections, effect_id, effect, approvers, escalate, answer_schema, payload)
    values
      (:tenant_id, :id, 'pending', :title, :prompt, :callback_url, :callback_payload, :timeout_action, :expires_at,
       :agent_id, :workflow_id, 'none', 0, :now, :now, :steered, :editable, :required_approvals,
-      :required_rejections, :effect_id, :approvers, :escalate, :answer_schema, :payload)
+      :required_rejections, :effect_id, :effect, :approvers, :escalate, :answer_schema, :payload)
    returning ${columns}`,
 )
 
@@ -107,7 +107,7 @@ const chunk = {
   key: 'tenant_id, id',
   index: null,
   order: 'tenant_id, id',
-  texts: ['prompt', 'callback_payload', 'reason', 'payload', 'edited_payload', 'effective_payload'],
+  texts: ['prompt', 'callback_payload', 'reason', 'payload', 'edited_payload', 'effective_payload', 'effect'],
 }
 const PURGE = sql(
   'checkpoints.purge',
@@ -126,7 +126,7 @@ export const texts = [
     'answer_schema',
     'answer',
   ],
-  ...['payload', 'edited_payload', 'effective_payload', 'approvers', 'escalate'],
+  ...['payload', 'edited_payload', 'effective_payload', 'approvers', 'escalate', 'effect'],
 ]
 
 /** Newest first. */

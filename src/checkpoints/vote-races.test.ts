@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'bun:test'
 import { askForEffect, heardDecisions } from '../../test/support/effect-checkpoints.ts'
 import { eventsOf } from '../../test/support/events.ts'
 import { seededRandom } from '../../test/support/random.ts'
-import { type Answer, cron_secret, forEachService, type TestTenant } from '../../test/support/service.ts'
+import { type Answer, cron_secret, forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 
 const races = Number(process.env.STEER_RACES ?? 25)
 const heard = heardDecisions()
@@ -15,7 +15,7 @@ const refusals = [
 ]
 const schema = { type: 'object', properties: { amount: { type: 'integer', maximum: 99 } } }
 
-forEachService('Votes at once', (service) => {
+forEachRacedService('Votes at once', (service) => {
   let tenant: TestTenant
   let voters: { id: string; key: string }[]
 

@@ -15,6 +15,7 @@ import { answerText } from './answer.ts'
 import { type CheckpointRow, resolverOf } from './checkpoint.ts'
 import { events } from './events.ts'
 import { ended } from './jobs.ts'
+import * as settlements from './settlement-store.ts'
 import { isApprover, voterOf } from './steering.ts'
 import * as store from './vote-store.ts'
 
@@ -30,7 +31,8 @@ export interface Decision {
 
 /** True when it says no more than yes or no. */
 export function isPlain({ answer, effective_payload, expires_at, uses }: Decision): boolean {
-  return [answer, effective_payload, expires_at, uses].every((given) => given === undefined)
+  const edit = effective_payload?.text === 'null' ? undefined : effective_payload
+  return [answer, edit, expires_at, uses].every((given) => given === undefined)
 }
 
 interface Ballot {
@@ -53,7 +55,7 @@ export async function vote(
   decision: Decision,
 ): Promise<CheckpointRow | null> {
   const { tenant_id } = caller
-  const row = await store.lock(tx, tenant_id, id)
+  const row = await settlements.lock(tx, tenant_id, id)
   if (!row) return null
   const voter = voterOf(caller)
   if (!isApprover(row, voter)) throw new ApiError('NOT_AN_APPROVER')
@@ -75,7 +77,7 @@ export async function vote(
   })
   const edited_payload = decision.status === 'approved' ? ballot.edited_payload : row.edited_payload
   tx.stores(tenant_id, textBytes(edited_payload) - textBytes(row.edited_payload))
-  if (isPending(row, counts)) return store.count(tx, tenant_id, id, { ...counts, edited_payload })
+  if (isPending(row, counts)) return settlements.count(tx, tenant_id, id, { ...counts, edited_payload })
   const settled = await settle(tx, caller, { row, counting, decision, ballot, counts, edited_payload })
   await ended(tx, tenant_id, dependencies, settled, causeOf(caller))
   return settled
@@ -97,11 +99,17 @@ function ballotOf(row: CheckpointRow, decision: Decision, now: Millis): Ballot {
     return { answer: null, edited_payload: null, permit_expires_at: null, uses: 1 }
   const given = decision.answer === undefined ? {} : JSON.parse(decision.answer.text)
   const answer = answerOf(row, given, decision.answer !== undefined)
-  if (effective_payload !== undefined && row.editable === 0) throw new ApiError('NOT_EDITABLE')
+  // Where nothing can be changed, null is like nothing.
+  const is_given = effective_payload !== undefined && effective_payload.text !== 'null'
+  if (is_given && row.editable === 0) throw new ApiError('NOT_EDITABLE')
   if (permit_expires_at !== null && permit_expires_at <= now)
     throw invalid({ path: '/expires_at', message: 'must be in the future' })
   const edited = effective_payload?.text ?? null
-  return { answer, edited_payload: edited === row.payload ? null : edited, permit_expires_at, uses }
+  // In an answer it would look like a payload that nobody has changed.
+  if (edited === 'null' && row.editable === 1 && row.payload !== edited)
+    throw invalid({ path: '/effective_payload', message: 'must not be null: leave it out to change nothing' })
+  const edited_payload = row.editable === 0 || edited === row.payload ? null : edited
+  return { answer, edited_payload, permit_expires_at, uses }
 }
 
 function answerOf({ answer_schema }: CheckpointRow, given: unknown, was_given: boolean): string | null {
@@ -197,5 +205,5 @@ function settle(
   }
   const kept = textBytes(settlement.effective_payload) - textBytes(edited_payload)
   tx.stores(tenant_id, textBytes(reason) + textBytes(ballot.answer) + kept)
-  return store.settle(tx, tenant_id, row.id, settlement)
+  return settlements.settle(tx, tenant_id, row.id, settlement)
 }

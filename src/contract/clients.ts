@@ -16,15 +16,18 @@ export interface Retry {
   /** With this member of the body; without any of these members and headers. */
   safe: boolean | { with: string } | { without: readonly string[] }
   why: string
-  /** A refusal of the repeat with this code says that the first request had its effect. */
-  done?: {
-    code: string
-    /** Only when `details.status` is this. */
-    status?: string
-    /** The call then returns this, or what this operation reads. */
-    answer?: unknown
-    read?: string
-  }
+  /** A refusal of the repeat with one of these codes says that the first request had its effect. */
+  done?: Done | readonly Done[]
+}
+
+interface Done {
+  code: string
+  /** Only when `details.status` is this, and `details.decision` that. */
+  status?: string
+  decision?: string
+  /** The call then returns this, or what this operation reads. */
+  answer?: unknown
+  read?: string
 }
 
 /** `--grace <duration>` and its help. The placeholder says how the value is read: duration, path, n. */

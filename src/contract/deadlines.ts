@@ -44,12 +44,17 @@ declare module './dependencies.ts' {
   }
 }
 
-/** Of rows that were moved together, in the order of their ids, with the bytes that were bounded. */
+/** Of rows that were moved together, in whatever order, with the bytes that were bounded. */
 export function movedOf(
   rows: readonly { id: string; bytes: number }[],
   rows_max: number,
   bytes_max: number,
 ): Moved {
-  const bytes = rows.reduce((sum, row) => sum + row.bytes, 0)
-  return { last_id: rows.at(-1)?.id ?? null, more: rows.length === rows_max || bytes >= bytes_max }
+  let last_id: string | null = null
+  let bytes = 0
+  for (const row of rows) {
+    bytes += row.bytes
+    if (last_id === null || row.id > last_id) last_id = row.id
+  }
+  return { last_id, more: rows.length === rows_max || bytes >= bytes_max }
 }

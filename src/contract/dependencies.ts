@@ -33,6 +33,8 @@ export interface KeyAsked {
 /** Bounded memory of keys that were valid less than a second ago. */
 export interface KeyCache {
   get(key: string): { caller: KeyHolder; expires_at: number | null } | null
+  /** The keys that are remembered. */
+  size(): number
   /** Called before the look-up and passed to `put`, so that a rotation in between wins. */
   ask(): KeyAsked
   put(key: string, asked: KeyAsked, caller: KeyHolder, expires_at: number | null): void
@@ -68,6 +70,8 @@ export interface Readiness {
   version: string
   engine: 'sqlite' | 'postgres'
   schema_version: number
+  /** ISO 8601; absent unless the database is a restored copy that the operator has not released. */
+  quarantined_since?: string
   /** On PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them. */
   other_nodes?: 'heard' | 'polled'
   durability: Record<string, string | number>
@@ -139,6 +143,8 @@ export interface ServiceFacts {
   plans_local: readonly string[]
   /** SMTP_URL is set. */
   sends_mail: boolean
+  /** Since when the database is a restored copy that the operator has not released; null when it is not. */
+  quarantine: { readonly since: Millis | null }
   readiness(): Promise<Readiness>
   openapi_text(): string
 }

@@ -6,6 +6,7 @@ import type { ErrorRow } from '../base/error-rows.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import type { Migration } from '../db/migrate.ts'
 import type { StoredTable } from '../db/recount.ts'
+import type { SealedColumn } from '../db/reseal.ts'
 import type { Dependencies } from './dependencies.ts'
 import type { EventRow, EventType } from './event.ts'
 import type { Route } from './route.ts'
@@ -76,13 +77,6 @@ export interface Follows {
   step?(db: Db, dependencies: Dependencies, tenant_id: string): Promise<{ more: boolean }>
 }
 
-export interface DocsPage {
-  /** `kv.md`, in docs/. */
-  file: string
-  /** Loaded at the first request for a page: the start of the service does not wait for it. */
-  load(): Promise<{ default: string }>
-}
-
 export interface Feature {
   /** The folder in src/. */
   name: string
@@ -100,6 +94,8 @@ export interface Feature {
   plan_limits?: readonly PlanLimit[]
   migrations?: readonly Migration[]
   stored?: readonly StoredTable[]
+  /** Columns that a rotation of SECRET_KEY seals again. */
+  sealed?: readonly SealedColumn[]
   /** Features whose rows its own point to: they are migrated before it and purged after it. */
   points_to?: readonly string[]
   sweep?: Sweep
@@ -109,7 +105,8 @@ export interface Feature {
   purgeable?: Purgeable
   /** Numbers that its jobs raise; the kinds of jobs are added to this type by `jobs/kind.ts`. */
   counters?: Counters
-  docs?: DocsPage
+  /** `kv.md` in docs/, loaded at the first request for a page: the start of the service does not wait for it. */
+  docs?: { file: string; load(): Promise<{ default: string }> }
 }
 
 /** The routes among the exports of a module, by name. */

@@ -68,6 +68,7 @@ export function keyCache(clock: Clock, others: Others = {}): KeyCache {
       if (entry) remove(key, entry.caller.tenant_id)
       return null
     },
+    size: () => entries.size,
     ask: () => ({ at: clock.monotonic(), changes: changes.count }),
     put(key, asked, caller, expires_at) {
       const { tenant_id } = caller

@@ -1,10 +1,12 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
+import { becomes } from '../../test/support/patience.ts'
 import * as agents from '../agents/service.ts'
 import * as approvalKeys from '../approval-keys/service.ts'
 import { hashKey } from '../base/keys.ts'
 import type { AdminCaller } from '../contract/caller.ts'
+import type { Db, Tx } from '../db/db.ts'
 import { purge as purgeLookups } from '../lookups/store.ts'
 import * as tenants from '../tenants/service.ts'
 import * as credentials from './service.ts'
@@ -44,6 +46,33 @@ forEachDatabase('A key that ends', (databases) => {
   }
   const rotateAgent = (grace_seconds: number) =>
     agents.rotateKey(bench.db, cache(), caller, { agent_id: 'worker', grace_seconds })
+
+  test('an approval key is identified at once while its use cannot be written, which is tried once', async () => {
+    const { key } = await newApprovalKey()
+    let [begun, release] = [0, () => {}]
+    const stalled = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const db = {
+      one: (...given: Parameters<Db['one']>) => bench.db.one(...given),
+      async write(turn: string, work: (tx: Tx) => unknown) {
+        begun += 1
+        await stalled
+        return bench.db.write(turn, work)
+      },
+    } as unknown as Db
+    const found = () => credentials.identify(db, cache(), key, bench.clock.now())
+    for (const holder of await Promise.all([found(), found(), found()]))
+      expect(holder).toMatchObject({ kind: 'approval' })
+    expect(begun).toBe(1)
+    release()
+    const used = () =>
+      bench.rows<{ last_used_at: number | null }>(
+        'select last_used_at from approval_keys where tenant_id = :tenant_id',
+        { tenant_id: caller.tenant_id },
+      )
+    await becomes(async () => (await used()).map((row) => Number(row.last_used_at)), [bench.clock.now()])
+  })
 
   /** What ends a key, and the key. */
   const ends: [what: string, end: () => Promise<string>][] = [

@@ -1,15 +1,17 @@
 // Keys as rows: only a hash and the last four characters are kept.
 
-import { type Millis, minute_ms, second_ms } from '../base/clock.ts'
+import { day_ms, type Millis, minute_ms, second_ms } from '../base/clock.ts'
 import { hashKey, lastFour, newKey } from '../base/keys.ts'
 import type { KeyHolder } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
-import type { Db, Tx } from '../db/db.ts'
+import type { Awaitable, Db, Tx } from '../db/db.ts'
 import * as lookups from '../lookups/service.ts'
+import { endSome, unused } from './list-service.ts'
 import * as store from './store.ts'
 
+export type { KeyRow } from './list-service.ts'
 export type { Subject } from './store.ts'
-export const exists = store.exists
+export { endSome, unused }
 export const purge = store.purge
 
 /** Removes keys whose grace period has ended; returns how many. */
@@ -26,6 +28,14 @@ export async function issue(tx: Tx, subject: store.Subject): Promise<string> {
   await store.insert(tx, subject, hash, lastFour(key))
   await lookups.claim(tx, subject.tenant_id, 'key', hash)
   return key
+}
+
+/** The reason for which this approval key could not vote on a checkpoint that is new; null when it could. */
+export async function voterIssue(tx: Tx, tenant_id: string, approval_key_id: string): Promise<string | null> {
+  const key = await store.findVoter(tx, { tenant_id, subject: approval_key_id })
+  if (!key) return 'is not an approval key of this tenant'
+  if (key.checkpoint_id !== null) return 'is bound to another checkpoint'
+  return key.expires_at !== null && key.expires_at <= tx.now ? 'has expired' : null
 }
 
 /** The keys that a transaction ends. */
@@ -106,22 +116,52 @@ export async function identify(
   const caller = callerOf(row)
   const { expires_at, key_expires_at } = row
   key_cache.put(key, asked, caller, expires_at ?? key_expires_at)
-  if (caller.kind === 'approval') await noteUse(db, row, now)
+  if (caller.kind === 'approval') noteUse(db, key_cache, row, now)
+  else noteDayOfUse(db, key_cache, row, { hash, now })
   return caller
 }
 
 /** How exact the last use of an approval key is: no more than one write each minute. */
 const use_ms = minute_ms
 
-/** A use is served also where it cannot be noted, on a disk that is full say. */
-async function noteUse(
-  db: Db,
-  { tenant_id, subject, last_used_at }: store.FoundRow,
-  now: Millis,
-): Promise<void> {
+/** Keys whose use is being written, of each node. */
+const noting = new WeakMap<KeyCache, Set<string>>()
+
+function noteUse(db: Db, key_cache: KeyCache, row: store.FoundRow, now: Millis): void {
+  const { tenant_id, subject, last_used_at } = row
   const used_before = now - use_ms
   if (last_used_at !== null && last_used_at > used_before) return
-  await db.write(tenant_id, (tx) => store.used(tx, { tenant_id, subject }, used_before)).catch(() => {})
+  note(db, key_cache, { tenant_id, name: subject }, (tx) =>
+    store.used(tx, { tenant_id, subject }, used_before),
+  )
+}
+
+/** The same for other keys, which are used far more often: no more than one write each day. */
+function noteDayOfUse(
+  db: Db,
+  key_cache: KeyCache,
+  { tenant_id, known_used_at }: store.FoundRow,
+  { hash, now }: { hash: string; now: Millis },
+): void {
+  const used_before = now - day_ms
+  if (known_used_at > used_before) return
+  note(db, key_cache, { tenant_id, name: hash }, (tx) => store.usedKey(tx, tenant_id, hash, used_before))
+}
+
+/** Nobody waits for it: a use is served also where it cannot be noted, or not at once. */
+function note(
+  db: Db,
+  key_cache: KeyCache,
+  { tenant_id, name }: { tenant_id: string; name: string },
+  write: (tx: Tx) => Awaitable<unknown>,
+): void {
+  const names = noting.get(key_cache) ?? new Set()
+  noting.set(key_cache, names)
+  if (names.has(name)) return
+  names.add(name)
+  db.write(tenant_id, async (tx) => void (await write(tx)))
+    .catch(() => {})
+    .finally(() => names.delete(name))
 }
 
 function callerOf(row: store.FoundRow): KeyHolder {

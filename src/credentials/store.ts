@@ -19,6 +19,8 @@ export interface FoundRow
   label: string | null
   key_expires_at: number | null
   last_used_at: number | null
+  /** Of an admin or agent key, to the day; when it was made until then. */
+  known_used_at: Millis
   frozen_at: Millis | null
   frozen_reason: string | null
   /** Of an agent; null for other kinds. */
@@ -30,7 +32,7 @@ export interface FoundRow
 const FIND = sql<FoundRow>(
   'credentials.find',
   `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, t.storage_bytes_max, t.kv_events, k.checkpoint_id,
-          k.label, k.expires_at as key_expires_at, k.last_used_at, u.used as stored_bytes, u.writes as stored_writes,
+          k.label, k.expires_at as key_expires_at, k.last_used_at, coalesce(c.last_used_at, c.created_at) as known_used_at, u.used as stored_bytes, u.writes as stored_writes,
           t.frozen_at, t.frozen_reason, a.mode, a.paused_at, a.paused_reason
      from credentials c
      join tenants t on t.tenant_id = c.tenant_id
@@ -49,9 +51,15 @@ const USED = sql(
     where tenant_id = :tenant_id and approval_key_id = :subject and (last_used_at is null or last_used_at <= :used_before)`,
 )
 
-const EXISTS = sql<{ found: number }>(
-  'credentials.exists',
-  'select 1 as found from credentials where tenant_id = :tenant_id and kind = :kind and subject = :subject limit 1',
+const FIND_VOTER = sql<{ checkpoint_id: string | null; expires_at: Millis | null }>(
+  'credentials.find_voter',
+  'select checkpoint_id, expires_at from approval_keys where tenant_id = :tenant_id and approval_key_id = :subject',
+)
+
+const USED_KEY = sql(
+  'credentials.used_key',
+  `update credentials set last_used_at = :now
+    where tenant_id = :tenant_id and hash = :hash and (last_used_at is null or last_used_at <= :used_before)`,
 )
 
 const INSERT = sql(
@@ -105,13 +113,19 @@ export function insert(tx: Tx, subject: Subject, hash: string, last_four: string
   return tx.run(INSERT, { ...subject, hash, last_four, now: tx.now })
 }
 
-export async function exists(q: Reader, subject: Subject): Promise<boolean> {
-  return (await q.one(EXISTS, { ...subject })) !== null
+/** Returns the end of an approval key and its checkpoint; null when there is no such key. */
+export function findVoter(q: Reader, { tenant_id, subject }: Omit<Subject, 'kind'>) {
+  return q.one(FIND_VOTER, { tenant_id, subject })
 }
 
 /** An approval key was used, and not after `used_before`. */
 export function used(tx: Tx, { tenant_id, subject }: Omit<Subject, 'kind'>, used_before: Millis) {
   return tx.run(USED, { tenant_id, subject, used_before, now: tx.now })
+}
+
+/** An admin or agent key was used, and not after `used_before`. */
+export function usedKey(tx: Tx, tenant_id: string, hash: string, used_before: Millis) {
+  return tx.run(USED_KEY, { tenant_id, hash, used_before, now: tx.now })
 }
 
 /** Returns the keys that ended. */

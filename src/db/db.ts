@@ -2,6 +2,7 @@
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import type { DbGauges } from './measures.ts'
 
 export type Value = string | number | null
 export type Params = Readonly<Record<string, Value>>
@@ -34,9 +35,17 @@ export interface StoredCounter {
   writes: number
 }
 
+/** The request or the job that a transaction belongs to, as far as traces are concerned. */
+export interface Origin {
+  /** Absent, or null, for none. */
+  readonly traceparent?: string | null | undefined
+}
+
 export interface Tx extends Reader {
   /** Read once when the transaction began; every time in it is this one. */
   readonly now: Millis
+  /** Jobs that are enqueued in it continue the trace of this; null for none. */
+  origin?: Origin | null
   /** Runs a statement that returns no rows; returns the number of rows that it changed. */
   run(statement: Statement, params: Params): Awaitable<number>
   /** Runs once the transaction is durable, and not at all when it fails. */
@@ -54,6 +63,12 @@ export interface Tx extends Reader {
    * what it has changed, and no lock of a row keeps them apart.
    */
   readonly beside: number
+}
+
+/** The same transaction, in which work for this origin is done. */
+export function from(tx: Tx, origin: Origin): Tx {
+  tx.origin = origin
+  return tx
 }
 
 /** Thrown by work that shares its transaction and can be decided only by itself: it is run again alone. */
@@ -157,6 +172,8 @@ export interface Db extends Reader {
   maintain(): Promise<void>
   /** The reason to send no requests here although the database answers; null when there is none. */
   trouble(): Trouble | null
+  /** How it stands now, for metrics. */
+  gauges(): Awaitable<DbGauges>
   /** Checks the whole database, which may take long; returns what is damaged, in the engine's words. Throws where it cannot. */
   faults(): Promise<string[]>
   /** Called with the name of every statement as it runs. For tests and timings. */

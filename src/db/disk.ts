@@ -45,7 +45,7 @@ export class Disk {
   readonly #folder: string
   readonly #file: string
   readonly #space: DiskOptions['space']
-  readonly #reserve_bytes: number
+  readonly reserve_bytes: number
   readonly #file_bytes: number
   /** Bytes of the file that is there. */
   #held = 0
@@ -57,9 +57,8 @@ export class Disk {
     this.#folder = dirname(database)
     this.#file = reserveOf(database)
     this.#space = space
-    const share = Math.round(space(this.#folder).total * reserve_share)
-    this.#reserve_bytes = reserve_bytes ?? Math.min(reserve_bytes_max, Math.max(reserve_bytes_min, share))
-    this.#file_bytes = Math.min(reserve_file_bytes_max, this.#reserve_bytes)
+    this.reserve_bytes = reserveBytes(database, { reserve_bytes, space })
+    this.#file_bytes = Math.min(reserve_file_bytes_max, this.reserve_bytes)
     removed(this.#unfinished)
     this.#held = sizeOf(this.#file)
     // A start needs some room, too.
@@ -86,8 +85,8 @@ export class Disk {
 
   /** True when the database grew enough since the last look that another is due. */
   get look_due(): boolean {
-    const enough = Math.max(mib, (this.#reserve_bytes - this.#file_bytes) / 4)
-    return this.#reserve_bytes > 0 && this.#grown_since_look > enough
+    const enough = Math.max(mib, (this.reserve_bytes - this.#file_bytes) / 4)
+    return this.reserve_bytes > 0 && this.#grown_since_look > enough
   }
 
   /** `reusable`: bytes that the database has free within its files, less what it will still take of the disk. */
@@ -95,7 +94,7 @@ export class Disk {
     this.#held = sizeOf(this.#file) // it may have been removed
     const left = this.free + this.#held + reusable
     this.#grown_since_look = 0
-    this.#full = this.#reserve_bytes > 0 && left < this.#reserve_bytes
+    this.#full = this.reserve_bytes > 0 && left < this.reserve_bytes
   }
 
   /** SQLite found no room. What grows is refused from now on; true when there is more room than before. */
@@ -116,7 +115,7 @@ export class Disk {
   /** Makes the file, unless it is there or the disk has no room for it. Written, because a hole would reserve nothing. */
   async keepReserve(): Promise<void> {
     const missing = this.#held !== this.#file_bytes && this.#file_bytes > 0
-    if (!missing || this.#making || this.free < this.#reserve_bytes) return
+    if (!missing || this.#making || this.free < this.reserve_bytes) return
     this.#making = true
     try {
       await this.#write()
@@ -142,6 +141,16 @@ export class Disk {
       await file.close()
     }
   }
+}
+
+function reserveBytes(database: string, { reserve_bytes, space }: DiskOptions): number {
+  const share = Math.round(space(dirname(database)).total * reserve_share)
+  return reserve_bytes ?? Math.min(reserve_bytes_max, Math.max(reserve_bytes_min, share))
+}
+
+/** Bytes that must stay free on the disk of this database, beside the file of the reserve: with less, what grows is refused. */
+export function reserveLeft(database: string, options: DiskOptions): number {
+  return Math.max(0, reserveBytes(database, options) - sizeOf(reserveOf(database)))
 }
 
 function reserveOf(database: string): string {

@@ -79,6 +79,15 @@ export async function requireCurrent(db: Db, list: readonly Migration[]): Promis
   return applied.size
 }
 
+/** Returns the schema version of a copy; throws when this release cannot bring it to its own. */
+export function requireUpgradable(
+  applied: readonly { name: string; hash: string }[],
+  list: readonly Migration[],
+): number {
+  requireKnown(new Map(applied.map(({ name, hash }) => [name, hash])), list)
+  return applied.length
+}
+
 async function prepare(db: Db, tx: Tx): Promise<Applied> {
   if (await hasBookkeeping(db, tx)) return appliedOf(tx)
   await tx.run(unnamed('migrate.create', render(db.engine, CREATE)), {})

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { Db } from './db.ts'
 import type { DiskOptions } from './disk.ts'
+import type { DbMeasures } from './measures.ts'
 import { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Sync } from './sqlite-flush.ts'
@@ -20,6 +21,8 @@ export interface OpenOptions {
   onDiskUnknown?: (error: unknown) => void
   disk?: Partial<DiskOptions>
   sync?: Sync | undefined
+  /** Counts commits and flushes; absent: nothing does. */
+  measures?: DbMeasures | undefined
   /** False for a command that works beside a running server. */
   exclusive: boolean
 }

@@ -390,6 +390,23 @@ onPostgres('a batch whose connection is cut', () => {
     expect(await counter()).toBe(before + kept + 10)
   })
 
+  test.each([
+    ['before COMMIT reached the server', 'cut_before', 0],
+    ['after the server had committed', 'cut_after', 10],
+  ] as const)('%s, while others wait: those go well on another connection', async (_, fate, kept) => {
+    const before = await counter()
+    let others: Promise<string[]> | null = null
+    wire.tap = (bytes) => {
+      if (others || !/commit\0/.test(bytes.toString('latin1'))) return 'pass'
+      others = writes()
+      return fate
+    }
+    expect(new Set(await writes())).toEqual(new Set(['outcome_unknown']))
+    expect(new Set(await others)).toEqual(new Set(['done']))
+    wire.tap = () => 'pass'
+    expect(await counter()).toBe(before + kept + 10)
+  })
+
   test('while batches follow each other: none that was answered is gone, and none is there twice', async () => {
     for (const word of [/commit|begin/i, /^B/s, /update counters/]) {
       for (const fate of ['cut_before', 'cut_after'] as const) {

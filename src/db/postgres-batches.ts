@@ -3,7 +3,7 @@
 
 import type { ReservedSQL } from 'bun'
 import { limit } from '../base/limit.ts'
-import { runEffects, type Turn } from './db.ts'
+import { isPatient, runEffects, type Turn } from './db.ts'
 import {
   BatchFailed,
   type Ended,
@@ -64,6 +64,11 @@ export class Batches {
     this.#room = new WriteRoom(limits.waiting_max)
   }
 
+  /** Writes that wait for a batch. */
+  get waiting(): number {
+    return this.#room.waiting
+  }
+
   /** Runs a write in a transaction of its own when it need not wait for a batch; null when it waits for one. */
   pass<T>({ batch }: Turn, run: () => Promise<T>): Promise<T> | null {
     if (batch === undefined) return run()
@@ -105,7 +110,7 @@ export class Batches {
   /** False when too many wait. */
   enter(member: Member): boolean {
     const { key, group, batch } = member.turn
-    if (!this.#room.enter(key, group)) return false
+    if (!this.#room.enter(key, group, isPatient(member.turn))) return false
     const line = this.#lineAt(this.#placeOf(batch!.line))
     line.add(member)
     this.#startSoon(line)
@@ -155,25 +160,34 @@ export class Batches {
    * case: in the queue for connections all of them weigh as one.
    */
   async #runOn(connection: ReservedSQL, line: Line): Promise<void> {
+    const { traffic } = this.host.around
     const session = new Session(connection, line.place.lock, this.host.around)
     let answered = Promise.resolve()
     let due = line.batches_due
+    let is_lost = false
     do {
       due -= 1
       const members = this.#takeFrom(line)
+      const began = this.#monotonic()
       try {
         const ready = await session.run(members)
         const goes_on = session.overlaps && this.#goesOn(line, due)
         answered = session.commit(ready, goes_on).then(
-          () => this.#settle(members, ready.ended),
-          (error) => this.#fail(members, line, error),
+          () => {
+            traffic.measures?.committed(members.length, this.#monotonic() - began)
+            this.#settle(members, ready.ended)
+          },
+          (error) => {
+            is_lost = !(error instanceof BatchFailed)
+            this.#fail(members, line, error)
+          },
         )
         if (!goes_on) await answered
       } catch (error) {
         this.#fail(members, line, error)
         if (!(error instanceof BatchFailed)) break
       }
-    } while (this.#goesOn(line, due))
+    } while (!is_lost && this.#goesOn(line, due))
     await answered
   }
 

@@ -5,6 +5,7 @@ import type { Place } from '../base/fair-rows.ts'
 import {
   bind,
   type ChangeListener,
+  type Origin,
   type Params,
   type Reader,
   type Statement,
@@ -13,6 +14,7 @@ import {
 } from './db.ts'
 import { type PostgresDialect, postgresText } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
+import type { DbMeasures } from './measures.ts'
 import type { Changes, StoredBytes } from './stored.ts'
 
 /** The common part of the pool and of a transaction's connection. */
@@ -27,6 +29,7 @@ export interface Traffic extends ChangeListener {
   dialect: PostgresDialect
   /** The number of answers of the server. */
   answers: number
+  measures?: DbMeasures | undefined
 }
 
 /** A statement or transaction from its arrival to its end. */
@@ -100,6 +103,7 @@ function numbersOf(row: Record<string, unknown>): void {
 
 export class PostgresTx extends Queries implements Tx {
   finished = false
+  origin: Origin | null = null
   readonly disk_full = false
   readonly beside: number = 0
 
@@ -141,4 +145,10 @@ export class PostgresTx extends Queries implements Tx {
     if (this.call.abandoned) throw abandoned()
     return super.query(statement, params)
   }
+}
+
+/** The size of the whole database. */
+export async function databaseBytes(connection: Runner): Promise<number> {
+  const rows = await connection.unsafe('select pg_database_size(current_database())::text as bytes', [])
+  return Number((rows as { bytes: string }[])[0]!.bytes)
 }

@@ -9,6 +9,7 @@ import {
   answer_ms_max,
   connections_default,
   olderThan,
+  pool_late_ms_max,
   pool_wait_ms_max,
   postgres_session,
   unsafePostgres,
@@ -33,6 +34,7 @@ import {
 import { isDistributed } from './distributed.ts'
 import { DbError, isRetryable, mayBeCommitted, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
+import { type DbGauges, type DbMeasures, pooled } from './measures.ts'
 import type { Member } from './postgres-batch.ts'
 import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
@@ -41,6 +43,7 @@ import { channel } from './postgres-listen.ts'
 import {
   abandoned,
   type Call,
+  databaseBytes,
   PostgresTx,
   Queries,
   type Runner,
@@ -48,6 +51,7 @@ import {
   type Traffic,
 } from './postgres-queries.ts'
 import { lostSetting, pooled_session, refusesSettings } from './postgres-session.ts'
+import { patient_waiting_max } from './sqlite-room.ts'
 import { StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
@@ -104,6 +108,7 @@ export interface PostgresOptions {
   passing_max?: number
   /** Settings that are sent when a connection opens; `postgres_session` unless given. */
   session?: Readonly<Record<string, string>>
+  measures?: DbMeasures | undefined
 }
 
 /** Opens a pool. Throws on an unsafe set-up or when the server cannot be reached. */
@@ -176,6 +181,7 @@ class PostgresDb implements Db {
         connectionTimeout: connect_timeout_seconds,
         connection: session,
       })
+    this.#traffic.measures = options.measures
     this.#pool = this.#openPool()
     this.#queries = new Queries(this.#pool, this.#traffic)
     this.#queue = new FairQueue(
@@ -184,7 +190,9 @@ class PostgresDb implements Db {
         reserve: Math.floor(connections_max / reserve_part),
         row_running_max,
         waiting_max,
+        patient_waiting_max,
         wait_ms_max: pool_wait_ms_max,
+        late_ms_max: pool_late_ms_max,
       },
       clock,
     )
@@ -244,7 +252,7 @@ class PostgresDb implements Db {
     const call: Call = { place: null, abandoned: false, committing: false }
     const member: Member = { turn, work, call, resolve: resolve as (value: unknown) => void, reject }
     if (this.#closed) return Promise.reject(new DbError('lost', 'the database is closed'))
-    if (!this.#batches.enter(member)) {
+    if ((!isPatient(turn) && this.#queue.isLate) || !this.#batches.enter(member)) {
       return Promise.reject(new DbError('busy', 'too many writes are waiting'))
     }
     return this.#inTime(turn, promise, () => (this.#batches.leave(member) ? busy() : this.#abandon(call)))
@@ -258,7 +266,8 @@ class PostgresDb implements Db {
   }
 
   async #connected<T>(key: string, action: (connection: ReservedSQL) => Promise<T>): Promise<T> {
-    const place = this.#queue.enter(key)
+    // Its members wait already, each no longer than its turn allows.
+    const place = this.#queue.enter(key, undefined, undefined, true)
     if (!place) throw new DbError('busy', 'too many statements are waiting')
     return this.#act({ place, abandoned: false, committing: false }, { key }, async () => {
       const connection = await this.#pool.reserve()
@@ -300,6 +309,7 @@ class PostgresDb implements Db {
     const effects: (() => void)[] = []
     const count = new LateCount(this.#stored)
     call.committing = false
+    const began = this.clock.monotonic()
     try {
       const value = await this.#pool.begin(async (connection) => {
         if (turn.ms_max !== undefined) await allowTime(connection, turn.ms_max)
@@ -318,6 +328,7 @@ class PostgresDb implements Db {
         }
       })
       this.#traffic.answers += 1
+      this.#traffic.measures?.committed(1, this.clock.monotonic() - began)
       count.committed()
       runEffects(effects)
       return value as T
@@ -337,6 +348,12 @@ class PostgresDb implements Db {
   /** The server watches over its own disk. */
   trouble(): Trouble | null {
     return null
+  }
+
+  async gauges(): Promise<DbGauges> {
+    const now = pooled(this.#queue.counts, this.#batches.waiting)
+    const turn = { key: 'metrics', ms_max: readiness_ms_max }
+    return { ...now, bytes: await this.#guarded(turn, () => databaseBytes(this.#pool)).catch(() => null) }
   }
 
   async faults(): Promise<string[]> {

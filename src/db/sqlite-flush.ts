@@ -30,6 +30,8 @@ const sync_of_system: Sync = { inLoop: fdatasyncSync, offLoop: promisify(fdatasy
 export interface FlushOptions {
   clock: Clock
   sync?: Sync | undefined
+  /** Called with how long a flush has taken. */
+  onFlushed?: ((ms: number) => void) | undefined
   /** Called before a flush that others do not wait for begins, in the turn of the last commit that it covers. */
   onBegin(): void
   /** Called when commits up to this one are on the disk. Without `onBegin` before it, in the turn of that commit. */
@@ -125,6 +127,7 @@ export class LogFlush {
     }
     const now = clock.monotonic()
     this.#pace.tookInLoop(now - began_at, now)
+    this.options.onFlushed?.(now - began_at)
     this.#durable = this.#written
     this.#call(() => onDurable(this.#durable))
   }
@@ -143,6 +146,7 @@ export class LogFlush {
     this.#began_at = null
     const now = clock.monotonic()
     this.#pace.tookOffLoop(now - began_at, now)
+    this.options.onFlushed?.(now - began_at)
     this.#durable = covered
     this.#call(() => onDurable(covered))
   }

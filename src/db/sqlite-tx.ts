@@ -1,7 +1,7 @@
 // The transaction that one write of a SQLite commit works with.
 
 import type { Millis } from '../base/clock.ts'
-import type { ChangeListener, Params, Statement, StoredCounter, Tx } from './db.ts'
+import type { ChangeListener, Origin, Params, Statement, StoredCounter, Tx } from './db.ts'
 import { Changes, type StoredBytes } from './stored.ts'
 
 const changes_rows = /^\s*(insert|update|delete)\b/i
@@ -14,6 +14,7 @@ interface Writer {
 
 export class SqliteTx implements Tx {
   effects: (() => void)[] | null = null
+  origin: Origin | null = null
   wrote = false
   /** A statement was run that writes and changes no rows, such as one that creates a table. */
   changed_tables = false

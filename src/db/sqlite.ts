@@ -12,6 +12,7 @@ import {
   type Awaitable,
   type ChangeListener,
   type Db,
+  isPatient,
   type Owner,
   type Params,
   type Reader,
@@ -24,6 +25,7 @@ import {
 } from './db.ts'
 import { Disk, type DiskOptions } from './disk.ts'
 import { DbError, isIoError, translate } from './errors.ts'
+import type { DbGauges, DbMeasures } from './measures.ts'
 import { explained, sizeOf, spaceOf } from './space.ts'
 import { runTogether } from './sqlite-batch.ts'
 import { quickFault, requireWritable } from './sqlite-check.ts'
@@ -57,6 +59,7 @@ export interface SqliteOptions {
   disk?: Partial<DiskOptions>
   /** Flushes the log, instead of fdatasync(2). */
   sync?: Sync | undefined
+  measures?: DbMeasures | undefined
 }
 
 /** Opens the file (`:memory:` is allowed). Throws when it is in use, on an unsafe set-up, or unreadable. */
@@ -93,6 +96,7 @@ class SqliteDb implements Db {
   /** How long the disk takes is real time, unless a test stands in for the disk. */
   readonly #disk_clock: Clock
   readonly #onFatal: (error: unknown) => void
+  readonly #measures: DbMeasures | undefined
   /** Writes only, one transaction at a time. */
   readonly #writer: Connection
   /** Null in memory, where the writer reads too. */
@@ -121,6 +125,7 @@ class SqliteDb implements Db {
     this.#disk_clock = options.sync ? clock : systemClock
     this.#stored = new StoredBytes(clock)
     this.#onFatal = onFatal
+    this.#measures = options.measures
     this.#onDamaged = onDamaged
     this.#onDiskUnknown = onDiskUnknown
     this.#writer = new Connection(path)
@@ -158,6 +163,7 @@ class SqliteDb implements Db {
     const flush = new LogFlush(`${this.#path}-wal`, {
       clock: this.#disk_clock,
       sync,
+      onFlushed: this.#measures && ((ms) => this.#measures!.flushed(ms)),
       onBegin: () => this.#snapshots!.take(),
       onDurable: (commit) => this.#onDurable(commit),
       onFailure: (error) => this.#onFlushFailure(error),
@@ -238,6 +244,12 @@ class SqliteDb implements Db {
     return null
   }
 
+  gauges(): DbGauges {
+    const disk = this.#disk && { free_bytes: this.#disk.free, reserve_bytes: this.#disk.reserve_bytes }
+    const bytes = this.#in_memory ? 0 : sizeOf(this.#path) + sizeOf(`${this.#path}-wal`)
+    return { bytes, disk, waiting: this.#room.waiting, connections: null }
+  }
+
   async faults(): Promise<string[]> {
     try {
       const found = this.#reader.values(`pragma integrity_check(${faults_listed_max})`)
@@ -287,7 +299,11 @@ class SqliteDb implements Db {
     const work = typeof owner === 'function' ? owner : given!
     const key = typeof owner === 'string' ? owner : typeof owner === 'function' ? service.key : owner.key
     const group = typeof owner === 'object' ? owner.group : undefined
-    const refusal = this.#refusal(key, group)
+    const refusal = this.#refusal(
+      key,
+      group,
+      typeof owner !== 'string' && (typeof owner === 'function' || isPatient(owner)),
+    )
     if (refusal) return Promise.reject(refusal)
     return new Promise<T>((resolve, reject) => {
       this.#queue.add({ key, group, work, resolve: resolve as (value: unknown) => void, reject })
@@ -296,11 +312,13 @@ class SqliteDb implements Db {
   }
 
   /** Null when there is room for one more write, which then counts. */
-  #refusal(key: string, group: string | undefined): DbError | null {
+  #refusal(key: string, group: string | undefined, is_patient: boolean): DbError | null {
     if (this.#closed || this.#failed) return closed()
     if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
     if (this.#stalled) return new DbError('busy', 'the disk does not answer')
-    return this.#room.enter(key, group) ? null : new DbError('busy', 'too many writes are waiting')
+    return this.#room.enter(key, group, is_patient)
+      ? null
+      : new DbError('busy', 'too many writes are waiting')
   }
 
   #nextTurn(): Promise<void> {
@@ -318,6 +336,7 @@ class SqliteDb implements Db {
 
   async #commitTogether(taken: Job[]): Promise<void> {
     const now = this.clock.now()
+    const began = this.#measures ? this.#disk_clock.monotonic() : 0
     let outcomes: Outcome[]
     try {
       outcomes = await this.#attemptWithReserve(taken, now)
@@ -326,6 +345,7 @@ class SqliteDb implements Db {
       return
     }
     const jobs = taken.splice(0, outcomes.length)
+    this.#measures?.committed(jobs.length, this.#disk_clock.monotonic() - began)
     if (taken.length > 0) this.#queue.putBack(taken)
     // Also what failed, or wrote nothing: it may have seen a commit that is not on the disk yet.
     if (this.#flush?.pending) this.#unanswered.push({ commit: this.#flush.written, jobs, outcomes })

@@ -1,21 +1,10 @@
-// /v1/dlq/claim and /v1/dlq/{id}/…: the lock on a dead letter.
+// /v1/dlq/claim, /v1/dlq/{id}/claim and /extend: the lock on a dead letter.
 
 import { v1 } from '../contract/group.ts'
 import { of_agents } from '../contract/responses.ts'
 import { Reply, route } from '../contract/route.ts'
 import * as dlq from './claims.ts'
-import {
-  ClaimBody,
-  ClaimedItem,
-  claimedOf,
-  ExtendBody,
-  ExtendedItem,
-  Item,
-  id,
-  itemOf,
-  LeaveBody,
-  tag,
-} from './shapes.ts'
+import { ClaimBody, ClaimedItem, claimedOf, ExtendBody, ExtendedItem, id, tag } from './shapes.ts'
 
 const example = 'dlq_01m7yjrz37hxnv52px0106nehd'
 const token_option = [
@@ -90,6 +79,7 @@ export const extendItem = route({
   },
   auth: ['agent'],
   frozen: 'allowed', // for the holder of a lock_token
+  shed: 'report',
   params: { id },
   body: ExtendBody,
   replies: { 200: { body: ExtendedItem } },
@@ -97,85 +87,5 @@ export const extendItem = route({
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD', ...of_agents],
   async handle({ db, caller }, { params, body }) {
     return claimedOf(await dlq.extend(db, caller, params.id, body.lock_token, body.lock_seconds))
-  },
-})
-
-export const releaseItem = leaving('release', dlq.release, {
-  status: 'failed',
-  summary: 'Release the lock; the item is failed again',
-  about: 'Release the lock; the dead letter can be claimed again',
-  why: 'the token names one lock; a released item is failed again',
-})
-
-export const failItem = leaving('fail', dlq.fail, {
-  status: 'archived',
-  summary: 'Give up on the item; it is archived',
-  about: 'Give up on a dead letter; it is archived',
-  why: 'the token names one lock; an archived item stays archived',
-})
-
-/** Ends a claim. `status`: of the item afterwards; `why`: a repeat with the token is safe. */
-function leaving(
-  verb: 'release' | 'fail',
-  end: typeof dlq.release,
-  texts: { status: 'failed' | 'archived'; summary: string; about: string; why: string },
-) {
-  const { status, summary, about, why } = texts
-  return route({
-    group: v1,
-    method: 'POST',
-    path: `/v1/dlq/:id/${verb}`,
-    tag,
-    summary,
-    sdk: {
-      name: `dlq.${verb}`,
-      retry: {
-        safe: { with: 'lock_token' },
-        why,
-        done: { code: 'INVALID_STATE', status, read: 'getItem' },
-      },
-    },
-    cli: {
-      usage: `dlq ${verb} <id>`,
-      about,
-      examples: [`waystation dlq ${verb} ${example} --token <token>`],
-      options: { lock_token: token_option },
-    },
-    auth: ['agent'],
-    frozen: 'allowed', // for the holder of a lock_token
-    params: { id },
-    body: LeaveBody,
-    replies: { 200: { body: Item } },
-    emits: [verb === 'release' ? 'dlq.released' : 'dlq.archived'],
-    errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD', ...of_agents],
-    async handle({ db, caller }, { params, body }) {
-      return itemOf(await end(db, caller, params.id, body.lock_token))
-    },
-  })
-}
-
-export const resolveItem = route({
-  group: v1,
-  method: 'POST',
-  path: '/v1/dlq/:id/resolve',
-  tag,
-  summary: 'Mark the item as resolved',
-  description: 'From any status; a repeat changes nothing.',
-  sdk: { name: 'dlq.resolve', retry: { safe: true, why: 'resolving a resolved item answers the same' } },
-  cli: {
-    usage: 'dlq resolve <id>',
-    about: 'Mark a dead letter as resolved',
-    examples: [`waystation dlq resolve ${example} --token <token>`],
-    options: { lock_token: token_option },
-  },
-  auth: ['agent'],
-  frozen: 'allowed', // for the holder of a lock_token
-  params: { id },
-  body: LeaveBody,
-  replies: { 200: { body: Item } },
-  emits: ['dlq.resolved', 'dlq.lock_expired'],
-  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD', ...of_agents],
-  async handle({ db, caller }, { params, body }) {
-    return itemOf(await dlq.resolve(db, caller, params.id, body.lock_token))
   },
 })

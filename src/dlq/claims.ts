@@ -1,4 +1,4 @@
-// The lock on a dead letter: claim, extend, release, fail and resolve.
+// The lock on a dead letter: claim and extend. What ends it is in release-service.ts.
 
 import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
@@ -6,11 +6,10 @@ import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { requireToken } from '../contract/stopped.ts'
 import type { Db, Tx } from '../db/db.ts'
-import * as quotas from '../quotas/service.ts'
 import { lockTime } from './deadline-service.ts'
 import { changed, lockExpired } from './event-service.ts'
 import { events } from './events.ts'
-import { claimRefusal, type HeldItem, type ItemRow, isOpen, moveRefusal, seenAt } from './item.ts'
+import { claimRefusal, type HeldItem, type ItemRow, moveRefusal, seenAt } from './item.ts'
 import * as store from './store.ts'
 
 /** Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE. */
@@ -65,13 +64,14 @@ function lockOf(tx: Tx, { agent_id }: AgentCaller, lock_token: string, lock_seco
 }
 
 /** The lock of this item when this agent holds it `at` that time, and under this token when one is sent; else null. */
-function holdOf(item: ItemRow | null, agent_id: string, lock_token: string | undefined, at: Millis) {
+export function holdOf(item: ItemRow | null, agent_id: string, lock_token: string | undefined, at: Millis) {
   const lock_token_hash = item?.lock_token_hash ?? null
   if (lock_token_hash === null || item?.locked_by !== agent_id) return null
   return isToken(lock_token, lock_token_hash) ? { agent_id, lock_token_hash, at } : null
 }
 
-function isToken(lock_token: string | undefined, lock_token_hash: string | null): boolean {
+/** True as well when none is sent. */
+export function isToken(lock_token: string | undefined, lock_token_hash: string | null): boolean {
   return lock_token === undefined || hashKey(lock_token) === lock_token_hash
 }
 
@@ -102,84 +102,6 @@ export function extend(
       const data = { locked_until: iso(extended.locked_until!) }
       await changed(tx, caller, events['dlq.extended'], { item: extended, data })
       return { ...extended, lock_token: lock_token ?? null }
-    }
-  })
-}
-
-/** Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
-export function release(
-  db: Db,
-  caller: AgentCaller,
-  id: string,
-  lock_token: string | undefined,
-): Promise<ItemRow> {
-  return db.write(caller.tenant_id, async (tx) => {
-    const item = await unlock(tx, caller, id, lock_token, 'release')
-    await changed(tx, caller, events['dlq.released'], { item, data: {} })
-    return item
-  })
-}
-
-/** Gives the item up for good. Throws as release does. */
-export function fail(
-  db: Db,
-  caller: AgentCaller,
-  id: string,
-  lock_token: string | undefined,
-): Promise<ItemRow> {
-  return db.write(caller.tenant_id, async (tx) => {
-    const item = await unlock(tx, caller, id, lock_token, 'fail')
-    await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
-    await changed(tx, caller, events['dlq.archived'], { item, data: { operation_id: null } })
-    return item
-  })
-}
-
-async function unlock(
-  tx: Tx,
-  caller: AgentCaller,
-  id: string,
-  lock_token: string | undefined,
-  verb: 'release' | 'fail',
-): Promise<ItemRow> {
-  const { tenant_id, agent_id } = caller
-  requireToken(caller, lock_token)
-  const move = verb === 'release' ? store.release : store.archive
-  const at = await lockTime(tx, caller, id)
-  for (;;) {
-    const found = await store.find(tx, tenant_id, id)
-    const item = found && seenAt(found, at)
-    const hold = holdOf(item, agent_id, lock_token, at)
-    if (!hold) throw moveRefusal(item, verb)
-    const moved = await move(tx, tenant_id, id, hold)
-    if (moved) return moved // else it changed since it was read
-  }
-}
-
-/** From any status; a repeat changes nothing. A lock_token, when sent, must be the current one. */
-export function resolve(
-  db: Db,
-  caller: AgentCaller,
-  id: string,
-  lock_token: string | undefined,
-): Promise<ItemRow> {
-  requireToken(caller, lock_token)
-  return db.write(caller.tenant_id, async (tx) => {
-    const at = await lockTime(tx, caller, id)
-    for (;;) {
-      const found = await store.find(tx, caller.tenant_id, id)
-      const item = found && seenAt(found, at)
-      if (!found || !item) throw moveRefusal(null, 'resolve')
-      if (item.status === 'resolved') return item
-      if (!isToken(lock_token, item.lock_token_hash)) throw moveRefusal(item, 'resolve')
-      const resolved = await store.resolve(tx, caller.tenant_id, found, at)
-      if (!resolved) continue
-      if (isOpen(item.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
-      const { lock_expired_at, ...settled } = resolved
-      await lockExpired(tx, caller.tenant_id, settled, lock_expired_at)
-      const { status } = item
-      await changed(tx, caller, events['dlq.resolved'], { item, data: { redriven_as: null }, status })
-      return settled
     }
   })
 }

@@ -3,7 +3,12 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import {
+  type Answer,
+  forEachRacedService,
+  type TestService,
+  type TestTenant,
+} from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { unnamed } from '../db/db.ts'
@@ -84,7 +89,7 @@ async function itemIn(service: TestService, tenant: TestTenant, status: DlqStatu
   return item
 }
 
-forEachService('Dead letters', (service) => {
+forEachRacedService('Dead letters', (service) => {
   describe('a captured failure', () => {
     test('starts as failed, with every field', async () => {
       const tenant = await service.signUp()
@@ -764,7 +769,7 @@ const free = { ...default_plans.free, dlq_items: 3 }
 writeFileSync(plans_file, JSON.stringify({ ...default_plans, free }))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-forEachService(
+forEachRacedService(
   'The quota dlq_items',
   (service) => {
     const limit = 3
@@ -871,7 +876,7 @@ forEachService(
   { PLANS_FILE: plans_file },
 )
 
-forEachService('The sweep of dead letters', (service) => {
+forEachRacedService('The sweep of dead letters', (service) => {
   const tick = async () => {
     const answer = await service.ask('POST', '/v1/tick', { key: service.app.cron_secret.value })
     expect(answer.status).toBe(200)
@@ -891,6 +896,7 @@ forEachService('The sweep of dead letters', (service) => {
       schedules: { due: 0, fired: 0, retrying: 0, failed: 0 },
       checkpoints: { rejected: 0, expired: 0, callbacks: 0 },
       dlq: { locks_released: 1 },
+      effects: { ran_out: 0 },
       expired: { kv_keys: 0, inboxes: 0, idempotency_keys: 0 },
       tenants_purged: 0,
       duration_ms: expect.any(Number),

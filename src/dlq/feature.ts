@@ -5,9 +5,11 @@ import { locks } from './deadline-service.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import { operation_job } from './jobs.ts'
+import * as lists from './list-routes.ts'
 import * as operations from './operation-routes.ts'
 import { purge as purgeOperations } from './operation-store.ts'
 import * as redrives from './redrive-routes.ts'
+import * as releases from './release-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { expire, sweep } from './sweep.ts'
@@ -15,7 +17,7 @@ import { purge } from './sweep-store.ts'
 
 export const dlq: Feature = {
   name: 'dlq',
-  routes: routesOf({ ...routes, ...claims, ...redrives, ...operations }),
+  routes: routesOf({ ...routes, ...lists, ...claims, ...releases, ...redrives, ...operations }),
   events,
   errors,
   usage: 'dlq',

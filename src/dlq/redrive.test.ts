@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { exact_payload, expectRefusal, missingBytes, receivers, usedOf } from '../../test/support/again.ts'
 import type { Received, Receiver } from '../../test/support/receiver.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 
 const payload = exact_payload
@@ -11,7 +11,7 @@ const receiverOf = receivers()
 /** 410 ends the attempts at once. */
 const goneReceiver = () => receiverOf(410)
 
-forEachService('A redrive', (service) => {
+forEachRacedService('A redrive', (service) => {
   const redrive = (tenant: { api_key: string }, id: string, headers: Record<string, string> = {}) =>
     service.ask('POST', `/v1/dlq/${id}/redrive`, { key: tenant.api_key, headers })
   const claim = (tenant: { api_key: string }, id: string) =>

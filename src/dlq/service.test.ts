@@ -7,7 +7,7 @@ import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
-import * as claims from './claims.ts'
+import * as releases from './release-service.ts'
 import * as store from './store.ts'
 import { expired_max } from './store.ts'
 import { sweep } from './sweep.ts'
@@ -92,8 +92,8 @@ forEachDatabase('Dead letters', (databases) => {
     ['was claimed again by the same agent', claimedBy('agent-one'), undefined, 'done'],
   ]
   const verbs = [
-    ['release', claims.release],
-    ['fail', claims.fail],
+    ['release', releases.release],
+    ['fail', releases.fail],
   ] as const
   test.each(verbs.flatMap(([name, verb]) => races.map((race) => [name, ...race, verb] as const)))(
     '%s of an item that %s at that very moment is judged by what it is then',
@@ -142,7 +142,7 @@ forEachDatabase('Dead letters', (databases) => {
       await write((tx) => claim(tx, tenant_id, id, 'agent-one', 'lck_first'))
       bench.clock.advance(300_000)
       const db = changing((tx) => change(tx, tenant_id, id))
-      expect((await claims.resolve(db, caller, id, undefined)).status).toBe('resolved')
+      expect((await releases.resolve(db, caller, id, undefined)).status).toBe('resolved')
       expect(await typesOf(tenant_id)).toEqual(expected)
     },
   )
@@ -152,7 +152,7 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'locks that have run out',
       "update dlq_items set status = 'claimed', locked_until = 5 where tenant_id = :tenant_id",
-      async (tx, tenant_id, ...most) => (await releaseExpired(tx, tenant_id, tx.now, ...most)).length,
+      async (...bounds) => (await releaseExpired(...bounds)).length,
       "status = 'claimed'",
     ],
     [

@@ -18,6 +18,7 @@ import * as claims from './claims.ts'
 import type { Verb } from './operation.ts'
 import * as operations from './operation-service.ts'
 import { redrive } from './redrive.ts'
+import * as releases from './release-service.ts'
 import * as dlq from './service.ts'
 
 const step_items = limits.get('dlq.discarded_in_a_step')!.value
@@ -213,7 +214,7 @@ forEachDatabase('The steps of an operation', (databases) => {
     const refused = () => null
     const movers = ids.toReversed().map(async (item, i) => {
       if (i % 3 === 0) await claims.claim(bench.db, caller, item, undefined).catch(refused)
-      if (i % 3 === 1) await claims.resolve(bench.db, caller, item, undefined).catch(refused)
+      if (i % 3 === 1) await releases.resolve(bench.db, caller, item, undefined).catch(refused)
       if (i % 3 === 2) await dlq.remove(bench.db, caller, item).catch(refused)
     })
     const running = async (id: string) => (await read(caller, id)).status === 'running'

@@ -9,14 +9,16 @@ const expired = "status = 'claimed' and held = 0 and locked_until <= :now"
 
 // An update writes the whole row again, payload included, so bytes are bounded as well. The tenant is named as a range,
 // and the order begins with it: with an equal sign PostgreSQL may scan the index of all tenants' rows.
+export const expired_locks = {
+  ...{ ...table, index: 'dlq_items_tenant_locked', order: 'tenant_id, locked_until', skip_locked: true },
+  where: `${of_shard} status = 'claimed' and held = 0 and tenant_id >= :tenant_id
+        and (tenant_id, locked_until) <= (:tenant_id, :now)`,
+}
+
 const RELEASE_EXPIRED = sql<Released>(
   'dlq.release_expired',
   `update dlq_items set lock_expired_at = locked_until, status = 'failed', locked_by = null, locked_until = null, lock_token_hash = null
-    where ${inChunk({
-      ...{ ...table, index: 'dlq_items_tenant_locked', order: 'tenant_id, locked_until', skip_locked: true },
-      where: `${of_shard} status = 'claimed' and held = 0 and tenant_id >= :tenant_id
-        and (tenant_id, locked_until) <= (:tenant_id, :now)`,
-    })}
+    where ${inChunk(expired_locks)}
    returning id, workflow_id, lock_expired_at`,
 )
 
@@ -58,9 +60,8 @@ export interface Released {
   lock_expired_at: Millis
 }
 
-/** Those that had expired `at` that time. */
-export function releaseExpired(tx: Tx, tenant_id: string, at: Millis, rows_max: number, bytes_max: number) {
-  return tx.all(RELEASE_EXPIRED, { tenant_id, now: at, rows_max, bytes_max })
+export function releaseExpired(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.all(RELEASE_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
 }
 
 /** Tenants of the `rows_max` items that ended first, and how many of these each has. */

@@ -5,6 +5,7 @@ import { limit } from '../base/limit.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
 import * as tenants from '../tenants/service.ts'
+import { locks } from './deadline-service.ts'
 import * as deadlines from './deadline-store.ts'
 import { lockExpired } from './event-service.ts'
 import { ended_kept_ms } from './item.ts'
@@ -47,25 +48,25 @@ export async function expire(db: Db, now: Millis): Promise<{ locks_released: num
   return { locks_released, more: isMore(expired, locks_released + locks_held) }
 }
 
-/**
- * Of a frozen tenant only the locks are released that had expired before. The others hold until it is resumed, and are marked,
- * so that the next step does not read them again.
- */
+/** Of a frozen tenant only the locks are released that had expired before. The others hold until the resume has moved them. */
 async function expireOf(tx: Tx, tenant_id: string): Promise<{ released: number; held: number }> {
-  const frozen = await tenants.lockFreeze(tx, tenant_id)
-  if (!frozen) return { released: await releaseExpired(tx, tenant_id, tx.now), held: 0 }
-  if (frozen.resumed_at !== null) return { released: 0, held: 0 } // once all is moved
-  const released = await releaseExpired(tx, tenant_id, frozen.frozen_at)
-  const is_full = released === sweep_rows_max
-  const held = is_full ? 0 : await deadlines.hold(tx, tenant_id, tx.now, sweep_rows_max, sweep_bytes_max)
-  return { released, held }
-}
-
-async function releaseExpired(tx: Tx, tenant_id: string, at: Millis): Promise<number> {
-  const released = await store.releaseExpired(tx, tenant_id, at, sweep_rows_max, sweep_bytes_max)
+  const { released, held } = await releaseOrHold(tx, tenant_id)
   for (const item of released.toSorted((a, b) => a.lock_expired_at - b.lock_expired_at))
     await lockExpired(tx, tenant_id, item, item.lock_expired_at)
-  return released.length
+  return { released: released.length, held }
+}
+
+async function releaseOrHold(
+  tx: Tx,
+  tenant_id: string,
+): Promise<{ released: store.Released[]; held: number }> {
+  const frozen = await tenants.lockFreeze(tx, tenant_id)
+  if (frozen) {
+    const judged = tenants.frozenDeadlines(tx.now, frozen, locks.name)
+    return deadlines.releaseOrHold(tx, tenant_id, judged, sweep_rows_max, sweep_bytes_max)
+  }
+  const released = await store.releaseExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+  return { released, held: 0 }
 }
 
 /** One bounded step: items that ended 90 days ago and operations that ended 7 days ago are removed. */

@@ -4,16 +4,14 @@
 import './errors.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
-import { hashOf } from '../base/keys.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Tx } from '../db/db.ts'
-import { approversOf, type PolicyRow } from './policy.ts'
+import { boundHash } from './effect.ts'
+import type { PolicyRow } from './policy.ts'
 import * as store from './store.ts'
-
-type Steering = Parameters<typeof checkpoints.steeringOf>[0]
-type Step = NonNullable<Steering['escalate']>[number]
+import { atLeast, isEnough, type Steering } from './terms-service.ts'
 
 /** As an agent asks for it. */
 export interface Approval {
@@ -33,6 +31,8 @@ interface Asked {
   /** Absent: it gets one. */
   checkpoint_id?: string
   type: string
+  key: string
+  note: string | null
   payload: string
   workflow_id: string | null
   approval: Approval | null
@@ -49,8 +49,8 @@ function approvalOf({ approval, type }: Asked): Approval {
   )
 }
 
-/** Throws QUOTA_EXCEEDED, VALIDATION_FAILED. */
-export function openApproval(
+/** Throws QUOTA_EXCEEDED, VALIDATION_FAILED, EFFECT_APPROVERS_GONE. */
+export async function openApproval(
   tx: Tx,
   caller: AgentCaller,
   dependencies: Dependencies,
@@ -58,55 +58,42 @@ export function openApproval(
   policy: PolicyRow | null,
 ) {
   const { timeout_seconds, expires_at, editable, steering, ...approval } = approvalOf(asked)
-  const { id: effect_id, checkpoint_id, payload, workflow_id } = asked
-  const given = atLeast(steering, policy)
+  const { id: effect_id, checkpoint_id, payload, workflow_id, type, key, note } = asked
+  const effect = { type, key, note }
+  const given = await atLeast(tx, caller.tenant_id, steering, policy)
   return checkpoints.create(tx, caller, dependencies, {
     ...{ ...approval, callback_payload: null, workflow_id },
     expires_at: checkpoints.expiryOf(tx.now, timeout_seconds, expires_at),
     ...(checkpoint_id !== undefined && { id: checkpoint_id }),
-    ...checkpoints.steeringOf(given, { effect_id, payload, editable }, '/approval'),
+    ...checkpoints.steeringOf(given, { effect_id, effect, payload, editable }, '/approval'),
+    approvers_at: policy?.approvers == null ? '/approval' : null,
   })
-}
-
-/** Raises what an agent asks for to what the policy wants: nobody may approve whom it does not name. */
-function atLeast(given: Steering, policy: PolicyRow | null): Steering {
-  if (!policy) return given
-  const required_approvals = Math.max(given.required_approvals ?? 1, policy.required_approvals)
-  const allowed = approversOf(policy)
-  if (allowed === null) return { ...given, required_approvals }
-  const within = (list: string[] | undefined) => list?.filter((each) => allowed.includes(each)) ?? allowed
-  const own = within(given.approvers)
-  const approvers = own.length >= required_approvals ? own : allowed
-  const widened = (step: Step): Step => ({ ...step, approvers: within(step.approvers) })
-  const steps = given.escalate?.map(widened).filter((step) => step.approvers!.length > 0) ?? []
-  const { escalate: _, ...rest } = given
-  return { ...rest, required_approvals, approvers, ...(steps.length > 0 && { escalate: steps }) }
 }
 
 /**
  * Takes a use of an approval that another effect was asked for; returns until when it holds, null for no end. Throws
- * EFFECT_REJECTED, EFFECT_KEY_REUSED for another type or other bytes, INVALID_STATE while it is pending,
- * CHECKPOINT_NOT_FOUND.
+ * EFFECT_REJECTED, EFFECT_KEY_REUSED for another type or other bytes, EFFECT_APPROVAL_REQUIRED when the policy wants more,
+ * INVALID_STATE while it is pending, CHECKPOINT_NOT_FOUND.
  */
 export async function takeUse(
   tx: Tx,
   tenant_id: string,
   id: string,
-  { type, payload_hash }: { type: string; payload_hash: string },
+  { type, payload_hash, policy }: { type: string; payload_hash: string; policy: PolicyRow | null },
 ): Promise<Millis | null> {
   const checkpoint = await checkpoints.read(tx, tenant_id, id)
   const { effect_id, status } = checkpoint
   const effect = effect_id === null ? null : await store.find(tx, tenant_id, effect_id)
   if (!effect || effect.checkpoint_id !== id) throw new ApiError('CHECKPOINT_NOT_FOUND')
-  const approved = checkpoints.approvedPayload(checkpoint)
-  if (effect.type !== type || (approved !== null && hashOf(approved) !== payload_hash))
+  if (effect.type !== type || boundHash(effect) !== payload_hash)
     throw new ApiError('EFFECT_KEY_REUSED', { details: { effect_id } })
   if (status === 'pending') throw new ApiError('INVALID_STATE', { details: { status, checkpoint_id: id } })
-  // Without the bytes, which are kept for a time, nobody can tell that these are the same.
-  const taken = approved === null ? null : await checkpoints.takeUse(tx, tenant_id, id)
+  if (status === 'approved' && !(await isEnough(tx, tenant_id, id, policy)))
+    throw new ApiError('EFFECT_APPROVAL_REQUIRED', { details: { checkpoint_id: id } })
+  const taken = await checkpoints.takeUse(tx, tenant_id, id)
   if (taken) return taken.permit_expires_at
   const { permit_expires_at } = checkpoint
-  const is_over = approved === null || (permit_expires_at !== null && permit_expires_at <= tx.now)
+  const is_over = permit_expires_at !== null && permit_expires_at <= tx.now
   const reason = status !== 'approved' ? status : is_over ? 'expired' : 'used_up'
   throw new ApiError('EFFECT_REJECTED', { details: { status: reason, checkpoint_id: id } })
 }

@@ -18,11 +18,11 @@ import {
   tick,
   typesOf,
 } from '../../test/support/effects.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, second_ms } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 
-forEachService('Approvals of effects', (service) => {
+forEachRacedService('Approvals of effects', (service) => {
   describe('an approval', () => {
     test('is asked for first: 202 with a checkpoint that has exactly these bytes', async () => {
       const tenant = await service.signUp()
@@ -52,6 +52,23 @@ forEachService('Approvals of effects', (service) => {
         checkpoint_id: checkpoint.id,
       })
       expect(await typesOf(service, tenant, answer.body.id)).toEqual(['effect.proposed'])
+    })
+
+    test('tells its approver what these bytes are for: the type, key and note of the effect', async () => {
+      const tenant = await service.signUp()
+      const note = 'the customer asked twice'
+      const { key, checkpoint_id } = await proposed(service, tenant, { note })
+      const effect = { type: 'refund', key, note }
+      const { approval_key } = (
+        await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })
+      ).body
+      for (const [path, own] of [
+        [`/v1/approvals/${checkpoint_id}`, approval_key],
+        [`/v1/checkpoints/${checkpoint_id}`, tenant.api_key],
+      ])
+        expect((await service.ask('GET', path, { key: own })).body.effect).toEqual(effect)
+      const list = await service.ask('GET', '/v1/checkpoints', { key: tenant.admin_key })
+      expect(list.body.items[0].effect).toEqual(effect)
     })
 
     test('once given lets one start it, and a repeated claim answers 200 approved', async () => {
@@ -261,6 +278,7 @@ forEachService('Approvals of effects', (service) => {
       await decide(service, tenant, asked.body.checkpoint_id, 'approve')
       const started = await ask(service, tenant.api_key, asked.body.id, 'start', { lease_seconds: 600 })
       expect(started.body.lease_until).toBe(iso(service.clock.now() + 20 * second_ms))
+      expect(started.body.lease_seconds).toBe(20)
     })
 
     test('for all types counts where a type has none of its own', async () => {

@@ -47,7 +47,7 @@ export async function claim(
   }
 }
 
-/** Another call has made the pair, after a use of an approval was taken for it: that is undone. */
+/** Another call came first, after a use of an approval was taken or a checkpoint was opened: that is undone. */
 class TakenMeanwhile extends Error {}
 
 /** A refusal that is returned stands, and is to be thrown after the commit. */
@@ -89,7 +89,7 @@ async function claimNew(
     return asks
       ? ask(tx, caller, dependencies, claim, policy)
       : run(tx, caller, dependencies, claim, { policy, permit_expires_at: null })
-  const permit_expires_at = await takeUse(tx, caller.tenant_id, id, claim)
+  const permit_expires_at = await takeUse(tx, caller.tenant_id, id, { ...claim, policy })
   const claimed = await run(tx, caller, dependencies, claim, { policy, permit_expires_at })
   if (!claimed) throw new TakenMeanwhile()
   return claimed
@@ -119,9 +119,15 @@ async function claimAgain(
     const started = await startIn(tx, caller, dependencies, found.id, lease)
     return started && { status: 201, effect: started, lease_token, checkpoint: null }
   }
-  const checkpoint = await openApproval(tx, caller, dependencies, { ...claim, id: found.id }, policy)
+  const checkpoint = await openApproval(
+    tx,
+    caller,
+    dependencies,
+    { ...claim, id: found.id, note: found.note },
+    policy,
+  )
   const proposed = await permits.propose(tx, tenant_id, found.id, checkpoint.id)
-  if (!proposed) throw new ApiError('INVALID_STATE', { details: { status: found.status } })
+  if (!proposed) throw new TakenMeanwhile()
   return wasProposed(tx, caller, proposed, checkpoint)
 }
 

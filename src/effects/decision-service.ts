@@ -1,5 +1,6 @@
 // The end of a checkpoint and its effect: the approval of one that waits, or the answer of a person about one that is unknown.
 
+import { isoOrNull } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 import type { DecidedCheckpoint } from '../contract/decides.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
@@ -52,7 +53,10 @@ async function approved(
   tx.stores(tenant_id, more_bytes)
   await journal.emit(tx, events['effect.approved'], {
     ...aboutOf(tenant_id, cause, effect),
-    data: { ...dataOf(effect), checkpoint_id: checkpoint.id },
+    data: {
+      ...{ ...dataOf(effect), checkpoint_id: checkpoint.id, uses: checkpoint.uses },
+      permit_expires_at: isoOrNull(permit_expires_at),
+    },
   })
   notify(tx, dependencies, tenant_id, id)
   return true

@@ -35,6 +35,8 @@ export const moves = {
   refuse: { from: ['awaiting_approval'], to: 'rejected' },
   /** A permit past its `expires_at`, found by a start. */
   expire_permit: { from: ['approved'], to: 'rejected' },
+  /** The same while the last lease, which ran out, was not reported: it may have happened, and must not be done again. */
+  expire_permit_unreported: { from: ['approved'], to: 'unknown' },
   /** A repeat with an approval, or under a policy that requires one. */
   propose: { from: ['ready'], to: 'awaiting_approval' },
   start: { from: ['approved', 'ready'], to: 'running' },
@@ -123,11 +125,6 @@ export interface WholeEffect extends EffectRow {
   payload: string | null
   effective_payload: string | null
   result: string | null
-}
-
-/** A lease with its token in clear, which only its holder has. */
-export interface LeasedEffect extends WholeEffect {
-  lease_token: string
 }
 
 /** The hash of the bytes that a start is for. */

@@ -64,6 +64,12 @@ forEachService('Effects', (service) => {
       expect(error.code).toBe('EFFECT_IN_FLIGHT')
     })
 
+    test('has in the documentation the hash of the payload that is shown there', async () => {
+      const page = await Bun.file(new URL('../../docs/effects.md', import.meta.url)).text()
+      const [, hash, text] = page.match(/"payload_hash": "(\w+)",[^`]*"payload": (.+),\n {2}"result"/)!
+      expect(hash).toBe(hashOf(text!))
+    })
+
     test('by another answers EFFECT_IN_FLIGHT, with the seconds that are left', async () => {
       const tenant = await service.signUp()
       const effect = await claimed(service, tenant, { key: 'x', lease_seconds: 90 })
@@ -167,6 +173,7 @@ forEachService('Effects', (service) => {
       const second = await claimed(service, tenant, { key: 'x', lease_seconds: 5 })
       expect(second).toMatchObject({ id: first.id, fence: 2, status: 'running' })
       expect(second.lease_until).toBe(iso(service.clock.now() + 5 * second_ms))
+      expect(second.lease_seconds).toBe(5)
       expectRefusal(
         await ask(service, tenant.api_key, first.id, 'succeed', { lease_token }),
         'EFFECT_NOT_HELD',
@@ -262,6 +269,7 @@ forEachService('Effects', (service) => {
       const path = `/v1/checkpoints/${unknown.question_id}`
       const question = (await service.ask('GET', path, { key: tenant.api_key })).body
       expect(question).toMatchObject({ status: 'pending', title: 'Did refund happen?', effect_id: effect.id })
+      expect(question.effect).toEqual({ type: 'refund', key: effect.key, note: null })
       expect(question.prompt).toContain('- Key: `a b [c](http://d)`\n')
       // Its holder reports after all: nobody needs to be asked.
       const { lease_token } = effect
@@ -319,7 +327,7 @@ forEachService('Effects', (service) => {
       ] as const) {
         const { id, lease_token, key } = await claimed(service, tenant)
         const early = await ask(service, tenant.admin_key, id, 'resolve', { outcome })
-        expectRefusal(early, 'INVALID_STATE', { status: 'running' })
+        expectRefusal(early, 'INVALID_STATE', { status: 'running', fence: 1 })
         await runOut(service)
         const body = { outcome, result: { seen: true }, error: 'seen' }
         const resolved = await ask(service, tenant.admin_key, id, 'resolve', body)
@@ -339,12 +347,31 @@ forEachService('Effects', (service) => {
       }
     })
 
+    test('of the fence that it names: the lease after it is left alone', async () => {
+      const tenant = await service.signUp()
+      const { id, key } = await claimed(service, tenant)
+      await runOut(service)
+      const retry = { outcome: 'retry', fence: 1 }
+      const freed = await ask(service, tenant.admin_key, id, 'resolve', retry)
+      expect(freed.body).toMatchObject({ status: 'ready', fence: 1, resolved_by: 'admin' })
+      expect((await ask(service, tenant.admin_key, id, 'resolve', retry)).body).toEqual(freed.body)
+      expect(await claimed(service, tenant, { key })).toMatchObject({ fence: 2, resolved_by: null })
+      await runOut(service)
+      for (const outcome of ['succeeded', 'failed', 'retry']) {
+        const repeat = await ask(service, tenant.admin_key, id, 'resolve', { ...retry, outcome })
+        expectRefusal(repeat, 'INVALID_STATE', { status: 'unknown', fence: 2 })
+      }
+      expect((await read(service, tenant, id)).status).toBe('unknown')
+      const second = await ask(service, tenant.admin_key, id, 'resolve', { ...retry, fence: 2 })
+      expect(second.body).toMatchObject({ status: 'ready', resolved_by: 'admin' })
+    })
+
     test('or closes one that is free', async () => {
       const tenant = await service.signUp()
       const { id, lease_token } = await claimed(service, tenant)
       await ask(service, tenant.api_key, id, 'fail', { lease_token, error: 'busy', retry: true })
       const retry = await ask(service, tenant.admin_key, id, 'resolve', { outcome: 'retry' })
-      expectRefusal(retry, 'INVALID_STATE', { status: 'ready' })
+      expectRefusal(retry, 'INVALID_STATE', { status: 'ready', fence: 1 })
       const closed = await ask(service, tenant.admin_key, id, 'resolve', {
         outcome: 'failed',
         error: 'given up',
@@ -400,6 +427,36 @@ forEachService('Effects', (service) => {
       await tick(service)
       expect((await read(service, tenant, held.id)).status).toBe('unknown')
     })
+
+    test('a lease that its holder released runs out when it is given again, though it was held meanwhile', async () => {
+      const tenant = await service.signUp()
+      const { id, key, lease_token } = await claimed(service, tenant)
+      await freeze(tenant, 'freeze')
+      await runOut(service, 100)
+      const failure = { lease_token, error: 'busy', retry: true }
+      expect((await ask(service, tenant.api_key, id, 'fail', failure)).body.status).toBe('ready')
+      await freeze(tenant, 'resume')
+      await tick(service)
+      expect((await claimed(service, tenant, { key })).fence).toBe(2)
+      await runOut(service)
+      expect((await read(service, tenant, id)).status).toBe('unknown')
+    })
+
+    test('leases end that ran out before the freeze, however many bytes they take', async () => {
+      const tenant = await service.signUp()
+      const payload = 'x'.repeat(250_000)
+      for (let i = 0; i < 20; i++) await claimed(service, tenant, { payload })
+      service.clock.advance(60 * second_ms)
+      await freeze(tenant, 'freeze')
+      service.clock.advance(second_ms)
+      await tick(service)
+      await freeze(tenant, 'resume')
+      await tick(service)
+      const path = '/v1/effects?limit=100&status='
+      const of = async (status: string) =>
+        (await service.ask('GET', path + status, { key: tenant.api_key })).body.items.length
+      expect([await of('running'), await of('unknown')]).toEqual([0, 20])
+    }, 60_000)
 
     test('the holder of a lease may extend it, from the moment of the freeze', async () => {
       const tenant = await service.signUp()

@@ -48,9 +48,16 @@ export const errors = declareErrors({
   EFFECT_APPROVAL_REQUIRED: {
     status: 403,
     message: 'This effect needs an approval first.',
-    when: 'A [policy](effects.md#policies) asks for an approval of effects of this type, and this one has none: it was claimed before there was the policy.',
-    next: 'POST the effect again: that asks for its approval.',
+    when: 'A [policy](effects.md#policies) asks for an approval of effects of this type, and this one has none: it was claimed before there was the policy. Or the approval that it names, `details.checkpoint_id`, was given by fewer voters, or by others, than the policy asks for now.',
+    next: 'POST the effect again, without a checkpoint_id: that asks for its approval.',
     exit: 'forbidden',
+  },
+  EFFECT_APPROVERS_GONE: {
+    status: 409,
+    message: 'Too few approvers of the policy for this effect are left.',
+    when: 'The [policy](effects.md#policies) that `details.policy` names asks for more approvals than approval keys that it names are left: the others were revoked.',
+    next: 'Have an admin set the policy again, with approval keys that exist.',
+    exit: 'conflict',
   },
   EFFECT_POLICY_NOT_FOUND: {
     status: 404,

@@ -18,7 +18,7 @@ export function dataOf({ type, key, payload_hash, effective_hash, fence }: Effec
 
 /** The same of one that has a lease. */
 export function leaseDataOf(row: EffectRow) {
-  return { ...dataOf(row), lease_until: iso(row.lease_until!) }
+  return { ...dataOf(row), lease_until: iso(row.lease_until!), checkpoint_id: row.checkpoint_id }
 }
 
 /** Those who wait for this effect look again. */

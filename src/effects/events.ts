@@ -15,13 +15,17 @@ const about_data = {
   ),
   fence: Type.Integer({ description: 'The number of its last lease; 0 before the first.' }),
 }
-const LeaseUntil = Time('When the lease ends.')
+const lease_data = {
+  ...about_data,
+  lease_until: Time('When the lease ends.'),
+  checkpoint_id: Nullable(Type.String({ description: 'The approval under which it began, if any.' })),
+}
 
 export const events = declareEvents({
   'effect.claimed': {
     about: 'An agent has the lease of a new effect.',
     subject: 'effect',
-    data: { ...about_data, lease_until: LeaseUntil },
+    data: lease_data,
   },
   'effect.proposed': {
     about: 'An agent asked for the approval of an effect.',
@@ -31,7 +35,12 @@ export const events = declareEvents({
   'effect.approved': {
     about: 'It was approved, and may be started.',
     subject: 'effect',
-    data: { ...about_data, checkpoint_id: Type.String({ description: 'The checkpoint that decided.' }) },
+    data: {
+      ...about_data,
+      checkpoint_id: Type.String({ description: 'The checkpoint that decided.' }),
+      permit_expires_at: Nullable(Time('Until when it may be started; null: no end.')),
+      uses: Type.Integer({ description: 'Effects that may start under the approval.' }),
+    },
   },
   'effect.rejected': {
     about: 'Its approval was refused: it will not happen.',
@@ -45,12 +54,12 @@ export const events = declareEvents({
   'effect.started': {
     about: 'An agent has a further lease of it, or the first one after its approval.',
     subject: 'effect',
-    data: { ...about_data, lease_until: LeaseUntil },
+    data: lease_data,
   },
   'effect.extended': {
     about: 'The holder of the lease extended it.',
     subject: 'effect',
-    data: { ...about_data, lease_until: LeaseUntil },
+    data: lease_data,
   },
   'effect.succeeded': {
     about: 'The holder of the lease reported that it happened.',
@@ -102,6 +111,9 @@ export const events = declareEvents({
     data: {
       approval: Type.Enum(['optional', 'required'], { description: 'Whether effects need an approval.' }),
       required_approvals: Type.Integer({ description: 'The least number of approvals.' }),
+      approvers: Nullable(
+        Type.String({ description: 'Those who may approve, with spaces between; null: everybody.' }),
+      ),
       lease_seconds_max: Nullable(Type.Integer({ description: 'The longest lease.' })),
     },
   },

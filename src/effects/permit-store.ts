@@ -33,7 +33,15 @@ const REFUSE = sql<WholeEffect>(
 const EXPIRE_PERMIT = sql<WholeEffect>(
   'effects.expire_permit',
   `update effects set ${refused}, ${no_lease}
-    where ${here} and ${from('expire_permit')} and permit_expires_at <= :now
+    where ${here} and ${from('expire_permit')} and permit_expires_at <= :now and lease_until is null
+   returning ${columns}`,
+)
+
+// Its holder may still report.
+const EXPIRE_UNREPORTED = sql<WholeEffect>(
+  'effects.expire_unreported',
+  `update effects set status = 'unknown', updated_at = :now
+    where ${here} and ${from('expire_permit_unreported')} and permit_expires_at <= :now and lease_until is not null
    returning ${columns}`,
 )
 
@@ -61,7 +69,12 @@ export function refuse(tx: Tx, tenant_id: string, id: string, checkpoint_id: str
   return tx.one(REFUSE, { tenant_id, id, checkpoint_id, refused_as, now: tx.now })
 }
 
-/** Null unless its permit is over. */
+/** Null unless its permit is over, and no lease of it can be reported any more. */
 export function expirePermit(tx: Tx, tenant_id: string, id: string) {
   return tx.one(EXPIRE_PERMIT, { tenant_id, id, refused_as: 'expired' satisfies Refusal, now: tx.now })
+}
+
+/** Null unless its permit is over, and its last lease ran out without a report. */
+export function expireUnreported(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(EXPIRE_UNREPORTED, { tenant_id, id, now: tx.now })
 }

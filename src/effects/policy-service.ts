@@ -37,20 +37,24 @@ export function set(
     const { approval, required_approvals, lease_seconds_max } = policy
     await journal.emit(tx, events['effect_policy.updated'], {
       ...aboutOf(caller, policy.type),
-      data: { approval, required_approvals, lease_seconds_max },
+      data: {
+        ...{ approval, required_approvals, lease_seconds_max },
+        approvers: approversOf(policy)?.join(' ') ?? null,
+      },
     })
     return policy
   })
 }
 
 /** Throws VALIDATION_FAILED for a policy that nobody could satisfy. */
-async function requireApprovers(q: Reader, tenant_id: string, settings: PolicySettings): Promise<void> {
+async function requireApprovers(tx: Tx, tenant_id: string, settings: PolicySettings): Promise<void> {
   const approvers = approversOf(settings)
   if (approvers === null) return
   const issues: Issue[] = []
-  for (const [i, subject] of approvers.entries())
-    if (subject !== 'admin' && !(await credentials.exists(q, { tenant_id, kind: 'approval', subject })))
-      issues.push({ path: `/approvers/${i}`, message: 'is not an approval key of this tenant' })
+  for (const [i, approver] of approvers.entries()) {
+    const message = approver === 'admin' ? null : await credentials.voterIssue(tx, tenant_id, approver)
+    if (message) issues.push({ path: `/approvers/${i}`, message })
+  }
   if (settings.required_approvals > approvers.length)
     issues.push({
       path: '/required_approvals',

@@ -12,7 +12,10 @@ import { aboutOf, dataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
 import * as permits from './permit-store.ts'
 
-/** Ends an effect whose permit is over; returns the refusal, which stands. Null when it has changed meanwhile. */
+/**
+ * Ends an effect whose permit is over; returns the refusal, which stands. Of one whose last lease was not reported nobody knows
+ * whether it happened. Null when it has changed meanwhile.
+ */
 export async function permitExpired(
   tx: Tx,
   dependencies: Dependencies,
@@ -20,9 +23,23 @@ export async function permitExpired(
   id: string,
 ): Promise<ApiError | null> {
   const effect = await permits.expirePermit(tx, tenant_id, id)
-  if (!effect) return null
+  if (!effect) return permitExpiredUnreported(tx, dependencies, tenant_id, id)
   await wasRefused(tx, dependencies, tenant_id, effect, service_cause)
   return rejectedAs(effect)
+}
+
+async function permitExpiredUnreported(
+  tx: Tx,
+  dependencies: Dependencies,
+  tenant_id: string,
+  id: string,
+): Promise<ApiError | null> {
+  const effect = await permits.expireUnreported(tx, tenant_id, id)
+  if (!effect) return null
+  const data = { ...dataOf(effect), checkpoint_id: null }
+  await journal.emit(tx, events['effect.unknown'], { ...aboutOf(tenant_id, service_cause, effect), data })
+  notify(tx, dependencies, tenant_id, id)
+  return unknownNow(effect)
 }
 
 /** Follows the end of an effect that was not approved. */
@@ -39,6 +56,10 @@ export async function wasRefused(
     data: { ...dataOf(effect), checkpoint_id: effect.checkpoint_id!, status: effect.refused_as! },
   })
   notify(tx, dependencies, tenant_id, effect.id)
+}
+
+export function unknownNow({ id: effect_id, question_id: checkpoint_id }: WholeEffect): ApiError {
+  return new ApiError('EFFECT_UNKNOWN', { details: { effect_id, checkpoint_id } })
 }
 
 export function rejectedAs({ id, refused_as, checkpoint_id }: WholeEffect): ApiError {

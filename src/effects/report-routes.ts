@@ -20,6 +20,7 @@ export const extendEffect = route({
   path: '/v1/effects/:id/extend',
   tag,
   frozen: 'allowed', // for the holder of the lease
+  shed: 'report',
   summary: 'Extend the lease, to lease_seconds from now',
   sdk: { name: 'effects.extend', retry: { safe: true, why: 'the token names one lease' } },
   cli: {
@@ -49,6 +50,7 @@ export const succeedEffect = route({
   path: '/v1/effects/:id/succeed',
   tag,
   frozen: 'allowed', // for the holder of the lease
+  shed: 'report',
   summary: 'Report that it happened',
   description:
     'Also after the lease has run out, until somebody has started it again or has resolved it. A repeat answers the same.',
@@ -81,6 +83,7 @@ export const failEffect = route({
   path: '/v1/effects/:id/fail',
   tag,
   frozen: 'allowed', // for the holder of the lease
+  shed: 'report',
   summary: 'Report that it did not happen',
   description:
     'Without `retry` that is final. With it the effect may be started again. A repeat answers the same.',
@@ -122,13 +125,19 @@ export const resolveEffect = route({
   tag,
   summary: 'Decide what became of an effect of which nobody knows',
   description:
-    'Look at its target first. One that is free again, or approved, may be closed as well. A repeat answers the same.',
-  sdk: { name: 'effects.resolve', retry: { safe: true, why: 'a repeat answers the same' } },
+    'Look at its target first. One that is free again, or approved, may be closed as well. A repeat answers the same. With `fence`, a lease that was given meanwhile is left alone: 409, with the present `fence` in the details.',
+  sdk: {
+    name: 'effects.resolve',
+    retry: { safe: { with: 'fence' }, why: 'with the number of the lease a repeat never frees the next one' },
+  },
   cli: {
     usage: 'effect resolve <id> <outcome> [result]',
     about: 'Decide what became of an effect of which nobody knows',
     examples: [`waystation effect resolve ${example} succeeded '{"refund": "re_9"}'`],
-    options: { error: ['--error <text>', 'why it did not happen'] },
+    options: {
+      error: ['--error <text>', 'why it did not happen'],
+      fence: ['--fence <n>', 'only the lease of this number'],
+    },
   },
   auth: ['admin'],
   params: { id },
@@ -139,15 +148,21 @@ export const resolveEffect = route({
     }),
     result: Result,
     error: Type.Optional(ErrorText),
+    fence: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'The `fence` of the effect that you looked at: 409 when it has another one now.',
+      }),
+    ),
   }),
   replies: { 200: { body: Effect } },
   shed: 'last',
   emits: ['effect.resolved', 'checkpoint.cancelled'],
   errors: ['EFFECT_NOT_FOUND', 'INVALID_STATE'],
   async handle({ db, caller, dependencies }, { params, body }) {
-    const { outcome, result, error = null } = body
+    const { outcome, result, error = null, fence = null } = body
     const verdict = {
-      outcome,
+      ...{ outcome, fence },
       result: outcome === 'succeeded' ? (result?.text ?? null) : null,
       error: outcome === 'failed' ? error : null,
     }

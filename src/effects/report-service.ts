@@ -58,7 +58,7 @@ export function succeed(
       ? { effect: succeeded, before: null }
       : await reported(tx, caller, dependencies, id, {
           ...{ verb: 'succeed', lease_token_hash: report.lease_token_hash, ends: ['succeeded'] },
-          move: () => store.succeedLate(tx, tenant_id, id, report),
+          move: (before) => store.succeedLate(tx, tenant_id, before, report),
         })
     if (before === effect) return effect
     tx.stores(tenant_id, report.more_bytes)
@@ -84,7 +84,7 @@ export function fail(
     const { effect, before } = await reported(tx, caller, dependencies, id, {
       ...{ verb: 'fail', lease_token_hash: failure.lease_token_hash },
       ends: retry ? ['ready', 'approved'] : ['failed'],
-      move: () => move(tx, tenant_id, id, failure),
+      move: (before) => move(tx, tenant_id, before, failure),
     })
     if (before === effect) return effect
     tx.stores(tenant_id, textBytes(error) - textBytes(before.error))
@@ -106,7 +106,8 @@ interface Report {
   lease_token_hash: string
   /** The statuses in which a repeat finds the effect. */
   ends: readonly EffectStatus[]
-  move: () => Awaitable<WholeEffect | null>
+  /** Null when it has changed since it was read. */
+  move: (before: WholeEffect) => Awaitable<WholeEffect | null>
 }
 
 /** `before` is the effect itself when the same report was made before. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD. */
@@ -127,7 +128,7 @@ async function reported(
     const from: readonly EffectStatus[] = moves[verb].from
     if (!from.includes(before.status)) throw notHeld(before)
     await endQuestion(tx, dependencies, caller.tenant_id, before, causeOf(caller))
-    const effect = await move()
+    const effect = await move(before)
     if (effect) return { effect, before }
   }
 }

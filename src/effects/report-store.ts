@@ -7,6 +7,8 @@ import { columns, ended, from, held, here, no_lease, startable } from './store.t
 // A lease that was settled has no end any more; one that ran out has it in the past, and its holder may still report. While a
 // person is asked what became of it, the question is withdrawn first: a decision takes the rows in the same order.
 const reported = `${held} and lease_until is not null and question_id is null`
+// A report counts from what was read: when the row has changed meanwhile, it is read again.
+const as_read = 'status = :status_before and fence = :fence_before'
 
 const succeeded = `status = 'succeeded', result = :result, kept_bytes = kept_bytes + :more_bytes, lease_until = null, ${ended}`
 
@@ -17,20 +19,22 @@ const SUCCEED = sql<WholeEffect>(
 
 const SUCCEED_LATE = sql<WholeEffect>(
   'effects.succeed_late',
-  `update effects set ${succeeded} where ${here} and ${from('succeed')} and ${reported} returning ${columns}`,
+  `update effects set ${succeeded}
+    where ${here} and ${from('succeed')} and ${as_read} and ${reported}
+   returning ${columns}`,
 )
 
 const FAIL = sql<WholeEffect>(
   'effects.fail',
   `update effects set status = 'failed', error = :error, lease_until = null, ${ended}
-    where ${here} and ${from('fail')} and ${reported}
+    where ${here} and ${from('fail')} and ${as_read} and ${reported}
    returning ${columns}`,
 )
 
 const RELEASE = sql<WholeEffect>(
   'effects.release',
-  `update effects set status = ${startable}, error = :error, lease_until = null, updated_at = :now
-    where ${here} and ${from('fail_retry', 'fail_retry_with_permit')} and ${reported}
+  `update effects set status = ${startable}, error = :error, lease_until = null, held = 0, updated_at = :now
+    where ${here} and ${from('fail_retry', 'fail_retry_with_permit')} and ${as_read} and ${reported}
    returning ${columns}`,
 )
 
@@ -39,7 +43,7 @@ const RESOLVE = sql<WholeEffect>(
   `update effects
       set status = :status, result = :result, error = :error, kept_bytes = kept_bytes + :more_bytes,
           resolved_by = :resolved_by, ${no_lease}, ${ended}
-    where ${here} and ${from('resolve_succeeded', 'resolve_failed')} and question_id is null
+    where ${here} and ${from('resolve_succeeded', 'resolve_failed')} and ${as_read} and question_id is null
    returning ${columns}`,
 )
 
@@ -47,7 +51,7 @@ const RESOLVE_RETRY = sql<WholeEffect>(
   'effects.resolve_retry',
   `update effects
       set status = ${startable}, resolved_by = :resolved_by, ${no_lease}, updated_at = :now
-    where ${here} and ${from('resolve_retry', 'resolve_retry_with_permit')} and question_id is null
+    where ${here} and ${from('resolve_retry', 'resolve_retry_with_permit')} and ${as_read} and question_id is null
    returning ${columns}`,
 )
 
@@ -68,9 +72,16 @@ export function succeed(tx: Tx, tenant_id: string, id: string, success: Success)
   return tx.one(SUCCEED, { tenant_id, id, ...success, now: tx.now })
 }
 
+/** The effect as it was read. Null is returned when its status or its lease is another one now. */
+type Before = Pick<WholeEffect, 'id' | 'status' | 'fence'>
+
+function asRead({ id, status, fence }: Before) {
+  return { id, status_before: status, fence_before: fence }
+}
+
 /** The same after the lease has run out, as long as nobody has decided otherwise. */
-export function succeedLate(tx: Tx, tenant_id: string, id: string, success: Success) {
-  return tx.one(SUCCEED_LATE, { tenant_id, id, ...success, now: tx.now })
+export function succeedLate(tx: Tx, tenant_id: string, before: Before, success: Success) {
+  return tx.one(SUCCEED_LATE, { tenant_id, ...asRead(before), ...success, now: tx.now })
 }
 
 interface Failure {
@@ -79,12 +90,12 @@ interface Failure {
 }
 
 /** Null unless this lease may report it; so is `release`. */
-export function fail(tx: Tx, tenant_id: string, id: string, failure: Failure) {
-  return tx.one(FAIL, { tenant_id, id, ...failure, now: tx.now })
+export function fail(tx: Tx, tenant_id: string, before: Before, failure: Failure) {
+  return tx.one(FAIL, { tenant_id, ...asRead(before), ...failure, now: tx.now })
 }
 
-export function release(tx: Tx, tenant_id: string, id: string, failure: Failure) {
-  return tx.one(RELEASE, { tenant_id, id, ...failure, now: tx.now })
+export function release(tx: Tx, tenant_id: string, before: Before, failure: Failure) {
+  return tx.one(RELEASE, { tenant_id, ...asRead(before), ...failure, now: tx.now })
 }
 
 interface Resolution {
@@ -96,12 +107,12 @@ interface Resolution {
 }
 
 /** Null unless it may be resolved, and nobody is asked. */
-export function resolve(tx: Tx, tenant_id: string, id: string, resolution: Resolution) {
-  return tx.one(RESOLVE, { tenant_id, id, ...resolution, now: tx.now })
+export function resolve(tx: Tx, tenant_id: string, before: Before, resolution: Resolution) {
+  return tx.one(RESOLVE, { tenant_id, ...asRead(before), ...resolution, now: tx.now })
 }
 
-export function resolveRetry(tx: Tx, tenant_id: string, id: string, resolved_by: string) {
-  return tx.one(RESOLVE_RETRY, { tenant_id, id, resolved_by, now: tx.now })
+export function resolveRetry(tx: Tx, tenant_id: string, before: Before, resolved_by: string) {
+  return tx.one(RESOLVE_RETRY, { tenant_id, ...asRead(before), resolved_by, now: tx.now })
 }
 
 /** Nobody is asked any more what became of it. */

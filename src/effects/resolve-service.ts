@@ -22,28 +22,35 @@ export interface Verdict {
   error: string | null
 }
 
-/** A repeat answers the same. Throws EFFECT_NOT_FOUND, INVALID_STATE. */
+/**
+ * A repeat answers the same. With a `fence` only the lease of this number is resolved: another one may have begun since the
+ * person looked, or since a first call whose answer was lost. Throws EFFECT_NOT_FOUND, INVALID_STATE.
+ */
 export function resolve(
   db: Db,
   caller: AdminCaller,
   dependencies: Dependencies,
   id: string,
-  verdict: Verdict,
+  { fence, ...verdict }: Verdict & { fence: number | null },
 ): Promise<WholeEffect> {
   const { tenant_id } = caller
   const by = { resolved_by: 'admin', cause: causeOf(caller) }
   return db.write(tenant_id, async (tx) => {
     for (;;) {
       const before = await read(tx, tenant_id, id)
+      if (fence !== null && fence !== before.fence) throw refusal(before)
       if (isResolvedAs(before, verdict)) return before
       const from: readonly EffectStatus[] = moves[`resolve_${verdict.outcome}`].from
-      if (!from.includes(before.status))
-        throw new ApiError('INVALID_STATE', { details: { status: before.status } })
+      if (!from.includes(before.status)) throw refusal(before)
       await endQuestion(tx, dependencies, tenant_id, before, by.cause)
       const resolved = await resolveIn(tx, tenant_id, dependencies, before, { ...verdict, ...by })
       if (resolved) return resolved
     }
   })
+}
+
+function refusal({ status, fence }: WholeEffect): ApiError {
+  return new ApiError('INVALID_STATE', { details: { status, fence } })
 }
 
 function isResolvedAs({ status, resolved_by, lease_token_hash }: WholeEffect, { outcome }: Verdict): boolean {
@@ -63,8 +70,14 @@ export async function resolveIn(
   const more_bytes = textBytes(result)
   const resolved =
     outcome === 'retry'
-      ? await store.resolveRetry(tx, tenant_id, id, resolved_by)
-      : await store.resolve(tx, tenant_id, id, { status: outcome, result, error, more_bytes, resolved_by })
+      ? await store.resolveRetry(tx, tenant_id, before, resolved_by)
+      : await store.resolve(tx, tenant_id, before, {
+          status: outcome,
+          result,
+          error,
+          more_bytes,
+          resolved_by,
+        })
   if (!resolved) return null
   if (outcome === 'retry') notify(tx, dependencies, tenant_id, id)
   else {

@@ -13,6 +13,7 @@ import { Reply, route } from '../contract/route.ts'
 import { AnyJson, kib, label_characters_max, Text, Time, Url, value_bytes_max } from '../contract/schemas.ts'
 import { WorkflowId, workflowOf } from '../contract/workflow.ts'
 import type { Db } from '../db/db.ts'
+import { requireReleased } from '../quarantine/service.ts'
 import type { Approval } from './approval-service.ts'
 import * as claims from './claim-service.ts'
 import { key_characters_max, leaseMs, note_characters_max, unknown_actions } from './effect.ts'
@@ -117,12 +118,18 @@ export const claimEffect = route({
     202: { body: ClaimedEffect, description: 'It waits for its approval.' },
   },
   status: 201,
-  emits: ['effect.claimed', 'effect.proposed', 'effect.started', 'effect.rejected', 'checkpoint.created'],
+  emits: [
+    ...(['effect.claimed', 'effect.proposed', 'effect.started', 'effect.rejected'] as const),
+    ...(['effect.unknown', 'checkpoint.created'] as const),
+  ],
   errors: [
     ...(['EFFECT_IN_FLIGHT', 'EFFECT_UNKNOWN', 'EFFECT_KEY_REUSED', 'EFFECT_REJECTED'] as const),
+    ...(['EFFECT_APPROVAL_REQUIRED', 'EFFECT_APPROVERS_GONE'] as const),
     ...(['QUOTA_EXCEEDED', 'INVALID_STATE', 'CHECKPOINT_NOT_FOUND'] as const),
+    'QUARANTINED',
   ],
   async handle({ db, caller, dependencies }, { body }) {
+    requireReleased(dependencies.service.quarantine)
     const { type, key, payload, note = null, on_unknown = 'hold', lease_token = null } = body
     const claimed = await claims.claim(db, caller, dependencies, {
       ...{ type, key, payload: payload.text, note, on_unknown, lease_token },

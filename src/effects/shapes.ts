@@ -33,7 +33,7 @@ export const LeaseSeconds = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: lease_seconds_max,
-    description: 'How long it holds; default that of the claim, or 60.',
+    description: 'How long it holds; default as long as the lease before, or 60.',
   }),
 )
 export const LeaseToken = Type.String({
@@ -76,7 +76,9 @@ const listed_fields = {
   agent_id: Type.String({ description: 'The agent that claimed it.' }),
   held_by: Nullable(Type.String({ description: 'The agent that has, or had, the last lease.' })),
   fence: Type.Integer({ description: 'The number of leases so far: the target may refuse a lower one.' }),
-  lease_seconds: Type.Integer({ description: 'How long a lease holds that says nothing else.' }),
+  lease_seconds: Type.Integer({
+    description: 'How long the last lease was given for; the next one as well, unless it says otherwise.',
+  }),
   lease_until: Nullable(Time('When the last lease ends, or ran out; null once it was settled.')),
   error: Nullable(Type.String({ description: 'Of the last report that it did not happen.' })),
   resolved_by: Nullable(

@@ -5,6 +5,7 @@ import { second_ms } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { waitFor } from '../contract/wait.ts'
+import { requireReleased } from '../quarantine/service.ts'
 import { leaseMs, wait_seconds_max, waitKey } from './effect.ts'
 import { ClaimedEffect, claimedOf, Effect, effectOf, id, LeaseSeconds, OwnLeaseToken, tag } from './shapes.ts'
 import * as starts from './start-service.ts'
@@ -28,7 +29,7 @@ export const startEffect = route({
     examples: [`waystation effect start ${example}`],
     options: {
       payload_hash: ['--payload-hash <hex>', 'refuse any other bytes'],
-      lease_seconds: ['--lease <duration>', 'how long the lease holds; default that of the claim'],
+      lease_seconds: ['--lease <duration>', 'how long the lease holds; default as the one before'],
       lease_token: ['--token <text>', 'random text of your own for the lease'],
     },
   },
@@ -45,12 +46,14 @@ export const startEffect = route({
     lease_token: OwnLeaseToken,
   }),
   replies: { 200: { body: ClaimedEffect } },
-  emits: ['effect.started', 'effect.rejected'],
+  emits: ['effect.started', 'effect.rejected', 'effect.unknown'],
   errors: [
     ...(['EFFECT_NOT_FOUND', 'EFFECT_IN_FLIGHT', 'EFFECT_UNKNOWN', 'EFFECT_KEY_REUSED'] as const),
     ...(['EFFECT_REJECTED', 'EFFECT_APPROVAL_REQUIRED', 'INVALID_STATE'] as const),
+    'QUARANTINED',
   ],
   async handle({ db, caller, dependencies }, { params, body }) {
+    requireReleased(dependencies.service.quarantine)
     const { payload_hash = '', lease_token = null } = body
     const start = { payload_hash, lease_token, lease_ms: leaseMs(body.lease_seconds) }
     return claimedOf(await starts.start(db, caller, dependencies, params.id, start), dependencies.urls)

@@ -16,7 +16,7 @@ import { events } from './events.ts'
 import type { Claimed } from './new-service.ts'
 import { asksFor, policyFor } from './policy.ts'
 import * as policies from './policy-store.ts'
-import { permitExpired, rejectedAs } from './refusal-service.ts'
+import { permitExpired, rejectedAs, unknownNow } from './refusal-service.ts'
 import * as store from './store.ts'
 
 /** True for an agent whose effects all wait for an approval. */
@@ -135,7 +135,7 @@ export function refusalOf(effect: WholeEffect, now: Millis): ApiError {
         retry_after_seconds: secondsLeft(effect, now),
       })
     case 'unknown':
-      return new ApiError('EFFECT_UNKNOWN', { details: { effect_id, checkpoint_id: effect.question_id } })
+      return unknownNow(effect)
     case 'rejected':
       return rejectedAs(effect)
     default:

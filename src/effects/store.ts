@@ -18,7 +18,7 @@ export function from(...names: (keyof typeof Moves)[]): string {
 }
 
 /** An effect that ends: its texts are kept for kept_ms from now. */
-export const ended = 'finished_at = :now, updated_at = :now, forget_at = kept_ms + :now'
+export const ended = 'held = 0, finished_at = :now, updated_at = :now, forget_at = kept_ms + :now'
 export const no_lease = 'lease_token_hash = null, lease_until = null'
 /** Back to where it can be started. */
 export const startable = `case when checkpoint_id is null then 'ready' else 'approved' end`
@@ -50,11 +50,12 @@ const FIND_PAIR = sql<WholeEffect>(
     where tenant_id = :tenant_id and type = :type and key = :key`,
 )
 
-/** As long as asked for, or as its claim said, and not longer than its policy allowed then. */
+/** As long as asked for, or as the lease before, and not longer than its policy allowed then. */
 const lease_ms = `case when :lease_ms > coalesce(lease_ms_max, :lease_ms) then lease_ms_max
                        when :lease_ms = 0 then lease_ms else :lease_ms end`
 const lease = `lease_until = :at + ${lease_ms}, updated_at = :now`
-const new_lease = `status = 'running', fence = fence + 1, lease_token_hash = :lease_token_hash, held_by = :agent_id, ${lease}`
+const new_lease = `status = 'running', fence = fence + 1, lease_token_hash = :lease_token_hash, held_by = :agent_id, held = 0,
+          resolved_by = null, lease_ms = ${lease_ms}, ${lease}`
 
 // Of any number of racers exactly one: the others find it running.
 const START = sql<WholeEffect>(
@@ -119,7 +120,7 @@ export function findPair(q: Reader, tenant_id: string, type: string, key: string
 export interface NewLease {
   agent_id: string
   lease_token_hash: string
-  /** 0: as long as its claim said. */
+  /** 0: as long as the lease before, or as its claim said. */
   lease_ms: Millis
   /** Of the bytes that the start is for; empty: any. */
   payload_hash: string

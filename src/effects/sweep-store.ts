@@ -17,25 +17,25 @@ const TENANTS_RUN_OUT = sql<{ tenant_id: string; effects: number }>(
     group by tenant_id`,
 )
 
-// An update writes the whole row again, payload included, so bytes are bounded as well. The lease keeps its end and its token:
-// its holder may still report.
+// An update writes the whole row again, payload included, so bytes are bounded as well.
+export const run_out_leases = {
+  ...{ ...table, texts, index: 'effects_tenant_leased', order: 'tenant_id, lease_until', skip_locked: true },
+  where: `${of_shard} status = 'running' and held = 0 and tenant_id >= :tenant_id
+        and (tenant_id, lease_until) <= (:tenant_id, :now)`,
+}
+
+export const after_run_out =
+  "case when on_unknown <> 'retry' then 'unknown' when checkpoint_id is null then 'ready' else 'approved' end"
+
+export const run_out_columns = `${listed_columns}, null as payload, null as effective_payload, null as result`
+
+// The lease keeps its end and its token: its holder may still report.
 const RUN_OUT = sql<WholeEffect>(
   'effects.run_out',
   `update effects
-      set status = case when on_unknown <> 'retry' then 'unknown' when checkpoint_id is null then 'ready' else 'approved' end,
-          updated_at = :now
-    where ${inChunk({
-      ...{
-        ...table,
-        texts,
-        index: 'effects_tenant_leased',
-        order: 'tenant_id, lease_until',
-        skip_locked: true,
-      },
-      where: `${of_shard} status = 'running' and held = 0 and tenant_id >= :tenant_id
-        and (tenant_id, lease_until) <= (:tenant_id, :at)`,
-    })}
-   returning ${listed_columns}, null as payload, null as effective_payload, null as result`,
+      set status = ${after_run_out}, updated_at = :now
+    where ${inChunk(run_out_leases)}
+   returning ${run_out_columns}`,
 )
 
 const ASK = sql(
@@ -84,9 +84,9 @@ export function tenantsRunOut(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_RUN_OUT, { now, rows_max })
 }
 
-/** Ends the leases that had run out `at` that time; returns the effects without their payloads. */
-export function runOut(tx: Tx, tenant_id: string, at: Millis, rows_max: number, bytes_max: number) {
-  return tx.all(RUN_OUT, { tenant_id, at, now: tx.now, rows_max, bytes_max })
+/** Ends the leases that have run out; returns the effects without their payloads. */
+export function runOut(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.all(RUN_OUT, { tenant_id, now: tx.now, rows_max, bytes_max })
 }
 
 /** A person is asked what became of it. */

@@ -7,11 +7,13 @@ import { service_cause } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
+import { leases } from './deadline-service.ts'
 import * as deadlines from './deadline-store.ts'
 import { outcomes, type WholeEffect } from './effect.ts'
 import { aboutOf, dataOf } from './event-service.ts'
 import { events } from './events.ts'
 import * as store from './sweep-store.ts'
+import { questionTerms } from './terms-service.ts'
 
 const sweep_rows_max = limit(
   'effects.sweep_rows',
@@ -45,25 +47,22 @@ export async function runOut(db: Db, now: Millis): Promise<{ ran_out: number; mo
   return { ran_out, more: isMore(due, ran_out + leases_held) }
 }
 
-/**
- * Of a frozen tenant only the leases end that had run out before. The others hold until it is resumed, and are marked, so
- * that the next step does not read them again.
- */
+/** Of a frozen tenant only the leases end that had run out before. The others hold until the resume has moved them. */
 async function runOutOf(tx: Tx, tenant_id: string): Promise<{ ended: number; held: number }> {
-  const frozen = await tenants.lockFreeze(tx, tenant_id)
-  if (!frozen) return { ended: await endLeases(tx, tenant_id, tx.now), held: 0 }
-  if (frozen.resumed_at !== null) return { ended: 0, held: 0 } // once all is moved
-  const ended = await endLeases(tx, tenant_id, frozen.frozen_at)
-  const is_full = ended === sweep_rows_max
-  const held = is_full ? 0 : await deadlines.hold(tx, tenant_id, tx.now, sweep_rows_max, sweep_bytes_max)
-  return { ended, held }
-}
-
-async function endLeases(tx: Tx, tenant_id: string, at: Millis): Promise<number> {
-  const effects = await store.runOut(tx, tenant_id, at, sweep_rows_max, sweep_bytes_max)
+  const { effects, held } = await runOutOrHold(tx, tenant_id)
   for (const effect of effects.toSorted((a, b) => a.lease_until! - b.lease_until!))
     await leaseRanOut(tx, tenant_id, effect)
-  return effects.length
+  return { ended: effects.length, held }
+}
+
+async function runOutOrHold(tx: Tx, tenant_id: string): Promise<{ effects: WholeEffect[]; held: number }> {
+  const frozen = await tenants.lockFreeze(tx, tenant_id)
+  if (frozen) {
+    const judged = tenants.frozenDeadlines(tx.now, frozen, leases.name)
+    return deadlines.runOutOrHold(tx, tenant_id, judged, sweep_rows_max, sweep_bytes_max)
+  }
+  const effects = await store.runOut(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+  return { effects, held: 0 }
 }
 
 async function leaseRanOut(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<void> {
@@ -78,15 +77,18 @@ async function leaseRanOut(tx: Tx, tenant_id: string, effect: WholeEffect): Prom
   await journal.emit(tx, events['effect.unknown'], { ...about, data: { ...dataOf(effect), checkpoint_id } })
 }
 
-/** Opens the checkpoint that asks what became of it; returns its id. */
-async function ask(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<string> {
-  const { id, type, key, agent_id, workflow_id, held_by } = effect
+/** Opens the checkpoint that asks what became of it; returns its id. Null when nobody is left who may answer: it waits for an admin. */
+async function ask(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<string | null> {
+  const terms = await questionTerms(tx, tenant_id, effect)
+  if (terms === null) return null
+  const { id, type, key, note, agent_id, workflow_id, held_by } = effect
+  const about = { effect_id: id, effect: { type, key, note }, payload: null, editable: false }
   const checkpoint = await checkpoints.ask(tx, tenant_id, no_worker, {
     title: `Did ${type} happen?`,
     prompt: questionOf({ type, key, held_by, id }),
     ...{ callback_url: checkpoints.no_callback, callback_payload: null, timeout_action: 'auto_reject' },
     ...{ expires_at: tx.now + question_ms, agent_id, workflow_id },
-    ...{ ...checkpoints.steeringOf({ answer_schema: question_schema }), effect_id: id },
+    ...checkpoints.steeringOf({ ...terms, answer_schema: question_schema }, about),
   })
   await store.ask(tx, tenant_id, id, checkpoint.id)
   return checkpoint.id

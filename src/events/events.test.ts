@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { follow, followOften, happen } from '../../test/support/event-streams.ts'
 import { inTime } from '../../test/support/patience.ts'
-import { type Answer, forEachService, type TestTenant } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { waiting_of_tenant_max } from '../base/notifier.ts'
 import { wait_seconds_max } from './shapes.ts'
 import { any_max } from './wait-routes.ts'
@@ -13,7 +13,7 @@ interface Item {
 
 const ids = ({ body }: Answer): string[] => body.items.map(({ subject }: Item) => subject.id)
 
-forEachService('Events', (service) => {
+forEachRacedService('Events', (service) => {
   let tenant: TestTenant
   let after: number
 
@@ -362,7 +362,7 @@ forEachService('Events', (service) => {
   })
 })
 
-forEachService('A node that stops', (service) => {
+forEachRacedService('A node that stops', (service) => {
   test('ends streams, and answers what waits, with where to go on', async () => {
     const tenant = await service.signUp()
     const stream = await follow(service, tenant.api_key)

@@ -53,6 +53,13 @@ export const readyz = route({
           version: Type.Optional(Type.String()),
           engine: Type.Optional(Type.Enum(['sqlite', 'postgres'])),
           schema_version: Type.Optional(Type.Integer()),
+          quarantined_since: Type.Optional(
+            Type.String({
+              format: 'date-time',
+              description:
+                'Present while the database is a restored copy that the operator has not released: nothing due is sent, and no effect starts.',
+            }),
+          ),
           other_nodes: Type.Optional(
             Type.Enum(['heard', 'polled'], {
               description:
@@ -70,7 +77,9 @@ export const readyz = route({
   async handle({ dependencies }, { query }) {
     const { reason, ...facts } = await dependencies.service.readiness()
     if (reason) throw new ApiError('UNAVAILABLE', { details: { reason }, retry_after_seconds: 1 })
-    return query.verbose === undefined ? { status: 'ready' } : { status: 'ready', ...facts }
+    const { quarantined_since } = facts
+    if (query.verbose !== undefined) return { status: 'ready', ...facts }
+    return { status: 'ready', ...(quarantined_since ? { quarantined_since } : {}) }
   },
 })
 

@@ -1,6 +1,6 @@
 // Answers: JSON or nothing, always with the request id; and the error envelope.
 
-import { ApiError, type ErrorCode } from '../base/errors.ts'
+import { ApiError, type ErrorCode, type ShedReason } from '../base/errors.ts'
 import { encode } from '../contract/encode.ts'
 import { dataText, errorText, type Group } from '../contract/group.ts'
 import { EventStream, Reply, Streamed } from '../contract/route.ts'
@@ -131,6 +131,14 @@ const database_codes = {
 function databaseError(error: unknown): ApiError | null {
   if (!(error instanceof DbError) || error.kind === 'unique') return null
   return new ApiError(database_codes[error.kind], { retry_after_seconds: 1 })
+}
+
+/** Why this failure refused a request for want of room; null when it is another one. */
+export function shedReasonOf(error: unknown): ShedReason | null {
+  if (error instanceof ApiError) return error.shed ?? null
+  if (!(error instanceof DbError)) return null
+  if (error.kind === 'busy') return 'database'
+  return error.kind === 'full' ? 'disk_full' : null
 }
 
 function stackOf(error: unknown): string {

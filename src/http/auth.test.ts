@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type Answer, forEachService } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService } from '../../test/support/service.ts'
 import { newKey } from '../base/keys.ts'
 
 function refusal({ status, body }: Answer) {
@@ -8,7 +8,7 @@ function refusal({ status, body }: Answer) {
 
 const unauthorized = [401, 'UNAUTHORIZED', undefined]
 
-forEachService('Credentials', (service) => {
+forEachRacedService('Credentials', (service) => {
   type Keys = { admin_key: string; api_key: string; other_key: string; approval_key: string }
 
   async function newKeys(): Promise<Keys> {

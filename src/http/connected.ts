@@ -1,54 +1,45 @@
 // A request's database: it writes only while the client is still there to be answered.
 
 import { ApiError } from '../base/errors.ts'
-import {
-  type Awaitable,
-  type Db,
-  type Owner,
-  type Params,
-  type Reader,
-  type Statement,
-  type StoredCounter,
-  type Tx,
-  turnOf,
-} from '../db/db.ts'
+import type { Route } from '../contract/route.ts'
+import { type Awaitable, type Db, from, type Origin, type Owner, type Tx } from '../db/db.ts'
+import { DelegatingDb } from '../db/delegating.ts'
+import { TracedDb } from '../db/traced.ts'
+import type { Exchange } from './exchange.ts'
+import { UrgentDb } from './urgent-db.ts'
+
+/** The database of a request. A GET is safe to repeat. A message is kept although its sender has left, once its length says that it came whole. */
+export function dbOf(route: Route, exchange: Exchange): Db {
+  const { options } = exchange
+  const traced = options.tracer ? new TracedDb(options.db, options.tracer, exchange) : options.db
+  const db = route.shed === 'last' ? new UrgentDb(traced, exchange.caller?.kind ?? null) : traced
+  if (route.method === 'GET') return db
+  const outlives_client = route.raw && exchange.upload!.has_length
+  return new ConnectedDb(db, outlives_client ? lasting : exchange.connection, exchange)
+}
+
+const lasting = { signal: new AbortController().signal }
 
 /**
  * Bun closes a connection without an answer when another request comes before the answer, and when the last chunk of a
  * body is followed by something that may not follow it. It has seen that before the transaction begins if it came at
  * once with the request: then there is no effect either.
  */
-export class ConnectedDb implements Db {
+class ConnectedDb extends DelegatingDb {
   /** A transaction that has begun is completed, also when the client leaves. */
   #begun = false
 
+  /** `origin`: the request, whose trace the jobs of its transactions continue. */
   constructor(
-    protected readonly db: Db,
+    db: Db,
     private readonly connection: { readonly signal: AbortSignal },
-  ) {}
-
-  get engine(): Db['engine'] {
-    return this.db.engine
-  }
-
-  get clock(): Db['clock'] {
-    return this.db.clock
-  }
-
-  one<Row>(statement: Statement<Row>, params: Params): Awaitable<Row | null> {
-    return this.db.one(statement, params)
-  }
-
-  all<Row>(statement: Statement<Row>, params: Params): Awaitable<Row[]> {
-    return this.db.all(statement, params)
-  }
-
-  read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), work?: (q: Reader) => Awaitable<T>): Promise<T> {
-    return this.db.read(...turnOf(owner, work))
+    private readonly origin: Origin,
+  ) {
+    super(db)
   }
 
   /** Throws REQUEST_TIMEOUT when the connection has ended before the transaction begins. */
-  write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), work?: (tx: Tx) => Awaitable<T>): Promise<T> {
+  override write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), work?: (tx: Tx) => Awaitable<T>): Promise<T> {
     if (typeof owner === 'function') return this.db.write((tx) => this.#run(tx, owner))
     return this.db.write(owner, (tx) => this.#run(tx, work!))
   }
@@ -56,42 +47,6 @@ export class ConnectedDb implements Db {
   #run<T>(tx: Tx, work: (tx: Tx) => Awaitable<T>): Awaitable<T> {
     if (!this.#begun && this.connection.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
     this.#begun = true
-    return work(tx)
-  }
-
-  storedBytes(tenant_id: string, counter: StoredCounter): number {
-    return this.db.storedBytes(tenant_id, counter)
-  }
-
-  maintain(): Promise<void> {
-    return this.db.maintain()
-  }
-
-  trouble(): ReturnType<Db['trouble']> {
-    return this.db.trouble()
-  }
-
-  faults(): Promise<string[]> {
-    return this.db.faults()
-  }
-
-  durability(): ReturnType<Db['durability']> {
-    return this.db.durability()
-  }
-
-  notify(text: string): Promise<void> {
-    return this.db.notify(text)
-  }
-
-  onChange(listener: (key: string) => void): void {
-    this.db.onChange(listener)
-  }
-
-  onStatement(listener: ((name: string) => void) | null): void {
-    this.db.onStatement(listener)
-  }
-
-  close(): Promise<void> {
-    return this.db.close()
+    return work(from(tx, this.origin))
   }
 }

@@ -4,12 +4,13 @@ import type { BunRequest, Server } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { TurnBudget } from '../base/event-loop.ts'
-import { turns_wait_ms_max, urgent_turns_wait_ms_max } from '../base/fair-turns.ts'
 import type { Permit } from '../base/heavy-read.ts'
 import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { Overload } from '../base/overload.ts'
+import { traceparent_header, traceparentOf } from '../base/traceparent.ts'
+import type { Span, Tracer } from '../base/tracer.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Route } from '../contract/route.ts'
@@ -21,8 +22,10 @@ import type { Drain } from './drain.ts'
 import type { KnownHosts } from './host.ts'
 import type { IgnoredNames } from './ignored.ts'
 import type { Limiters } from './limits.ts'
+import type { RequestMeasures } from './measures.ts'
+import type { RequestLog } from './request-log.ts'
 import type { KeyChecks } from './still-allowed.ts'
-import { type RequestsUnderWay, requests_max, uncounted_max } from './under-way.ts'
+import { type RequestsUnderWay, requests_max, uncounted_max, urgent_requests_max } from './under-way.ts'
 import { Upload } from './upload.ts'
 import { urgent } from './urgent-db.ts'
 
@@ -44,9 +47,17 @@ export interface ServerOptions {
   deliveries: Deliveries
   heavy_reads: HeavyReads
   overload: Overload
+  /** Null: no requests are logged, but at level debug. */
+  request_log: RequestLog | null
+  /** Null: requests are not counted. */
+  measures: RequestMeasures | null
+  /** Null: there are no spans. */
+  tracer: Tracer | null
 }
 
 export interface Running extends ServerOptions {
+  /** How long requests take is counted or logged. */
+  timed: boolean
   turn_budget: TurnBudget
   under_way: RequestsUnderWay
   key_checks: KeyChecks
@@ -83,6 +94,10 @@ export class Exchange {
   permit: Permit | null = null
   /** The connection may be idle for longer than usual until the answer is there. */
   is_extended = false
+  /** On the monotonic clock, where requests are timed. */
+  began = 0
+  /** Null while nothing is traced. */
+  span: Span | null = null
   /** Its client, while requests are counted by client. */
   counted_client: string | null = null
 
@@ -106,13 +121,25 @@ export class Exchange {
     return clientAddress(peer, this.request.headers.get('x-forwarded-for'), this.options.trusted_proxies)
   }
 
-  /** Throws UNAVAILABLE when too many requests are under way. Costs nothing while they are few. */
-  requireRoom(): void {
+  /** The trace that it belongs to: its span, or the header that came with it. */
+  get traceparent(): string | null {
+    const { outer } = this.server
+    if (outer) return outer.traceparent
+    return this.span?.traceparent ?? traceparentOf(this.request.headers.get(traceparent_header))
+  }
+
+  /**
+   * Throws UNAVAILABLE when too many requests are under way. Costs nothing while they are few. What is refused last has
+   * room of its own, also for a client that has filled its other.
+   */
+  requireRoom(shed?: Route['shed']): void {
     const { pendingRequests } = this.server
     if (pendingRequests <= uncounted_max) return
-    const client = clientKey(this.address)
-    if (pendingRequests > requests_max || !this.options.under_way.enter(client))
-      throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true })
+    const is_urgent = shed === 'last'
+    const client = is_urgent ? urgent(null, clientKey(this.address)) : clientKey(this.address)
+    const max = is_urgent ? requests_max + urgent_requests_max : requests_max
+    if (pendingRequests > max || !this.options.under_way.enter(client))
+      throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true, shed: 'in_flight' })
     this.counted_client = client
   }
 
@@ -123,8 +150,8 @@ export class Exchange {
   async turn(shed?: Route['shed']): Promise<void> {
     const line = this.caller?.tenant_id ?? clientKey(this.address)
     const { turn_budget } = this.options
-    if (shed === 'last') await turn_budget.turn(urgent(line), urgent_turns_wait_ms_max)
-    else await turn_budget.turn(line, turns_wait_ms_max)
+    if (shed === 'last') await turn_budget.turn(urgent(this.caller?.kind ?? null, line), true)
+    else await turn_budget.turn(line)
     if (this.request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
   }
 

@@ -1,18 +1,22 @@
 // The frame around every request, of a route or of a page: whatever happens, there is one response, and
 // everything that was held for the request is released.
 
-import type { Method } from '../contract/route.ts'
+import type { Span, Tracer } from '../base/tracer.ts'
+import type { Method, Route } from '../contract/route.ts'
 import { clientKey } from './address.ts'
 import { type Failing, failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
 import { type Exchange, requireOneHost } from './exchange.ts'
+import type { RouteMeasures } from './measures.ts'
 import { LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
 
 /** A route or a page, as the frame sees it. */
 export interface Served extends Failing {
   method: Method
-  /** True when it is answered however many requests are under way. */
-  always?: boolean
+  /** Absent for a page. */
+  shed?: Route['shed']
+  /** Null: it is not counted. */
+  measures: RouteMeasures | null
   answer(exchange: Exchange): Promise<Outgoing>
   /** Called with every response, also that of a failure. */
   finish(exchange: Exchange, response: Response): void
@@ -20,21 +24,26 @@ export interface Served extends Failing {
 
 export async function respond(served: Served, exchange: Exchange): Promise<Response> {
   const { options, request } = exchange
+  if (options.timed) exchange.began = options.clock.monotonic()
+  if (options.tracer) startSpan(options.tracer, served, exchange)
   options.drain.requests += 1
   let response: Response
   try {
-    if (!served.always) exchange.requireRoom()
+    if (served.shed !== 'never') exchange.requireRoom(served.shed)
     requireOneHost(request.headers)
     response = responseOf(served, exchange, await served.answer(exchange))
   } catch (error) {
     exchange.permit?.release()
     response = failure(error, exchange.request_id, options.log, served)
+    options.measures?.failed(error)
   }
   exchange.settle()
   served.finish(exchange, response)
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.drain.begun) response.headers.set('connection', 'close')
   if (options.log_requests) logRequest(served, exchange, response)
+  if (exchange.span) endSpan(exchange.span, exchange, response)
+  if (options.timed) noteAnswer(served, exchange, response)
   return response
 }
 
@@ -66,6 +75,36 @@ function sent(failing: Failing, exchange: Exchange, answered: LargeAnswer): Resp
     onBroken: (error) => void failure(error, request_id, options.log, failing),
     onEnd: () => exchange.permit?.release(),
   })
+}
+
+/** A call in process belongs to the request that makes it. */
+function startSpan(tracer: Tracer, { method, path }: Failing, exchange: Exchange): void {
+  if (exchange.server.outer) return
+  exchange.span = tracer.start({
+    ...{ kind: 'server', name: `${method} ${path}`, parent: exchange.traceparent },
+    attributes: {
+      'http.request.method': exchange.request.method,
+      'http.route': path,
+      'waystation.request_id': exchange.request_id,
+    },
+  })
+}
+
+function endSpan(span: Span, { caller }: Exchange, { status }: Response): void {
+  const of_tenant = caller ? { 'waystation.tenant_id': caller.tenant_id } : {}
+  span.end({ 'http.response.status_code': status, ...of_tenant }, status >= 500)
+}
+
+/** Counts it, and logs it where that is wanted. A call in process is part of another request. */
+function noteAnswer({ measures, path }: Served, exchange: Exchange, { status }: Response): void {
+  const { options, is_extended } = exchange
+  if (exchange.server.outer) return
+  const ms = options.clock.monotonic() - exchange.began
+  if (measures) measures.answered(status, is_extended ? null : ms)
+  if (!options.request_log) return
+  const { request_id, traceparent, request, caller } = exchange
+  const facts = { request_id, traceparent, method: request.method, route: path, status }
+  options.request_log.answered({ ...facts, ms, waited: is_extended, tenant_id: caller?.tenant_id ?? null })
 }
 
 /** Logs only what is known to be harmless: the route's pattern, never a path, a header or a body. */

@@ -8,6 +8,7 @@ import { Exchange, type Handler, type Running, type ServerOptions } from './exch
 import { respond, type Served } from './frame.ts'
 import { forKnownHosts, unroutedForKnownHosts } from './host.ts'
 import { inProcess } from './internal-calls.ts'
+import type { RouteMeasures } from './measures.ts'
 import { servedPage } from './page-requests.ts'
 import type { Page } from './pages.ts'
 import { type Prepared, prepare } from './prepared.ts'
@@ -35,6 +36,7 @@ export function requestHandlers(
   const list = named.flatMap(withAliases)
   const options: Running = {
     ...given,
+    timed: Boolean(given.measures ?? given.request_log),
     turn_budget: new TurnBudget(given.clock),
     under_way: new RequestsUnderWay(),
     key_checks: new KeyChecks(given),
@@ -47,14 +49,17 @@ export function requestHandlers(
       respond(served, new Exchange(options, request, server)),
     )
   }
-  for (const [i, { usage }] of list.entries()) add(servedRoute(prepared[i]!, usage ?? null))
+  const measured = (method: Method, path: string) => options.measures?.route(method, path) ?? null
+  for (const [i, { route, usage }] of list.entries())
+    add(servedRoute(prepared[i]!, usage ?? null, measured(route.method, route.path)))
 
   const own = list.map(({ route }) => route)
   const known = knownPaths([...own, ...pages.filter(({ unlisted }) => !unlisted).flatMap(methodsOf)])
   const unrouted = unroutedHandler(options, known)
   const api = inProcess(routes, knownPaths(own), unrouted)
   for (const page of pages) {
-    for (const method of page.methods) add(servedPage(page, method, api))
+    for (const method of page.methods)
+      add(servedPage(page, method, { api, measures: measured(method, page.path) }))
   }
 
   const fetch = unroutedForKnownHosts(options, known, unrouted)
@@ -71,13 +76,14 @@ function withAliases(named: NamedRoute): NamedRoute[] {
 }
 
 /** `usage`: the name under which its calls are counted. */
-function servedRoute(prepared: Prepared, usage: string | null): Served {
+function servedRoute(prepared: Prepared, usage: string | null, measures: RouteMeasures | null): Served {
   const { method, path, group, shed } = prepared.route
   return {
     method,
-    always: shed === 'never',
     path,
     group,
+    shed,
+    measures,
     answer: (exchange) => answer(prepared, exchange),
     finish: (exchange, response) => {
       if (usage !== null && isCounted(exchange)) count(exchange, usage, response)

@@ -4,7 +4,7 @@ import { ApiError } from '../base/errors.ts'
 import type { Group } from '../contract/group.ts'
 import { failure } from './answers.ts'
 import { type Handler, requestId, type ServerOptions } from './exchange.ts'
-import { groupOf, type KnownPath } from './unrouted.ts'
+import { groupOf, type KnownPath, noteUnrouted } from './unrouted.ts'
 
 /**
  * While everything is loopback, a Host of any other name comes from a web page whose DNS leads here (DNS rebinding):
@@ -79,10 +79,13 @@ export function unroutedForKnownHosts(
 }
 
 function refusal(
-  { clock, log }: ServerOptions,
+  options: ServerOptions,
   { method, headers }: Request,
   path: string,
   group: Group | null,
 ): Response {
-  return failure(unknownHost(), requestId(headers, clock.now()), log, { method, path, group })
+  const request_id = requestId(headers, options.clock.now())
+  const refused = failure(unknownHost(), request_id, options.log, { method, path, group })
+  noteUnrouted(options, { method, headers }, request_id, refused)
+  return refused
 }

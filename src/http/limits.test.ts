@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
-import { type Answer, forEachService } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService } from '../../test/support/service.ts'
 import { hour_ms, minute_ms } from '../base/clock.ts'
 import { newKey } from '../base/keys.ts'
 import { AddressLimit } from './limits.ts'
@@ -24,7 +24,7 @@ function newName(): string {
   return `n-${crypto.randomUUID().slice(0, 13)}`
 }
 
-forEachService(
+forEachRacedService(
   "The service's own limits behind a trusted proxy",
   (service) => {
     const signUp = (address: string, name = newName(), headers: Record<string, string> = {}) =>
@@ -176,7 +176,7 @@ forEachService(
   { TRUST_PROXY: '127.0.0.1,::1' },
 )
 
-forEachService(
+forEachRacedService(
   'X-Forwarded-For from a peer that is not a trusted proxy',
   (service) => {
     test('is not believed: the peer itself is limited', async () => {
@@ -192,7 +192,7 @@ forEachService(
   { TRUST_PROXY: '192.0.2.0/24' },
 )
 
-forEachService('While HOST and PUBLIC_URL are loopback and TRUST_PROXY is unset', (service) => {
+forEachRacedService('While HOST and PUBLIC_URL are loopback and TRUST_PROXY is unset', (service) => {
   test('both limits are off', async () => {
     for (let i = 0; i <= sign_ups_max; i++) {
       const body = { name: newName(), owner_email: 'owner@example.com' }
@@ -204,7 +204,7 @@ forEachService('While HOST and PUBLIC_URL are loopback and TRUST_PROXY is unset'
   })
 })
 
-forEachService(
+forEachRacedService(
   'While PUBLIC_URL is not loopback',
   (service) => {
     test('both limits are on', async () => {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
 import { TestClock } from '../../test/support/clock.ts'
-import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { MemoryBudget, memory_bytes_min } from '../base/memory.ts'
 import { Deliveries, sending_max, sending_of_address_max } from './deliveries.ts'
 import { LargeAnswer, type Outgoing, outgoing, piece_bytes_max, undivided } from './outgoing.ts'
@@ -225,8 +225,11 @@ describe('a client', () => {
       await new Promise<void>((resolve) => setTimeout(resolve, i % 5))
       socket.resetAndDestroy()
     }
+    // Requests may still be on their way, though their clients are gone: they come before this one.
+    await (await fetch(site.url)).text()
+    await settled(() => asked)
     await until(() => site.deliveries.size.sending === 0)
-    expect(asked).toBeGreaterThan(0)
+    expect(asked).toBeGreaterThan(1)
     expect(site.deliveries.size).toEqual({ sending: 0, addresses: 0 })
     expect(site.memory.bytes).toBe(0)
   })
@@ -238,10 +241,17 @@ describe('a client', () => {
     site.answer = () => outgoing(200, {}, text)
     const slow = site.client()
     await until(() => site.memory.bytes === text.length)
-    await settled(() => site.clock.looks) // each piece that is taken is progress at a time
-    site.clock.advance(1_000)
-    const answer = await fetch(site.url)
-    expect([answer.status, (await answer.text()).length]).toEqual([200, text.length])
+    const after_a_second = async () => {
+      await settled(() => site.clock.looks) // each piece that is taken is progress at a time
+      site.clock.advance(1_000)
+      site.ended.length = 0
+      const answer = await fetch(site.url)
+      return [answer.status, (await answer.text()).length]
+    }
+    let seen = await after_a_second()
+    // On a busy machine the system takes a further piece after the clock has moved. It takes only so many.
+    for (let tries = 1; tries < 10 && seen[0] !== 200; tries++) seen = await after_a_second()
+    expect(seen).toEqual([200, text.length])
     expect([site.ended, site.closing]).toEqual([['end', 'end'], [1]])
     slow.destroy()
     await until(() => site.deliveries.size.sending === 0)
@@ -323,7 +333,7 @@ describe('places', () => {
   })
 })
 
-forEachService('Large answers of the service', (service: TestService) => {
+forEachRacedService('Large answers of the service', (service: TestService) => {
   let tenant: TestTenant
   let key = ''
   beforeAll(async () => {

@@ -3,7 +3,7 @@ import { forEachService } from '../../test/support/service.ts'
 import { routes } from '../features.ts'
 
 /** `POST /v1/kv`: the routes that say so, in the order of their paths. */
-function shed(when: 'last' | 'never'): string[] {
+function shed(when: 'report' | 'last' | 'never'): string[] {
   return routes
     .filter(({ route }) => route.shed === when)
     .map(({ route }) => `${route.method} ${route.path}`)
@@ -11,12 +11,14 @@ function shed(when: 'last' | 'never'): string[] {
 }
 
 describe('a route', () => {
-  test('is refused last when it stops agents, revokes a key, lets them go on, or decides', () => {
+  test('is refused last when it stops agents, revokes a key, lets them go on, or decides, or shows an operator what there is', () => {
     expect(shed('last')).toEqual([
       'DELETE /v1/agents/:agent_id',
       'DELETE /v1/approval-keys/:approval_key_id',
-      'DELETE /v1/checkpoints/:id',
+      'GET /v1/agents',
+      'GET /v1/approval-keys',
       'GET /v1/approvals/:checkpoint_id',
+      'GET /v1/tenants/:tenant_id',
       'PATCH /v1/agents/:agent_id',
       'POST /v1/agents/:agent_id/pause',
       'POST /v1/agents/:agent_id/resume',
@@ -28,6 +30,24 @@ describe('a route', () => {
       'POST /v1/tenants/:tenant_id/resume',
       'POST /v1/tenants/:tenant_id/rotate-key',
       'POST /v1/tenants/:tenant_id/rotate-signing-secret',
+    ])
+  })
+
+  test('is refused last only when no agent may call it: one that runs wild would keep its operator waiting', () => {
+    const of_agents = routes.filter(({ route }) => route.shed === 'last' && route.auth.includes('agent'))
+    expect(of_agents).toEqual([])
+    expect(routes.filter(({ route }) => route.shed === 'last' && route.auth.length === 0)).toEqual([])
+  })
+
+  test('is no new work when it reports on work that has been begun', () => {
+    expect(shed('report')).toEqual([
+      'POST /v1/dlq/:id/extend',
+      'POST /v1/dlq/:id/fail',
+      'POST /v1/dlq/:id/release',
+      'POST /v1/dlq/:id/resolve',
+      'POST /v1/effects/:id/extend',
+      'POST /v1/effects/:id/fail',
+      'POST /v1/effects/:id/succeed',
     ])
   })
 
@@ -53,7 +73,7 @@ forEachService('An overloaded service', (service) => {
       ['GET', '/v1/kv/ns/another', api_key],
       ['PUT', '/v1/kv/ns/k', api_key, { value: 1 }],
       ['POST', '/v1/audit', api_key, { action: 'a' }],
-      ['GET', '/v1/agents', admin_key],
+      ['GET', '/v1/tenants/me/usage', admin_key],
       ['GET', '/api/webhook', api_key],
     ] as const
     const asked = () =>
@@ -81,6 +101,16 @@ forEachService('An overloaded service', (service) => {
     expect([status, statements.filter((name) => name.startsWith('credentials'))]).toEqual([503, []])
   })
 
+  test('takes reports on work that has been begun', async () => {
+    const { api_key } = await service.signUp()
+    overload()
+    const body = { lease_token: 'lse_01m7yjrz37hxnv52px0106nehe' }
+    const { status } = await service.ask('POST', '/v1/effects/eff_01m7yjrz37hxnv52px0106nehd/succeed', {
+      ...{ key: api_key, body },
+    })
+    expect(status).toBe(404)
+  })
+
   test('answers whether it is there and ready, and does not leave its load balancer', async () => {
     overload()
     for (const path of ['/livez', '/health', '/readyz'])
@@ -98,6 +128,8 @@ forEachService('An overloaded service', (service) => {
     const admin = (method: string, path: string, body?: object) =>
       service.ask(method, path, { key: admin_key, body })
     const done = [
+      await admin('GET', `/v1/tenants/${tenant_id}`),
+      await admin('GET', '/v1/agents'),
       await admin('POST', `/v1/tenants/${tenant_id}/freeze`, {}),
       await admin('POST', `/v1/tenants/${tenant_id}/resume`, {}),
       await admin('POST', `/v1/agents/${agent_id}/pause`, {}),
@@ -109,7 +141,9 @@ forEachService('An overloaded service', (service) => {
       await admin('POST', `/v1/agents/${agent_id}/rotate-key`, {}),
       await admin('DELETE', `/v1/agents/${agent_id}`),
     ]
-    expect(done.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 200, 204, 200, 204])
+    expect(done.map(({ status }) => status)).toEqual([
+      200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 204,
+    ])
   })
 
   test('refuses the tool of an MCP client, and answers its page', async () => {

@@ -8,6 +8,7 @@ import type { Exchange } from './exchange.ts'
 import type { Served } from './frame.ts'
 import { identify } from './identify.ts'
 import type { InProcess } from './internal-calls.ts'
+import type { RouteMeasures } from './measures.ts'
 import type { Outgoing } from './outgoing.ts'
 import { type Page, withPageHeaders } from './pages.ts'
 
@@ -23,10 +24,15 @@ const page_turns = new Turns(pages_a_turn_max)
 const no_bytes = new Uint8Array(0)
 
 /** A page as the frame of a request sees it. `api` calls the API in process. */
-export function servedPage(page: Page, method: Method, api: InProcess): Served {
+export function servedPage(
+  page: Page,
+  method: Method,
+  { api, measures }: { api: InProcess; measures: RouteMeasures | null },
+): Served {
   return {
     method,
     path: page.path,
+    measures,
     group: null,
     answer: (exchange) => answerPage(page, api, exchange),
     finish: (exchange, response) => withPageHeaders(response, exchange.request_id),

@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { openDb } from '../db/open.ts'
 import { body_bytes_max } from './body-stream.ts'
 
@@ -122,7 +122,7 @@ const put_body = '{"value": 10}'
 /** While everything is loopback, only loopback names are served; here Host is x. */
 const public_environment = { PUBLIC_URL: 'http://x' }
 
-forEachService(
+forEachRacedService(
   'On the wire',
   (service) => {
     let tenant: TestTenant

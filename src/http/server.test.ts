@@ -2,7 +2,7 @@ import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import type { BunRequest } from 'bun'
 import { Type } from 'typebox'
 import { TestClock } from '../../test/support/clock.ts'
-import { forEachService, TestService } from '../../test/support/service.ts'
+import { forEachRacedService, TestService } from '../../test/support/service.ts'
 import { ApiError, type ErrorCode, errors } from '../base/errors.ts'
 import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
 import { Overload } from '../base/overload.ts'
@@ -15,7 +15,7 @@ import { requestHandlers } from './handlers.ts'
 import type { Page } from './pages.ts'
 import { requests_max, requests_of_address_max, uncounted_max } from './under-way.ts'
 
-forEachService('Every answer', (service) => {
+forEachRacedService('Every answer', (service) => {
   describe('carries X-Request-Id', () => {
     test.each(['12345678', 'x'.repeat(64), 'A.z_0-9-', '........'])("the caller's own %s", async (id) => {
       const seen = []
@@ -321,6 +321,12 @@ describe('A route', () => {
   test('that is never refused is answered however many requests are under way', async () => {
     const { askBeside } = served([{ ...thatThrows(new ApiError('FORBIDDEN')), shed: 'never' }])
     expect((await askBeside(requests_max + 1, '/broken')).status).toBe(403)
+  })
+
+  test('that is refused last has room for 1,024 more', async () => {
+    const { askBeside } = served([{ ...thatThrows(new ApiError('FORBIDDEN')), shed: 'last' }])
+    expect((await askBeside(requests_max + 1_024, '/broken')).status).toBe(403)
+    expect((await askBeside(requests_max + 1_025, '/broken')).status).toBe(503)
   })
 
   test('past 2,048 under way a client address may have 8,192 more, and others have room all the same', async () => {

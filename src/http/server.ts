@@ -4,11 +4,11 @@ import { overloaded } from '../base/overload.ts'
 import { encode } from '../contract/encode.ts'
 import { dataText } from '../contract/group.ts'
 import { type Context, type Input, Reply, type Route } from '../contract/route.ts'
-import type { Db, Turn, Tx } from '../db/db.ts'
+import type { Turn, Tx } from '../db/db.ts'
 import { type Answer, type Claim, claimOf, isAnswered, once } from '../idempotency/service.ts'
 import { json, reply } from './answers.ts'
 import { requireCron } from './auth.ts'
-import { ConnectedDb } from './connected.ts'
+import { dbOf } from './connected.ts'
 import { isConsoleRead } from './console-read.ts'
 import type { Exchange } from './exchange.ts'
 import { readHeavy } from './heavy.ts'
@@ -20,7 +20,6 @@ import type { Outgoing } from './outgoing.ts'
 import { type Params, pathOf, readParams } from './params.ts'
 import type { Prepared } from './prepared.ts'
 import { requireOpenSignUp, SignUp } from './sign-up.ts'
-import { UrgentDb } from './urgent-db.ts'
 
 /** The answer to a request of this route. Awaits only where it must: most requests are identified at once. */
 export async function answer(prepared: Prepared, exchange: Exchange): Promise<Outgoing> {
@@ -51,8 +50,8 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   if (prepared.body) exchange.ignored = new IgnoredNames()
   const began = options.clock.monotonic()
   const bytes = prepared.body ? await exchange.upload!.read(caller?.tenant_id ?? null) : no_bytes
-  if (caller?.kind === 'agent' && options.clock.monotonic() - began > identified_ms)
-    await identify(exchange, route, request.headers)
+  if (caller && options.clock.monotonic() - began > identified_ms)
+    await identify(exchange, route, request.headers, options.clock.now())
   if (prepared.takes_turns && !exchange.server.outer && !options.turn_budget.begin())
     await exchange.turn(route.shed)
   const body = prepared.body ? await readBody(prepared, exchange, bytes) : no_body
@@ -70,7 +69,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   return reply(exchange, route.group, prepared.status, result)
 }
 
-/** While a body takes longer than this its sender may have been stopped: that is looked up again. */
+/** While a body takes longer than this its sender may have been stopped, or its key ended: that is looked up again. */
 const identified_ms = 500
 
 const no_params: Params = {}
@@ -92,11 +91,8 @@ function inputOf(exchange: Exchange, params: Params, query: object, body: object
 
 function contextOf({ route }: Prepared, exchange: Exchange, params: Params): Context<never> {
   const { options, request, now, request_id } = exchange
-  // A GET is safe to repeat. A message is kept although its sender has left, once its length says that it came whole.
-  const outlives_client =
-    (route.method === 'GET' && route.shed !== 'last') || (route.raw && exchange.upload!.has_length)
   return {
-    db: outlives_client ? options.db : dbOf(route, options.db, exchange.connection),
+    db: dbOf(route, exchange),
     caller: exchange.caller as never,
     dependencies: options.dependencies,
     now,
@@ -107,10 +103,6 @@ function contextOf({ route }: Prepared, exchange: Exchange, params: Params): Con
     isStillAllowed: () => options.key_checks.isStillAllowed(route, request.headers),
     pause: (waiting) => waiting,
   }
-}
-
-function dbOf({ shed }: Route, db: Db, connection: Request): Db {
-  return shed === 'last' ? new UrgentDb(db, connection) : new ConnectedDb(db, connection)
 }
 
 interface Asked {

@@ -9,6 +9,13 @@ export const requests_max = limit(
   'Requests under way on a node, those that wait included; past it 503 UNAVAILABLE and the connection is closed.',
 )
 
+export const urgent_requests_max = limit(
+  'http.urgent_requests',
+  1_024,
+  'requests',
+  'Requests under way beyond http.requests of what is refused last: what stops agents, revokes keys and decides.',
+)
+
 export const uncounted_max = limit(
   'http.uncounted_requests',
   2_048,

@@ -1,6 +1,7 @@
 // Requests that Bun's router did not match: unknown paths, other methods, OPTIONS.
 
 import { ApiError } from '../base/errors.ts'
+import { traceparent_header, traceparentOf } from '../base/traceparent.ts'
 import type { Group } from '../contract/group.ts'
 import type { Method, Route } from '../contract/route.ts'
 import { empty, failure } from './answers.ts'
@@ -61,8 +62,23 @@ export function unroutedHandler(options: ServerOptions, known: readonly KnownPat
       corsHeaders(options.cors_origins, headers, response.headers, found?.allow)
     }
     if (drain.begun) response.headers.set('connection', 'close')
+    noteUnrouted(options, { method, headers }, request_id, response)
     return response
   }
+}
+
+/** Counts and logs a request that no route has answered. */
+export function noteUnrouted(
+  { measures, request_log }: ServerOptions,
+  { method, headers }: Pick<Request, 'method' | 'headers'>,
+  request_id: string,
+  { status }: Response,
+): void {
+  measures?.unrouted.answered(status, null)
+  if (!request_log) return
+  const traceparent = traceparentOf(headers.get(traceparent_header))
+  const facts = { request_id, traceparent, method, route: 'unrouted', status }
+  request_log.answered({ ...facts, ms: 0, waited: false, tenant_id: null })
 }
 
 function refusal(

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { type Tx, unnamed } from '../db/db.ts'
+import { dueWork, type Tx, unnamed } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
 import { UrgentDb } from './urgent-db.ts'
 
@@ -22,14 +22,10 @@ function kindOf(acting: Promise<unknown>): Promise<string> {
   )
 }
 
-function connected() {
-  return { signal: new AbortController().signal }
-}
-
 forEachDatabase('The database of a request that is refused last', (databases) => {
   test('takes a write, a read and a statement while the calls of its tenant fill their share of the queue', async () => {
     const { db } = await databases.open()
-    const urgent = new UrgentDb(db, connected())
+    const urgent = new UrgentDb(db, 'admin')
     const calls = Array.from({ length: waiting_max / 2 + connections_max }, () =>
       kindOf(db.write('tenant', find)),
     )
@@ -45,11 +41,53 @@ forEachDatabase('The database of a request that is refused last', (databases) =>
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['done', 'busy']))
   })
 
+  test('takes a write and a read while the calls of all tenants fill the whole queue, on SQLite that of writes', async () => {
+    const { db } = await databases.open()
+    const urgent = new UrgentDb(db, 'admin')
+    const calls = Array.from({ length: waiting_max + connections_max }, (_, i) =>
+      kindOf(db.write(`tenant ${i}`, find)),
+    )
+    const refused = kindOf(db.write('one more', find))
+    const taken = [kindOf(urgent.write('tenant', find)), kindOf(urgent.read('tenant', find))]
+    expect([await refused, ...(await Promise.all(taken))]).toEqual(['busy', 'done', 'done'])
+    expect(new Set(await Promise.all(calls)).has('done')).toBe(true)
+  })
+
+  test('keeps the calls of an approver apart from those of an admin', async () => {
+    const { db } = await databases.open()
+    const [admin, approver] = [new UrgentDb(db, 'admin'), new UrgentDb(db, 'approval')]
+    const flood = Array.from({ length: waiting_max }, () => kindOf(approver.write('tenant', find)))
+    const freeze = kindOf(admin.write('tenant', find))
+    expect(await freeze).toBe('done')
+    expect(new Set(await Promise.all(flood))).toEqual(new Set(['done', 'busy']))
+  })
+
   if (databases.engine === 'sqlite') return
+
+  test('has its turn while a tenant without a connection has waited for more than 1 s, and others are refused', async () => {
+    const { db, clock } = await databases.open()
+    const urgent = new UrgentDb(db, 'admin')
+    const gate = Promise.withResolvers<void>()
+    const holding = Array.from({ length: connections_max }, (_, i) =>
+      db.write(`holder ${i}`, () => gate.promise),
+    )
+    const first = kindOf(db.read('tenant', find))
+    clock.advance(1_000)
+    const still_waits = kindOf(db.read('another', find))
+    clock.advance(1)
+    expect(await kindOf(db.read('a third', find))).toBe('busy')
+    expect(await kindOf(db.write({ key: 'a third', batch: { line: 'a third' } }, find))).toBe('busy')
+    const frozen = kindOf(urgent.write('a third', find))
+    const due = kindOf(db.write(dueWork('a third'), find))
+    gate.resolve()
+    await Promise.all(holding)
+    expect(await Promise.all([first, still_waits, frozen, due])).toEqual(['done', 'done', 'done', 'done'])
+    expect(await kindOf(db.read('a third', find))).toBe('done')
+  })
 
   test('has a connection when the first call of its tenant has waited 750 ms for one, and the next are refused', async () => {
     const { db, clock } = await databases.open()
-    const urgent = new UrgentDb(db, connected())
+    const urgent = new UrgentDb(db, 'admin')
     const gate = Promise.withResolvers<void>()
     const holding = Array.from({ length: connections_max }, () => db.write('tenant', () => gate.promise))
     clock.advance(749)

@@ -1,8 +1,11 @@
 // The database of a request that is refused last. Its statements and transactions wait beside those of its tenant, not
-// behind them: a tenant can be frozen while its own calls fill its share of the queue.
+// behind them: a tenant can be frozen while its own calls fill its share of the queue. An approver's are apart from an
+// admin's, so that neither keeps the other waiting.
 
+import type { CallerKind } from '../contract/caller.ts'
 import {
   type Awaitable,
+  type Db,
   type Owner,
   type Params,
   type Reader,
@@ -10,23 +13,31 @@ import {
   type Turn,
   type Tx,
   turnOf,
+  turnOfStatement,
 } from '../db/db.ts'
-import { ConnectedDb } from './connected.ts'
+import { DelegatingDb } from '../db/delegating.ts'
 
-/** The key of the line beside that of this tenant. */
-export function urgent(key: string): string {
-  return `urgent ${key}`
+/** The key of the line for callers of this kind, beside that of this tenant. Null: it is not known who calls. */
+export function urgent(kind: CallerKind | null, key: string): string {
+  return `urgent ${kind ?? 'anybody'} ${key}`
 }
 
-export class UrgentDb extends ConnectedDb {
+export class UrgentDb extends DelegatingDb {
+  constructor(
+    db: Db,
+    private readonly kind: CallerKind | null,
+  ) {
+    super(db)
+  }
+
   override one<Row>(statement: Statement<Row>, params: Params): Awaitable<Row | null> {
-    const turn = this.#turnOf(params)
-    return turn ? super.read(turn, (q) => q.one(statement, params)) : super.one(statement, params)
+    if (this.#waitsForNothing) return super.one(statement, params)
+    return this.read(turnOfStatement(statement, params), (q) => q.one(statement, params))
   }
 
   override all<Row>(statement: Statement<Row>, params: Params): Awaitable<Row[]> {
-    const turn = this.#turnOf(params)
-    return turn ? super.read(turn, (q) => q.all(statement, params)) : super.all(statement, params)
+    if (this.#waitsForNothing) return super.all(statement, params)
+    return this.read(turnOfStatement(statement, params), (q) => q.all(statement, params))
   }
 
   override read<T>(
@@ -34,21 +45,21 @@ export class UrgentDb extends ConnectedDb {
     given?: (q: Reader) => Awaitable<T>,
   ): Promise<T> {
     const [turn, work] = turnOf(owner, given)
-    return super.read(beside(turn), work)
+    return super.read(this.#beside(turn), work)
   }
 
   override write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
     const [turn, work] = turnOf(owner, given)
-    return super.write(beside(turn), work)
+    return super.write(this.#beside(turn), work)
   }
 
-  /** Null for a statement that waits for nothing, as on SQLite, and for one that is not a tenant's. */
-  #turnOf({ tenant_id }: Params): Turn | null {
-    return this.engine === 'postgres' && typeof tenant_id === 'string' ? { key: urgent(tenant_id) } : null
+  /** A single read on SQLite. */
+  get #waitsForNothing(): boolean {
+    return this.engine === 'sqlite'
   }
-}
 
-/** In a transaction of its own. */
-function beside({ batch: _, ...turn }: Turn): Turn {
-  return { ...turn, key: urgent(turn.key) }
+  /** In a transaction of its own. */
+  #beside({ batch: _, ...turn }: Turn): Turn {
+    return { ...turn, key: urgent(this.kind, turn.key), patient: true }
+  }
 }

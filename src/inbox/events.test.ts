@@ -2,11 +2,11 @@ import { expect, test } from 'bun:test'
 import { eventsOf } from '../../test/support/events.ts'
 import { tick } from '../../test/support/inbox.ts'
 import { receiversOfFile } from '../../test/support/receivers.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 
 const receiverOf = receiversOfFile()
 
-forEachService('Events of inboxes', (service) => {
+forEachRacedService('Events of inboxes', (service) => {
   async function create(tenant: TestTenant, body: object = {}) {
     const answer = await service.ask('POST', '/api/webhook', {
       ...{ key: tenant.api_key, body: { workflowId: 'flow', ...body } },

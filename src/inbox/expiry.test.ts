@@ -2,10 +2,10 @@
 
 import { expect, test } from 'bun:test'
 import { rowsOf } from '../../test/support/job-bench.ts'
-import { cron_secret, forEachService } from '../../test/support/service.ts'
+import { cron_secret, forEachRacedService } from '../../test/support/service.ts'
 import { second_ms } from '../base/clock.ts'
 
-forEachService('An inbox whose time is over', (service) => {
+forEachRacedService('An inbox whose time is over', (service) => {
   const tick = () => service.ask('POST', '/v1/tick', { key: cron_secret })
   const eventsOf = (tenant_id: string) =>
     rowsOf<object>(

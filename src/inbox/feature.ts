@@ -7,6 +7,7 @@ import { forward_job } from './jobs.ts'
 import * as messages from './message-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
+import { tokenContext } from './service.ts'
 import { expireDue, purge, sweep } from './sweep.ts'
 import { countExpired } from './sweep-store.ts'
 
@@ -52,6 +53,14 @@ export const inbox: Feature = {
       return { counts: { 'expired.inboxes': expired }, more }
     },
   },
+  sealed: [
+    {
+      table: 'inboxes',
+      key: [['id', '']],
+      column: 'token',
+      context: ({ tenant_id, id }) => tokenContext(String(tenant_id), String(id)),
+    },
+  ],
   purge,
   jobs: [forward_job],
   docs: { file: 'inbox.md', load: () => import('../../docs/inbox.md', { with: { type: 'text' } }) },

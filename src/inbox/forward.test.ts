@@ -394,7 +394,7 @@ forEachDatabase('A forward as work', (databases) => {
         ...{ db, clock, dependencies, internal: true, kinds: [forward_job] },
         onStragglers: async () => {},
         onError: (error) => bench.errors.push(error),
-        send: (tenant_id, request) => sender.send(tenant_id, request as Outgoing),
+        send: ({ tenant_id }, request) => sender.send(tenant_id, request as Outgoing),
       })
       const { caller, inbox, receive } = await inboxOf('free', url)
       await receive()

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import {
+  type Answer,
+  forEachRacedService,
+  type TestService,
+  type TestTenant,
+} from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
 import { sequenceOf } from '../base/ids.ts'
 
@@ -60,7 +65,7 @@ async function answered(service: TestService, text: string): Promise<[status: st
   return [head.split('\r\n', 1)[0]!, body]
 }
 
-forEachService('The URL of an inbox', (service) => {
+forEachRacedService('The URL of an inbox', (service) => {
   let tenant: TestTenant
   const fresh = async () => {
     tenant ??= await service.signUp('pro')
@@ -338,7 +343,7 @@ async function sourceIpOf(service: TestService): Promise<string> {
   return items[0].sourceIp
 }
 
-forEachService(
+forEachRacedService(
   'The statements of a message',
   (service) => {
     test('costs 3 statements while nothing is dropped, 4 from then on, and 1 where it is refused', async () => {
@@ -365,13 +370,13 @@ forEachService(
   { background: false },
 )
 
-forEachService('sourceIp', (service) => {
+forEachRacedService('sourceIp', (service) => {
   test('is the peer, whatever x-forwarded-for says', async () => {
     expect(await sourceIpOf(service)).toBe('127.0.0.1')
   })
 })
 
-forEachService(
+forEachRacedService(
   'sourceIp behind a trusted proxy',
   (service) => {
     test('is what the proxy says', async () => {

@@ -2,7 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { rowsOf } from '../../test/support/job-bench.ts'
 import { requested } from '../../test/support/requested.ts'
-import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import {
+  type Answer,
+  forEachRacedService,
+  type TestService,
+  type TestTenant,
+} from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
@@ -81,7 +86,7 @@ function rows<Row>(service: TestService, text: string, params = {}): Promise<Row
   return rowsOf<Row>(service.app.db, text, params)
 }
 
-forEachService('Inboxes', (service) => {
+forEachRacedService('Inboxes', (service) => {
   describe('a new inbox', () => {
     test('has id, token, url, label and expiresAt, and lives for 24 hours', async () => {
       const tenant = await service.signUp('pro')

@@ -3,7 +3,7 @@ import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { messagesIn, newInbox, type TestInbox, tick } from '../../test/support/inbox.ts'
 import { Bench, rowsOf } from '../../test/support/job-bench.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
-import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { second_ms } from '../base/clock.ts'
 import { newSequencedId } from '../base/ids.ts'
 import { unnamed } from '../db/db.ts'
@@ -53,7 +53,7 @@ function lookedAt(service: TestService, times: number): Promise<void> {
   })
 }
 
-forEachService('Messages', (service) => {
+forEachRacedService('Messages', (service) => {
   describe('a search', () => {
     const idsOf = (items: { id: string }[]) => items.map(({ id }) => id)
 

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { expectRefusal as expectEnvelope, missingBytes, receivers } from '../../test/support/again.ts'
 import { messagesIn, newInbox, type TestInbox, tick } from '../../test/support/inbox.ts'
 import type { Receiver } from '../../test/support/receiver.ts'
-import { type Answer, forEachService, type TestTenant } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { hour_ms, iso } from '../base/clock.ts'
 import type { ErrorCode } from '../base/errors.ts'
 
@@ -14,7 +14,7 @@ const expectRefusal = (answer: Answer, code: ErrorCode, details?: object) =>
 
 const bytes = Uint8Array.from({ length: 256 }, (_, i) => i)
 
-forEachService('A replay', (service) => {
+forEachRacedService('A replay', (service) => {
   const replay = (tenant: { api_key: string }, inbox: TestInbox, message_id: string, headers = {}) =>
     service.ask('POST', `/api/webhook/${inbox.id}/messages/${message_id}/replay`, {
       ...{ key: tenant.api_key, headers },

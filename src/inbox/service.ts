@@ -185,6 +185,6 @@ function inboxOf({ tenant_id, plan }: InboxCaller, { plans, keys }: InboxDepende
 }
 
 /** The context that a sealed token is bound to. */
-function tokenContext(tenant_id: string, id: string): string {
+export function tokenContext(tenant_id: string, id: string): string {
   return `inbox_token ${tenant_id} ${id}`
 }

@@ -1,5 +1,6 @@
 import type { Feature } from '../contract/feature.ts'
 import going_on from './0002.sql' with { type: 'text' }
+import traceparent from './0003.sql' with { type: 'text' }
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
 
@@ -8,6 +9,7 @@ export const jobs: Feature = {
   migrations: [
     { name: 'jobs/0001', text: schema },
     { name: 'jobs/0002', text: going_on },
+    { name: 'jobs/0003', text: traceparent },
   ],
   stored: [
     {

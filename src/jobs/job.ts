@@ -40,6 +40,12 @@ export interface LeasedJob extends JobKey {
   /** The number of this attempt, counted when it was leased. */
   attempts: number
   first_attempt_at: Millis
+  /** The trace that it belongs to; null for none. */
+  traceparent?: string | null
+  /** When it was due. */
+  due_at?: Millis
+  /** True when the lease before this one was not settled: its node may have died. */
+  lease_expired?: boolean
 }
 
 /** The outcome of an attempt, as it is stored and as callers see it. */

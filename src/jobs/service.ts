@@ -3,21 +3,24 @@
 import { last_instant_ms, type Millis } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
+import { countDue } from './due-store.ts'
 import { type AttemptResult, type JobKey, type LeasedJob, nextAttemptAt } from './job.ts'
 import type { JobKind, SendingKind } from './kind.ts'
 import { moveDue } from './move-store.ts'
+import { dueOverview } from './overview-store.ts'
 import { type Paused, setPaused } from './pause-store.ts'
 import * as store from './store.ts'
 import * as wake from './wake-store.ts'
 
 export const attempts = store.attempts
 export const cancel = store.cancel
+export const cancelled = store.cancelled
 export const changeEvent = store.changeEvent
 export const complete = store.complete
 export const lock = wake.lock
 export const purge = store.purge
 export const retarget = store.retarget
-export { moveDue, type Paused, setPaused }
+export { countDue, dueOverview, moveDue, type Paused, setPaused }
 
 interface Wakeable {
   wake(due_at: Millis): void

@@ -69,7 +69,19 @@ forEachDatabase('jobs', (databases) => {
       const work = await plan(await newTenant())
       const { tenant_id, kind, source_id, event_id } = work
       expect(await lease(work)).toEqual([
-        { tenant_id, kind, source_id, event_id, destination, fence: 1, attempts: 1, first_attempt_at: now() },
+        {
+          ...{
+            tenant_id,
+            kind,
+            source_id,
+            event_id,
+            destination,
+            fence: 1,
+            attempts: 1,
+            first_attempt_at: now(),
+          },
+          ...{ due_at: now(), lease_expired: false, traceparent: null },
+        },
       ])
       expect(await bench.jobs(tenant_id)).toEqual([
         {

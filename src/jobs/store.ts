@@ -3,7 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { inChunk } from '../db/chunk.ts'
-import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { type Origin, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
 import { idNames, idParams, listOf } from './id-list.ts'
 import { type AttemptResult, type AttemptRow, type JobKey, type LeasedJob, lease_ms } from './job.ts'
@@ -15,9 +15,10 @@ const ENQUEUE = sql(
   'jobs.enqueue',
   `insert into jobs
      (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, paused, starts_at_once,
-      goes_on)
+      goes_on, traceparent)
    values
-     (:tenant_id, :kind, :source_id, :event_id, :destination, :next_at, 0, :fence, 0, 0, :starts_at_once, :goes_on)`,
+     (:tenant_id, :kind, :source_id, :event_id, :destination, :next_at, 0, :fence, 0, 0, :starts_at_once, :goes_on,
+      :traceparent)`,
 )
 
 const RESCHEDULE = sql(
@@ -41,7 +42,7 @@ const RETARGET = sql(
 
 const CHANGE_EVENT = sql('jobs.change_event', `update jobs set event_id = :event_id where ${here}`)
 
-const CANCEL = sql('jobs.cancel', `delete from jobs where ${here}`)
+const CANCEL = sql<Origin>('jobs.cancel', `delete from jobs where ${here} returning traceparent`)
 
 const COMPLETE = sql('jobs.complete', `delete from jobs where ${here} and fence = :fence`)
 
@@ -78,7 +79,7 @@ const id_list = listOf(id_names)
 // Found by their key alone, whatever the planner believes: the + hides the columns of other indexes, and rows that were
 // chosen are found again as those of a chunk are (db/dialect.ts). Without statistics PostgreSQL would otherwise scan all
 // jobs of the tenant, with a look into the list for each of them.
-const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis }>(
+const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis; due_at: Millis }>(
   'jobs.lease',
   `update jobs
       set lease_until = :lease_until, previous_lease_until = lease_until, fence = fence + 1, attempts = attempts + 1,
@@ -91,7 +92,8 @@ const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis 
       and exists (select 1 from tenants
                    where tenants.tenant_id = :tenant_id and tenants.status = 'active'
                      and (tenants.frozen_at is null or :goes_on = 1))
-   returning kind, source_id, event_id, destination, fence, attempts, first_attempt_at, previous_lease_until`,
+   returning kind, source_id, event_id, destination, fence, attempts, first_attempt_at, traceparent,
+             next_at as due_at, previous_lease_until`,
 )
 
 export interface DueJob extends JobKey {
@@ -254,6 +256,8 @@ export interface NewJob extends Omit<JobKey, 'kind'> {
   next_at: Millis
   /** Where its fencing tokens begin, when the same source had a job before: above those of that one. Default 0. */
   fence?: number
+  /** The trace that it continues; absent: that of the transaction. */
+  traceparent?: string | null
 }
 
 /** A destination of null stays as it is. */
@@ -263,9 +267,10 @@ export interface Rescheduled extends JobKey {
   next_at: Millis
 }
 
-export function enqueue(tx: Tx, { kind, fence = 0, ...job }: NewJob) {
+export function enqueue(tx: Tx, { kind, fence = 0, traceparent, ...job }: NewJob) {
+  const of_trace = traceparent === undefined ? (tx.origin?.traceparent ?? null) : traceparent
   return tx.run(ENQUEUE, {
-    ...{ ...job, fence, kind: kind.name },
+    ...{ ...job, fence, kind: kind.name, traceparent: of_trace },
     ...{ starts_at_once: kind.starts_at_once ? 1 : 0, goes_on: goesOn(kind) },
   })
 }
@@ -302,9 +307,14 @@ export function changeEvent(tx: Tx, key: JobKey, event_id: string) {
   return tx.run(CHANGE_EVENT, { ...keyOf(key), event_id })
 }
 
+/** The trace of the job; null when it is gone. */
+export async function cancelled(tx: Tx, key: JobKey): Promise<Origin | null> {
+  return tx.one(CANCEL, keyOf(key))
+}
+
 /** False when the job is gone. */
 export async function cancel(tx: Tx, key: JobKey): Promise<boolean> {
-  return (await tx.run(CANCEL, keyOf(key))) === 1
+  return (await cancelled(tx, key)) !== null
 }
 
 /** The job is done. False when the lease was lost, and with it the right to say so. */
@@ -360,9 +370,10 @@ export async function lease(
   const rows = await tx.all(LEASE, { tenant_id, kind: kind.name, goes_on, lease_until, now: tx.now, ...ids })
   const leased: LeasedJob[] = []
   for (const { previous_lease_until, ...row } of rows) {
-    const job = { tenant_id, ...row }
+    const lease_expired = previous_lease_until > 0
+    const job = { tenant_id, ...row, lease_expired }
     leased.push(job)
-    if (previous_lease_until > 0) await logInterrupted(tx, kind, job, previous_lease_until)
+    if (lease_expired) await logInterrupted(tx, kind, job, previous_lease_until)
   }
   return leased
 }

@@ -4,7 +4,7 @@ import { Bench, rowsOf, type TestNode } from '../../test/support/job-bench.ts'
 import { approve, checkpoint, hook, manySchedules, schedule } from '../../test/support/job-features.ts'
 import { becomes, until } from '../../test/support/patience.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
 import { openDb } from '../db/open.ts'
 import * as receiving from '../inbox/receive.ts'
@@ -18,6 +18,7 @@ const nothing_done = {
   schedules: { due: 0, fired: 0, retrying: 0, failed: 0 },
   checkpoints: { rejected: 0, expired: 0, callbacks: 0 },
   dlq: { locks_released: 0 },
+  effects: { ran_out: 0 },
   expired: { kv_keys: 0, inboxes: 0, idempotency_keys: 0 },
   tenants_purged: 0,
   duration_ms: expect.any(Number),
@@ -35,7 +36,7 @@ async function created(service: TestService, path: string, { api_key }: TestTena
   return answer.body
 }
 
-forEachService(
+forEachRacedService(
   'POST /v1/tick',
   (service) => {
     let receiver: Receiver
@@ -248,7 +249,7 @@ forEachService(
   { CRON_SECRET: cron_secret },
 )
 
-forEachService(
+forEachRacedService(
   'TICK=internal',
   (service) => {
     let receiver: Receiver

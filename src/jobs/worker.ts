@@ -1,11 +1,9 @@
 // Runs due jobs: chosen, leased, attempted, settled. Any number of workers on any number of nodes run nothing twice,
 // because a lease is a guarded update and a result counts only under the fencing token of its lease.
 
-import type { Clock, Millis } from '../base/clock.ts'
+import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import type { Outcome, Sendable } from '../callbacks/attempt.ts'
-import type { Dependencies } from '../contract/dependencies.ts'
-import { type Db, dueWork } from '../db/db.ts'
+import { dueWork, from } from '../db/db.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
@@ -20,6 +18,7 @@ import {
 } from './kind.ts'
 import { type Ended, node_prefetch_max } from './prefetch.ts'
 import * as store from './store.ts'
+import type { WorkerOptions } from './worker-options.ts'
 
 /** Leased jobs, in flight, prefetched or not settled yet. */
 const running_max = limit(
@@ -55,19 +54,6 @@ const sequence_ms_max = limit(
 )
 /** A tick looks this often for the end of what other nodes leased. */
 const look_again_ms = 50
-
-export interface WorkerOptions {
-  db: Db
-  clock: Clock
-  dependencies: Dependencies
-  kinds: readonly JobKind[]
-  /** True when due jobs start by themselves (TICK=internal), false when at ticks only. */
-  internal: boolean
-  send(tenant_id: string, request: Sendable): Promise<Outcome>
-  /** Due jobs of these tenants were found, which are deleted or frozen: their jobs are to be paused. */
-  onStragglers(tenant_ids: readonly string[]): Promise<void>
-  onError: (error: unknown) => void
-}
 
 /** Its kind, and when it was leased, on the monotonic clock. */
 interface Running<Kind extends JobKind = JobKind> {
@@ -151,6 +137,7 @@ export class JobWorker {
   }
 
   async #startBatches(): Promise<'more' | 'done' | 'no_progress'> {
+    if (this.options.held?.()) return 'done'
     let without_progress = 0
     for (let batch = 0; batch < batches_max; batch++) {
       if (this.#stopped) return 'done'
@@ -209,6 +196,7 @@ export class JobWorker {
       const leased = await db.write(dueWork(tenant_id), (tx) =>
         store.lease(tx, tenant_id, kind, ids, tx.now + lease_ms),
       )
+      this.options.measures?.leased(leased, clock.now())
       const got = new Set(leased.map(({ source_id }) => source_id))
       for (const item of items) if (!got.has(item.source_id)) this.#limiter.release(item)
       // Another transaction holds the row, say: the job may be due all the same.
@@ -246,6 +234,7 @@ export class JobWorker {
     this.#count(kind.begun)
     const result = await this.#withPermit(job, () => this.#attempt(running))
     if (result === null) return
+    this.options.measures?.ended(kind.name, result)
     await this.#coalescer.wait(this.#commitFollows(job, kind))
     if (!this.#queue.isDrained) {
       this.#dispatchWaiting() // the jobs that follow are leased in the commit that settles this one
@@ -294,7 +283,9 @@ export class JobWorker {
 
   async #settleLocal(job: LeasedJob, kind: LocalKind): Promise<undefined> {
     const { db, dependencies } = this.options
-    await this.#counted(db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job)))
+    await this.#counted(
+      db.write(dueWork(job.tenant_id), (tx) => kind.settle(from(tx, job), dependencies, job)),
+    )
   }
 
   /** One request. Null when none was sent: the lease is too old, nothing is left to send, or the tenant is paused. */
@@ -323,7 +314,7 @@ export class JobWorker {
       return null
     }
     if ('next' in request) return this.#attemptEach(running, request)
-    const { ok, status, error, duration_ms } = await send(job.tenant_id, request)
+    const { ok, status, error, duration_ms } = await send(job, request)
     if (error === 'untried') {
       await this.#releaseUntried(running)
       return null
@@ -344,7 +335,7 @@ export class JobWorker {
       const request = await sequence.next()
       if (request === null) break
       const started_at = clock.now()
-      const { ok, status, error, duration_ms } = await send(job.tenant_id, request)
+      const { ok, status, error, duration_ms } = await send(job, request)
       if (error === 'untried') break
       results.push({ ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) })
     } while (results.at(-1)!.ok && !this.#stopped && clock.monotonic() < until)
@@ -384,7 +375,7 @@ export class JobWorker {
     const { job, kind } = running
     await this.#counted(
       this.#writeWithRetry(running, () =>
-        db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job, result)),
+        db.write(dueWork(job.tenant_id), (tx) => kind.settle(from(tx, job), dependencies, job, result)),
       ),
     )
   }
@@ -440,6 +431,11 @@ export class JobWorker {
       await Promise.race([sleep(look_again_ms), ...left])
       left = left.filter(isSettling)
     }
+  }
+
+  /** Jobs that this node has leased and not settled. */
+  get running(): number {
+    return this.#running.size
   }
 
   /** True when due jobs wait for room, or were left out by a lease. */

@@ -9,7 +9,7 @@ import { randomFrom } from '../../test/support/random.ts'
 import {
   type Answer,
   cron_secret,
-  forEachService,
+  forEachRacedService,
   TestService,
   type TestTenant,
 } from '../../test/support/service.ts'
@@ -77,7 +77,7 @@ function callsOf(service: TestService, { admin_key, api_key }: TestTenant) {
 const forbidden = [403, 'NAMESPACE_FORBIDDEN']
 const codeOf = ({ status, body }: Answer) => [status, body?.error?.code]
 
-forEachService('PUT /v1/namespaces/{namespace}', (service) => {
+forEachRacedService('PUT /v1/namespaces/{namespace}', (service) => {
   test('turns events on and off, and GET and the list say so, also without a key', async () => {
     const tenant = await service.signUp()
     const { set, read } = callsOf(service, tenant)
@@ -184,7 +184,7 @@ forEachService('PUT /v1/namespaces/{namespace}', (service) => {
   })
 })
 
-forEachService('A namespace that leaves events', (service) => {
+forEachRacedService('A namespace that leaves events', (service) => {
   async function watched(...names: string[]) {
     const tenant = await service.signUp()
     const calls = callsOf(service, tenant)
@@ -499,7 +499,7 @@ forEachService('A namespace that leaves events', (service) => {
   }
 })
 
-forEachService(
+forEachRacedService(
   'A service that ticks by itself',
   (service) => {
     test('leaves the event of a key whose time is over without being asked', async () => {

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { default_plans } from '../features.ts'
 import * as kv from './sweep.ts'
@@ -42,7 +42,7 @@ function keysOf({ body }: Answer): string[] {
   return body.items.map(({ key }: { key: string }) => key)
 }
 
-forEachService('KV', (service) => {
+forEachRacedService('KV', (service) => {
   const sweep = () => kv.sweep(service.app.db, service.clock.now())
 
   describe('PUT and GET', () => {
@@ -825,7 +825,7 @@ writeFileSync(
 )
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-forEachService(
+forEachRacedService(
   'The quota kv_keys',
   (service) => {
     async function limited(plan: 'free' | 'pro' = 'free') {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { limits } from '../base/limit.ts'
 import { type Params, unnamed, upkeep } from '../db/db.ts'
 import { tombstone_ms } from './entry.ts'
@@ -19,7 +19,7 @@ async function counted(service: TestService, tenant_id: string) {
   return kept!.n
 }
 
-forEachService('Tombstones', (service) => {
+forEachRacedService('Tombstones', (service) => {
   const put = (tenant: TestTenant, key: string, body: object = { value: 1 }) =>
     service.ask('PUT', `/v1/kv/state/${key}`, { key: tenant.api_key, body })
   const remove = (tenant: TestTenant, key: string) =>

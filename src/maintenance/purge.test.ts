@@ -5,7 +5,12 @@ import { Bench, rowsOf } from '../../test/support/job-bench.ts'
 import { purgeStep } from '../../test/support/maintenance.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { requested } from '../../test/support/requested.ts'
-import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import {
+  type Answer,
+  forEachRacedService,
+  type TestService,
+  type TestTenant,
+} from '../../test/support/service.ts'
 import * as audit from '../audit/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { Remembered } from '../base/remembered.ts'
@@ -30,7 +35,7 @@ const owned_tables = {
               where table_schema = 'public' and column_name = 'tenant_id' order by table_name`,
 }
 
-forEachService(
+forEachRacedService(
   'the purge of a tenant',
   (service) => {
     let receiver: Receiver

@@ -5,6 +5,7 @@ import type { Counters } from '../contract/feature.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Shape } from '../contract/schemas.ts'
+import { requireReleased } from '../quarantine/service.ts'
 import { tick_ms_max } from './tick.ts'
 
 const Count = Type.Integer()
@@ -42,8 +43,9 @@ export function tickRoutes(counters: Counters) {
         }),
       },
     },
-    errors: ['UNAUTHORIZED'],
+    errors: ['UNAUTHORIZED', 'QUARANTINED'],
     async handle({ dependencies, extendTimeout }) {
+      requireReleased(dependencies.service.quarantine)
       extendTimeout(tick_ms_max)
       const { counts, tenants_purged, duration_ms } = await dependencies.jobs.tick()
       const reported = groups.map(([group, names]) => [

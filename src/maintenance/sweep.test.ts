@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { sweep } from '../../test/support/maintenance.ts'
-import { forEachService, type TestService } from '../../test/support/service.ts'
+import { forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
 import type { Feature, Swept } from '../contract/feature.ts'
@@ -45,7 +45,7 @@ async function fill(service: TestService, tenant_id: string, count: number): Pro
   })
 }
 
-forEachService('The sweep', (service) => {
+forEachRacedService('The sweep', (service) => {
   const step = async () => {
     const { counts, more } = await sweep(service.app.db, service.clock)
     return {
@@ -250,8 +250,19 @@ describe('The sweeper', () => {
     return { db: db as unknown as Db, steps: () => steps }
   }
 
+  let under_way: Promise<unknown> = Promise.resolve()
+
+  /** The step, whose end `settled` waits for. */
+  const watched = (step: () => Promise<{ more: boolean }>) => () => {
+    const begun = step()
+    under_way = begun
+    return begun
+  }
+
+  /** The step has ended, and the sweeper, which waited for it first, has set its next timer. */
   async function settled(): Promise<void> {
-    for (let turn = 0; turn < 60; turn++) await Promise.resolve()
+    await Promise.allSettled([under_way])
+    await Promise.resolve()
   }
 
   test('goes on after a failed step, tells each failure, and ends when it is stopped', async () => {
@@ -262,7 +273,7 @@ describe('The sweeper', () => {
       [expiries ?? [], sweep ?? []].flat(),
     ).length
     const sweeper = startSweeper(
-      () => sweep(db, new TestClock()),
+      watched(() => sweep(db, new TestClock())),
       (error) => failures.push(String(error)),
     )
     jest.advanceTimersByTime(4_999)
@@ -335,7 +346,7 @@ describe('The sweeper', () => {
         }),
     }
     const sweeper = startSweeper(
-      () => sweep(db as unknown as Db, new TestClock()),
+      watched(() => sweep(db as unknown as Db, new TestClock())),
       (error) => {
         throw error
       },
@@ -355,7 +366,7 @@ describe('The sweeper', () => {
     let steps = 0
     const step = async () => ({ more: ++steps === 2 })
     const expirer = startSweeper(
-      step,
+      watched(step),
       (error) => {
         throw error
       },
@@ -373,12 +384,8 @@ describe('The sweeper', () => {
 
   test('stop waits for the step that is under way', async () => {
     jest.useFakeTimers()
-    let finish: (rows: unknown[]) => void = () => {}
-    const db = {
-      one: () => null,
-      all: () => new Promise((resolve) => (finish = resolve)),
-      write: async () => 0,
-    }
+    const { promise: found, resolve: finish } = Promise.withResolvers<unknown[]>()
+    const db = { one: () => null, all: () => found, write: async () => 0 }
     const sweeper = startSweeper(
       () => sweep(db as unknown as Db, new TestClock()),
       (error) => {
@@ -386,17 +393,13 @@ describe('The sweeper', () => {
       },
     )
     jest.advanceTimersByTime(5_000)
-    await settled()
     let stopped = false
     const stopping = sweeper.stop().then(() => {
       stopped = true
     })
-    await settled()
+    for (let turn = 0; turn < 60; turn++) await Promise.resolve()
     expect(stopped).toBe(false)
-    for (let look = 0; look < 20 && !stopped; look++) {
-      finish([])
-      await settled()
-    }
+    finish([])
     await stopping
     expect(stopped).toBe(true)
   })

@@ -33,12 +33,18 @@ export interface MaintenanceOptions {
   journal: { tick(until: number): Promise<void> }
   /** TICK=internal: the sweep runs by itself, otherwise at ticks only. */
   internal: boolean
+  /** True while nothing is removed or ends by itself. Absent: never. */
+  held?: () => boolean
   onError: (error: unknown) => void
   onPurged: (tenant_id: string) => void
   /** A counter was raised that none of the features declares, and that no answer can show. */
   onUndeclared: (counter: string) => void
   features: readonly Feature[]
+  /** Called with how long each step of the sweep has taken. */
+  onSwept?: ((ms: number) => void) | undefined
 }
+
+const nothing_more = Promise.resolve({ more: false })
 
 export class Maintenance {
   #stopped = false
@@ -65,12 +71,17 @@ export class Maintenance {
     this.#expirer = startSweeper(() => this.#expiryStep(), onError, expiry_idle_ms)
   }
 
-  #sweepStep(): Promise<{ more: boolean }> {
-    const { db, clock, features } = this.options
-    return eachStep([() => sweep(db, clock, features, this.#count), () => this.#purgeStep()])
+  async #sweepStep(): Promise<{ more: boolean }> {
+    if (this.options.held?.()) return nothing_more
+    const { db, clock, features, onSwept } = this.options
+    const began = clock.monotonic()
+    const step = await eachStep([() => sweep(db, clock, features, this.#count), () => this.#purgeStep()])
+    onSwept?.(clock.monotonic() - began)
+    return step
   }
 
   #expiryStep(): Promise<{ more: boolean }> {
+    if (this.options.held?.()) return nothing_more
     const { db, clock, features } = this.options
     return expire(db, clock, features, this.#count)
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { type Answer, forEachService, TestService } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, TestService } from '../../test/support/service.ts'
 import { day_ms, minute_ms } from '../base/clock.ts'
 import { default_plans } from '../features.ts'
 import * as tenants from '../tenants/service.ts'
@@ -292,7 +292,7 @@ forEachDatabase('the calls of two nodes', (databases) => {
   })
 })
 
-forEachService('the calls of /api', (service) => {
+forEachRacedService('the calls of /api', (service) => {
   const check = (key: string, headers: Record<string, string> = {}) =>
     service.ask('GET', '/api/rate-limit/k', { headers: { 'x-api-key': key, ...headers } })
   const usedOf = async ({ tenant_id, admin_key }: { tenant_id: string; admin_key: string }) =>

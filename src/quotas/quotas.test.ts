@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { rowsOf } from '../../test/support/job-bench.ts'
-import { forEachService, TestService } from '../../test/support/service.ts'
+import { forEachRacedService, TestService } from '../../test/support/service.ts'
 import { ApiError } from '../base/errors.ts'
 import { type Db, unnamed } from '../db/db.ts'
 import { counted_quotas, default_plans } from '../features.ts'
@@ -119,7 +119,7 @@ test('a limit that is in no plan is a fault of the code, and no quota', () => {
   expect(() => quotas.limitOf(default_plans, 'free', 'places')).toThrow('places is not a limit of plans')
 })
 
-forEachService('a tenant whose counters are gone', (service) => {
+forEachRacedService('a tenant whose counters are gone', (service) => {
   test('goes on as if it had used none', async () => {
     const { tenant_id, admin_key, api_key } = await service.signUp()
     const text = 'delete from quota_usage where tenant_id = :tenant_id'

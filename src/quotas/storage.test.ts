@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from 'bun:test'
 import {
   type Answer,
   cron_secret,
-  forEachService,
+  forEachRacedService,
   type TestService,
   type TestTenant,
 } from '../../test/support/service.ts'
@@ -17,7 +17,7 @@ const gib = 1_073_741_824
 const callback_url = 'http://127.0.0.1:1/'
 const fire_at = '2099-01-01T00:00:00Z'
 
-forEachService('storage_bytes', (service) => {
+forEachRacedService('storage_bytes', (service) => {
   let tenant: TestTenant
   beforeEach(async () => {
     tenant = await service.signUp()

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sweep } from '../../test/support/maintenance.ts'
-import { forEachService } from '../../test/support/service.ts'
+import { forEachRacedService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import { default_plans } from '../features.ts'
 
@@ -16,7 +16,7 @@ writeFileSync(
 )
 afterAll(() => rmSync(folder, { recursive: true }))
 
-forEachService(
+forEachRacedService(
   'Rate counters and the quota of keys',
   (service) => {
     const check = (key: string, name: string, windowSeconds: number) =>

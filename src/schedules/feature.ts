@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import * as changes from './change-routes.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import { schedule_job } from './jobs.ts'
@@ -11,7 +12,7 @@ import { purge } from './service.ts'
 
 export const schedules: Feature = {
   name: 'schedules',
-  routes: routesOf({ ...routes, ...lists }),
+  routes: routesOf({ ...routes, ...changes, ...lists }),
   errors,
   events,
   usage: 'schedules',

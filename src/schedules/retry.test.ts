@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { exact_payload, expectRefusal, missingBytes, receivers, usedOf } from '../../test/support/again.ts'
 import type { Receiver } from '../../test/support/receiver.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
 
 const payload = exact_payload
@@ -10,7 +10,7 @@ const never = '9999-12-31T23:59:59.999Z'
 
 const receiverOf = receivers()
 
-forEachService('A retry', (service) => {
+forEachRacedService('A retry', (service) => {
   const retry = (tenant: { api_key: string }, id: string, headers: Record<string, string> = {}) =>
     service.ask('POST', `/v1/schedules/${id}/retry`, { key: tenant.api_key, headers })
   const used = (tenant: TestTenant) => usedOf(service, tenant)

@@ -7,7 +7,7 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { inTime } from '../../test/support/patience.ts'
 import { freePort } from '../../test/support/ports.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { default_plans } from '../features.ts'
@@ -116,7 +116,7 @@ function verified(service: TestService, { body, headers }: Received, secret: str
   }
 }
 
-forEachService('Schedules', (service) => {
+forEachRacedService('Schedules', (service) => {
   describe('a new schedule', () => {
     test('is pending, with every field', async () => {
       const tenant = await service.signUp()
@@ -995,7 +995,7 @@ forEachService('Schedules', (service) => {
   )
 })
 
-forEachService('A due schedule that is sent elsewhere', (service) => {
+forEachRacedService('A due schedule that is sent elsewhere', (service) => {
   test('leaves the receiver that it had open to others', async () => {
     const tenant = await service.signUp()
     const [first, second] = [await receiverOf(204), await receiverOf(204)]
@@ -1010,7 +1010,7 @@ forEachService('A due schedule that is sent elsewhere', (service) => {
   })
 })
 
-forEachService('A tenant that is being deleted', (service) => {
+forEachRacedService('A tenant that is being deleted', (service) => {
   test('may have schedules made at that very moment: they rest as well, and keep no tick busy', async () => {
     const tenant = await service.signUp()
     const receiver = await receiverOf(204)
@@ -1062,7 +1062,7 @@ forEachDatabase('A schedule that is repeated with its Idempotency-Key', (databas
   })
 })
 
-forEachService('Attempts', (service) => {
+forEachRacedService('Attempts', (service) => {
   test('come at 0, +30 s and +90 s from the first, then the schedule has failed and is a dead letter', async () => {
     const tenant = await service.signUp()
     const receiver = await receiverOf(500, 503, 302)
@@ -1286,7 +1286,7 @@ forEachService('Attempts', (service) => {
   })
 })
 
-forEachService('The moves of a schedule', (service) => {
+forEachRacedService('The moves of a schedule', (service) => {
   type Verb = keyof typeof moves
   const walked = statuses.flatMap((status) =>
     (Object.keys(moves) as Verb[]).map((verb) => [verb, status] as const),
@@ -1359,7 +1359,7 @@ const free = { ...default_plans.free, active_schedules: 2 }
 writeFileSync(plans_file, JSON.stringify({ ...default_plans, free }))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-forEachService(
+forEachRacedService(
   'The quota active_schedules',
   (service) => {
     const limit = 2

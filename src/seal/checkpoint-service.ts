@@ -7,7 +7,7 @@ import * as journal from '../journal/service.ts'
 import type { StoredHead } from './append.ts'
 import { events } from './events.ts'
 import { grown } from './grow-service.ts'
-import { keysFor, originOf } from './key-service.ts'
+import { keysFor } from './key-service.ts'
 import { Edge, type Hash } from './merkle.ts'
 import { checkpointText, signedNote, workflowBeforeLine, workflowLine } from './note.ts'
 import * as store from './store.ts'
@@ -55,8 +55,7 @@ export async function noted(
   counted: Counted | null,
 ): Promise<Checkpoint> {
   const lines = counted ? await countLines(db, tenant_id, size, counted) : []
-  const { signer, verifier_keys } = await keysFor(db, secrets, tenant_id)
-  const origin = originOf(tenant_id)
+  const { origin, signer, verifier_keys } = await keysFor(db, secrets, tenant_id)
   const note = signedNote(checkpointText(origin, { size, root }, lines), signer)
   return { origin, size, root: hashText(root), note, keys: verifier_keys }
 }

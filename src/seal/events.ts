@@ -2,8 +2,18 @@
 
 import { Type } from 'typebox'
 import { declareEvents } from '../contract/event.ts'
+import { Nullable, Time } from '../contract/schemas.ts'
 
 export const events = declareEvents({
+  'seal.restored': {
+    about:
+      'The service was restored from a backup. What the original journal had behind this place is not in this one, whose checkpoints name the new epoch in their origin.',
+    subject: 'seal',
+    data: {
+      epoch: Type.Integer({ description: 'The epoch that begins: 2 after the first restore.' }),
+      backup_at: Nullable(Time('When the copy was made; null when that is unknown.')),
+    },
+  },
   'seal.checkpoint': {
     about:
       'The checkpoint of the hour was kept. Keep its note elsewhere, and later changes of what was before it are found.',

@@ -1,10 +1,11 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import epoch_schema from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import * as lists from './list-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { markPending, purge, sealedUpTo, step } from './service.ts'
+import { keyContext, markPending, purge, sealedUpTo, step } from './service.ts'
 import { sweep } from './sweep.ts'
 
 export const seal: Feature = {
@@ -13,7 +14,10 @@ export const seal: Feature = {
   errors,
   events,
   usage: 'seal',
-  migrations: [{ name: 'seal/0001', text: schema }],
+  migrations: [
+    { name: 'seal/0001', text: schema },
+    { name: 'seal/0002', text: epoch_schema },
+  ],
   follows: {
     async numbered(tx, _, tenant_id) {
       await markPending(tx, tenant_id, tx.now)
@@ -23,6 +27,12 @@ export const seal: Feature = {
     usedUpTo: sealedUpTo,
   },
   sweep: { run: sweep },
+  sealed: [
+    {
+      ...{ table: 'seal_keys', of_service: true, key: [['number', 0]], column: 'private_key' },
+      context: ({ number }) => keyContext(Number(number)),
+    },
+  ],
   purge,
   docs: { file: 'seal.md', load: () => import('../../docs/seal.md', { with: { type: 'text' } }) },
 }

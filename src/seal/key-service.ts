@@ -3,7 +3,7 @@
 
 import { limit } from '../base/limit.ts'
 import type { Secrets } from '../contract/dependencies.ts'
-import type { Db } from '../db/db.ts'
+import type { Db, Tx } from '../db/db.ts'
 import * as store from './key-store.ts'
 import { newKeyPair, type Signer, signerOf, verifierKey } from './note.ts'
 
@@ -15,23 +15,28 @@ const keys_max = limit(
 )
 
 export interface Keys {
+  origin: string
   signer: Signer
   /** As others know them, the one that signs first. */
   verifier_keys: string[]
 }
 
-/** The name under which the checkpoints of a tenant are signed: the origin of its journal. */
-export function originOf(tenant_id: string): string {
-  return `waystation/${tenant_id}`
+/**
+ * The name under which the checkpoints of a tenant are signed: the origin of its journal. A journal that was restored from a
+ * backup goes on in another way than the original may have, so that it is another journal, with the next epoch in its name.
+ */
+function originOf(tenant_id: string, epoch: number): string {
+  return epoch === 1 ? `waystation/${tenant_id}` : `waystation/${tenant_id}/${epoch}`
 }
 
 export async function keysFor(db: Db, secrets: Secrets, tenant_id: string): Promise<Keys> {
   const rows = await existing(db, secrets)
-  const [{ number, public_key, private_key }] = rows
-  const name = originOf(tenant_id)
+  const [{ number, public_key, private_key, epoch }] = rows
+  const name = originOf(tenant_id, epoch)
   return {
-    signer: signerOf(name, { public_key, private_key: secrets.open(contextOf(number), private_key) }),
-    verifier_keys: rows.map((row) => verifierKey(name, row.public_key)),
+    origin: name,
+    signer: signerOf(name, { public_key, private_key: secrets.open(keyContext(number), private_key) }),
+    verifier_keys: rows.map((row) => verifierKey(originOf(tenant_id, row.epoch), row.public_key)),
   }
 }
 
@@ -39,25 +44,34 @@ export async function keysFor(db: Db, secrets: Secrets, tenant_id: string): Prom
 export async function rotate(db: Db, secrets: Secrets): Promise<number> {
   const [latest] = await existing(db, secrets)
   const number = latest.number + 1
-  if (await add(db, secrets, number)) return number
+  if (await db.write((tx) => add(tx, secrets, number, latest.epoch))) return number
   throw new Error('the key was rotated by somebody else at the same time')
+}
+
+/** The journals of all tenants go on under another origin, which a new key signs for. Returns its epoch. */
+export async function beginEpoch(tx: Tx, secrets: Secrets): Promise<number> {
+  const [latest] = await store.keys(tx, 1)
+  const epoch = (latest?.epoch ?? 1) + 1
+  await add(tx, secrets, (latest?.number ?? 0) + 1, epoch)
+  return epoch
 }
 
 async function existing(db: Db, secrets: Secrets): Promise<[store.KeyRow, ...store.KeyRow[]]> {
   const [latest, ...others] = await store.keys(db, keys_max)
   if (latest) return [latest, ...others]
-  await add(db, secrets, 1)
+  await db.write((tx) => add(tx, secrets, 1, 1))
   const [made] = await store.keys(db, keys_max)
   return [made!]
 }
 
 /** False when there is one of this number. */
-function add(db: Db, secrets: Secrets, number: number): Promise<boolean> {
+function add(tx: Tx, secrets: Secrets, number: number, epoch: number): Promise<boolean> {
   const { public_key, private_key } = newKeyPair()
-  const sealed = secrets.seal(contextOf(number), private_key)
-  return db.write((tx) => store.addKey(tx, { number, public_key, private_key: sealed }))
+  const sealed = secrets.seal(keyContext(number), private_key)
+  return store.addKey(tx, { number, public_key, private_key: sealed, epoch })
 }
 
-function contextOf(number: number): string {
+/** The context that a sealed key is bound to. */
+export function keyContext(number: number): string {
   return `seal key ${number}`
 }

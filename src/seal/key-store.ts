@@ -8,18 +8,20 @@ export interface KeyRow {
   public_key: string
   /** Sealed. */
   private_key: string
+  /** Which journal it signs for: 1, and one more after each restore from a backup. */
+  epoch: number
   created_at: Millis
 }
 
 const LIST_KEYS = sql<KeyRow>(
   'seal.keys',
-  'select number, public_key, private_key, created_at from seal_keys order by number desc limit :rows_max',
+  'select number, public_key, private_key, epoch, created_at from seal_keys order by number desc limit :rows_max',
 )
 
 const ADD_KEY = sql(
   'seal.add_key',
-  `insert into seal_keys (number, public_key, private_key, created_at)
-   values (:number, :public_key, :private_key, :now) on conflict do nothing`,
+  `insert into seal_keys (number, public_key, private_key, epoch, created_at)
+   values (:number, :public_key, :private_key, :epoch, :now) on conflict do nothing`,
 )
 
 /** The newest first. */
@@ -28,6 +30,6 @@ export function keys(q: Reader, rows_max: number) {
 }
 
 /** False when another node has made the key of this number. */
-export async function addKey(tx: Tx, { number, public_key, private_key }: Omit<KeyRow, 'created_at'>) {
-  return (await tx.run(ADD_KEY, { number, public_key, private_key, now: tx.now })) > 0
+export async function addKey(tx: Tx, key: Omit<KeyRow, 'created_at'>) {
+  return (await tx.run(ADD_KEY, { ...key, now: tx.now })) > 0
 }

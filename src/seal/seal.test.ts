@@ -4,7 +4,7 @@ import { Journal, workflows } from '../../test/seal/journals.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { happened } from '../../test/support/happened.ts'
 import { randomFrom } from '../../test/support/random.ts'
-import { cron_secret, forEachService, type TestService } from '../../test/support/service.ts'
+import { cron_secret, forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { hour_ms } from '../base/clock.ts'
 import { canonicalText } from '../contract/event.ts'
 import { type Db, unnamed } from '../db/db.ts'
@@ -16,7 +16,7 @@ import { verifiedText, verifierKey } from './note.ts'
 
 const bytes = (text: string) => Buffer.from(text, 'base64')
 
-forEachService('The seal', (service) => {
+forEachRacedService('The seal', (service) => {
   /** A tenant whose journal has 30 events and those of its sign-up. */
   async function tenant(count = 30) {
     const { tenant_id, admin_key } = await service.signUp()

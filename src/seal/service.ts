@@ -7,9 +7,11 @@ import { eventOf } from '../contract/event.ts'
 import type { Db, Reader } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
 import type { StoredHead } from './append.ts'
+import { faultOf } from './check-service.ts'
 import { keepCheckpoint, latest, noted } from './checkpoint-service.ts'
 import { broken, grow } from './grow-service.ts'
-import { rotate } from './key-service.ts'
+import { beginEpoch, keyContext, rotate } from './key-service.ts'
+import { markRestored } from './restored-service.ts'
 import * as store from './store.ts'
 import * as tiles from './tile-store.ts'
 import { hashText, MissingHash, TiledTree } from './tiles.ts'
@@ -17,6 +19,7 @@ import { hashText, MissingHash, TiledTree } from './tiles.ts'
 export const markPending = store.markPending
 export const purge = store.purge
 export const rotateKey = rotate
+export { beginEpoch, faultOf, keyContext, markRestored }
 
 /**
  * Seals events that have got numbers, beside requests, and keeps the checkpoint of the hour when it is due. A journal that is

@@ -1,5 +1,6 @@
 // The pages in docs/, as text. Imported at the first request for one: the start of the service does not wait for them.
 
+import backup from '../../docs/backup.md' with { type: 'text' }
 import callbacks from '../../docs/callbacks.md' with { type: 'text' }
 import citus from '../../docs/citus.md' with { type: 'text' }
 import cli from '../../docs/cli.md' with { type: 'text' }
@@ -7,6 +8,7 @@ import concepts from '../../docs/concepts.md' with { type: 'text' }
 import configuration from '../../docs/configuration.md' with { type: 'text' }
 import consoleAndApproval from '../../docs/console.md' with { type: 'text' }
 import decisions from '../../docs/decisions.md' with { type: 'text' }
+import deploy from '../../docs/deploy.md' with { type: 'text' }
 import durability from '../../docs/durability.md' with { type: 'text' }
 import errors from '../../docs/errors.md' with { type: 'text' }
 import examples from '../../docs/examples.md' with { type: 'text' }
@@ -16,6 +18,7 @@ import http from '../../docs/http.md' with { type: 'text' }
 import keys from '../../docs/keys.md' with { type: 'text' }
 import limits from '../../docs/limits.md' with { type: 'text' }
 import mcp from '../../docs/mcp.md' with { type: 'text' }
+import metrics from '../../docs/metrics.md' with { type: 'text' }
 import overload from '../../docs/overload.md' with { type: 'text' }
 import performance_page from '../../docs/performance.md' with { type: 'text' }
 import postgres from '../../docs/postgres.md' with { type: 'text' }
@@ -25,8 +28,10 @@ import rate_limit from '../../docs/recipes/rate-limit.md' with { type: 'text' }
 import retry from '../../docs/recipes/retry.md' with { type: 'text' }
 import ten_workers from '../../docs/recipes/ten-workers.md' with { type: 'text' }
 import webhook from '../../docs/recipes/webhook.md' with { type: 'text' }
+import runbook from '../../docs/runbook.md' with { type: 'text' }
 import sdk from '../../docs/sdk.md' with { type: 'text' }
 import self_hosting from '../../docs/self-hosting.md' with { type: 'text' }
+import traces from '../../docs/traces.md' with { type: 'text' }
 import tutorial from '../../docs/tutorial.md' with { type: 'text' }
 import { docs_pages } from '../features.ts'
 
@@ -42,9 +47,12 @@ const common: Readonly<Record<string, string>> = {
   'recipes/rate-limit.md': rate_limit,
   'recipes/webhook.md': webhook,
   'recipes/ten-workers.md': ten_workers,
+  'backup.md': backup,
+  'runbook.md': runbook,
   'callbacks.md': callbacks,
   'configuration.md': configuration,
   'decisions.md': decisions,
+  'deploy.md': deploy,
   'durability.md': durability,
   'errors.md': errors,
   'freeze.md': freeze,
@@ -60,6 +68,8 @@ const common: Readonly<Record<string, string>> = {
   'cli.md': cli,
   'console.md': consoleAndApproval,
   'self-hosting.md': self_hosting,
+  'metrics.md': metrics,
+  'traces.md': traces,
 }
 
 /** Every page by the name of its file. `README.md` is the index: its sections and links say what comes where. */

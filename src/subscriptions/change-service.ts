@@ -11,6 +11,7 @@ import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as addresses from './address-store.ts'
+import * as changes from './change-store.ts'
 import { events } from './events.ts'
 import { subscription_job } from './jobs.ts'
 import { read } from './service.ts'
@@ -46,7 +47,7 @@ export function update(
     const status = await nextStatus(tx, tenant_id, before, paused)
     if (url !== undefined && before.format === 'mail')
       throw invalid({ path: '/url', message: 'cannot be set on a subscription that sends mails' })
-    const change: store.Change = { ...others }
+    const change: changes.Change = { ...others }
     if (types) change.types = JSON.stringify(types)
     if (url !== undefined) {
       change.target = sealTarget(dependencies.keys.secrets, tenant_id, id, url)
@@ -55,14 +56,14 @@ export function update(
     if (paused !== undefined) change.paused_by_admin = paused
     if (status) Object.assign(change, { status, paused_reason: paused ? 'requested' : null })
     await requireRoom(tx, caller, dependencies, id, change)
-    await store.update(tx, tenant_id, id, change)
+    await changes.update(tx, tenant_id, id, change)
     await emitChange(tx, caller, id, { status, last_error: before.last_error, is_changed: isChanged(change) })
     return read(tx, tenant_id, id)
   })
 }
 
 /** Besides its status; while the holder of the address has not confirmed, pausing it is a change like others. */
-function isChanged({ status, paused_reason: _, paused_by_admin: __, ...others }: store.Change): boolean {
+function isChanged({ status, paused_reason: _, paused_by_admin: __, ...others }: changes.Change): boolean {
   return status === 'unconfirmed' || Object.keys(others).length > 0
 }
 
@@ -90,7 +91,7 @@ async function requireRoom(
   caller: AdminCaller,
   { plans }: Dependencies,
   id: string,
-  change: store.Change,
+  change: changes.Change,
 ): Promise<void> {
   const before = await store.texts(tx, caller.tenant_id, id)
   const names = ['name', 'types', 'workflow_id', 'target'] as const
@@ -156,7 +157,7 @@ export async function replay(
   return db.write(tenant_id, async (tx) => {
     const position = Math.min(after, await journal.lockHead(tx, tenant_id))
     await tryAgain(tx, caller, dependencies, id, null)
-    await store.replay(tx, tenant_id, id, position)
+    await changes.replay(tx, tenant_id, id, position)
     await journal.emit(tx, events['subscription.replayed'], {
       ...{ tenant_id, cause: causeOf(caller), subject_id: id, data: { after: position } },
     })

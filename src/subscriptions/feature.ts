@@ -8,6 +8,7 @@ import * as mail from './mail-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge, wake } from './service.ts'
+import { targetContext, tokenContext } from './targets.ts'
 
 export const subscriptions: Feature = {
   name: 'subscriptions',
@@ -21,6 +22,16 @@ export const subscriptions: Feature = {
   stored: [
     { table: 'subscriptions', key: [['id', '']], texts: ['name', 'types', 'workflow_id', 'target'] },
     { table: 'subscription_addresses', key: [['address_hash', '']], texts: ['token'] },
+  ],
+  sealed: [
+    {
+      ...{ table: 'subscriptions', key: [['id', '']], column: 'target' },
+      context: ({ tenant_id, id }) => targetContext(String(tenant_id), String(id)),
+    },
+    {
+      ...{ table: 'subscription_addresses', key: [['address_hash', '']], column: 'token' },
+      context: ({ tenant_id, address_hash }) => tokenContext(String(tenant_id), String(address_hash)),
+    },
   ],
   purge,
   jobs: [subscription_job],

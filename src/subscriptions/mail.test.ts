@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type MailServer, startMailServer } from '../../test/support/mail-server.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { happen, shown, subscribe, subscribed, tick, tickUntil } from '../../test/support/subscriptions.ts'
 import { day_ms, hour_ms, minute_ms, second_ms } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
@@ -24,7 +24,7 @@ test.each([
   [`${'x'.repeat(255)}@example.com`, false],
 ])('%j is an address: %p', (text, is) => expect(isAddress(text)).toBe(is))
 
-forEachService(
+forEachRacedService(
   'Mails',
   (service) => {
     let tenant: TestTenant
@@ -210,8 +210,11 @@ forEachService(
         'select hour from subscription_mails where tenant_id = :tenant_id',
       )
       let has_stalled = false
+      /** The mails that had been sent when the stalled lease was released; the same tick may take it again. */
+      let sent_under_it: number | undefined
       Object.assign(db, {
         write: async (...given: Parameters<typeof write>) => {
+          if (has_stalled) sent_under_it ??= server.mails.length
           const answer: unknown = await write.apply(db, given)
           if (!has_stalled && (await db.one(counted, { tenant_id: tenant.tenant_id }))) {
             has_stalled = true
@@ -226,7 +229,7 @@ forEachService(
       } finally {
         Object.assign(db, { write })
       }
-      expect([has_stalled, server.mails.length]).toEqual([true, 0])
+      expect([has_stalled, sent_under_it]).toEqual([true, 0])
       service.clock.advance(lease_ms)
       await tickUntil(service, () => server.mails.length === 1)
     })

@@ -87,6 +87,7 @@ export async function create(
     ...{ tenant_id, kind: subscription_job, source_id: id, event_id: id },
     destination: destinationFor(format, text),
     next_at: status === 'unconfirmed' ? tx.now : jobs.idle_at,
+    traceparent: null, // what it delivers belongs to other traces
   })
   await journal.emit(tx, events['subscription.created'], {
     ...{ tenant_id, cause: causeOf(caller), subject_id: id, workflow_id },

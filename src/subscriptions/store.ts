@@ -1,11 +1,12 @@
-// Statements on subscriptions. Those on their attempts are in attempt-store.ts, those on addresses in address-store.ts.
+// Statements on subscriptions. Those that change them are in change-store.ts, those on their attempts in attempt-store.ts,
+// those on addresses in address-store.ts.
 
 import type { PageOfIds } from '../contract/page.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { Format, PauseReason, SubscriptionRow, SubscriptionStatus } from './subscription.ts'
 
-const here = 'tenant_id = :tenant_id and id = :id'
+export const here = 'tenant_id = :tenant_id and id = :id'
 
 const columns = `id, status, paused_reason, format, name, types, workflow_id, shown, position, attempts, last_error,
        last_status_code, last_attempt_at, delivered_at, created_at, updated_at,
@@ -31,25 +32,6 @@ const LIST = sql<SubscriptionRow>(
   'subscriptions.list',
   `select ${columns} from subscriptions as shown_ones
     where tenant_id = :tenant_id and id < :before_id order by tenant_id desc, id desc limit :rows_max`,
-)
-
-// A text that is left out stays; null for workflow_id is a value of its own.
-const UPDATE = sql(
-  'subscriptions.update',
-  `update subscriptions
-      set name = coalesce(:name, name), types = coalesce(:types, types),
-          workflow_id = case when :sets_workflow = 1 then :workflow_id else workflow_id end,
-          target = coalesce(:target, target), shown = coalesce(:shown, shown),
-          status = coalesce(:status, status),
-          paused_reason = case when :sets_status = 1 then :paused_reason else paused_reason end,
-          paused_by_admin = coalesce(:paused_by_admin, paused_by_admin),
-          attempts = 0, updated_at = :now
-    where ${here}`,
-)
-
-const REPLAY = sql(
-  'subscriptions.replay',
-  `update subscriptions set position = :position, attempts = 0, updated_at = :now where ${here}`,
 )
 
 const DELETE = sql<{ bytes: number; address_hash: string | null }>(
@@ -105,17 +87,6 @@ export interface NewSubscription {
   target: string
 }
 
-export interface Change {
-  name?: string
-  types?: string
-  workflow_id?: string | null
-  target?: string
-  shown?: string
-  status?: SubscriptionStatus
-  paused_reason?: PauseReason | null
-  paused_by_admin?: boolean
-}
-
 export function insert(tx: Tx, tenant_id: string, subscription: NewSubscription) {
   const paused_by_admin = subscription.paused_by_admin ? 1 : 0
   return tx.run(INSERT, { tenant_id, ...subscription, paused_by_admin, now: tx.now })
@@ -128,33 +99,6 @@ export function find(q: Reader, tenant_id: string, id: string) {
 /** Newest first. */
 export function list(q: Reader, tenant_id: string, { before_id, rows_max }: PageOfIds) {
   return q.all(LIST, { tenant_id, before_id, rows_max })
-}
-
-/** Fields that are left out stay; the attempts of the event that is tried begin again. */
-export function update(tx: Tx, tenant_id: string, id: string, change: Change) {
-  const {
-    name = null,
-    types = null,
-    workflow_id,
-    target = null,
-    shown = null,
-    status = null,
-    paused_reason,
-    paused_by_admin,
-  } = change
-  return tx.run(UPDATE, {
-    ...{ tenant_id, id, name, types, target, shown, status, now: tx.now },
-    workflow_id: workflow_id ?? null,
-    sets_workflow: workflow_id === undefined ? 0 : 1,
-    paused_reason: paused_reason ?? null,
-    sets_status: status === null ? 0 : 1,
-    paused_by_admin: paused_by_admin === undefined ? null : Number(paused_by_admin),
-  })
-}
-
-/** The next event is the first behind this number. */
-export function replay(tx: Tx, tenant_id: string, id: string, position: number) {
-  return tx.run(REPLAY, { tenant_id, id, position, now: tx.now })
 }
 
 /** Returns the bytes of its texts; null when there is none. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import {
   happen,
   shown,
@@ -22,7 +22,7 @@ import { number as numberEvents } from '../journal/store.ts'
 import { attempts_kept_max } from './attempt-store.ts'
 import { attempt_offsets_ms, attempts_max, types_max } from './subscription.ts'
 
-forEachService('Subscriptions', (service) => {
+forEachRacedService('Subscriptions', (service) => {
   let receiver: Receiver
   let tenant: TestTenant
   beforeEach(async () => {

@@ -18,7 +18,7 @@ export function sealTarget(secrets: Secrets, tenant_id: string, id: string, text
 }
 
 /** Bound to its row, so that one tenant's target cannot be put into another's. */
-function targetContext(tenant_id: string, id: string): string {
+export function targetContext(tenant_id: string, id: string): string {
   return `subscription_target ${tenant_id} ${id}`
 }
 
@@ -43,7 +43,7 @@ export function openToken(
   return secrets.open(tokenContext(tenant_id, address_hash), token)
 }
 
-function tokenContext(tenant_id: string, address_hash: string): string {
+export function tokenContext(tenant_id: string, address_hash: string): string {
   return `subscription_token ${tenant_id} ${address_hash}`
 }
 

@@ -15,6 +15,15 @@ export const events = declareEvents({
     subject: 'tenant',
     data: { grace_seconds: Type.Integer({ description: 'How long the old key still works.' }) },
   },
+  'tenant.keys_revoked': {
+    about: 'The operator ended all of its keys, because a restored backup had brought old ones back.',
+    subject: 'tenant',
+    data: {
+      admin: Type.Integer({ description: 'How many admin keys.' }),
+      agent: Type.Integer({ description: 'How many keys of agents.' }),
+      approval: Type.Integer({ description: 'How many approval keys.' }),
+    },
+  },
   'tenant.signing_secret_rotated': {
     about: 'It has a new signing secret.',
     subject: 'tenant',

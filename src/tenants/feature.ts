@@ -5,6 +5,7 @@ import { events } from './events.ts'
 import { tenantRoutes } from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { finishPurge, lockPurgeable, purgeable } from './service.ts'
+import { signingContext } from './signing.ts'
 
 /** `quotas`: those that a tenant's `quota` shows. */
 export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
@@ -18,6 +19,10 @@ export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
       { name: 'tenants/0001', text: schema },
       { name: 'tenants/0002', text: freeze_schema },
     ],
+    sealed: ['signing_secret', 'previous_signing_secret'].map((column) => ({
+      ...{ table: 'tenants', key: [], column },
+      context: ({ tenant_id }) => signingContext(String(tenant_id)),
+    })),
     purgeable: { due: purgeable, lock: lockPurgeable, remove: finishPurge },
     docs: { file: 'tenants.md', load: () => import('../../docs/tenants.md', { with: { type: 'text' } }) },
   }

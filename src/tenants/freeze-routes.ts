@@ -1,10 +1,11 @@
 // /v1/tenants/:tenant_id/freeze and /resume
 
 import { Type } from 'typebox'
+import { parseTime } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Shape, Text } from '../contract/schemas.ts'
+import { Shape, Text, Time } from '../contract/schemas.ts'
 import * as tenants from './service.ts'
 import { type Fields, tag, tenantId, tenantOf } from './shapes.ts'
 
@@ -54,21 +55,33 @@ export const resumeTenant = (fields: Fields) =>
     tag,
     summary: 'Take back the freeze',
     description:
-      'Locks, leases and timeouts are moved by the time that the tenant was frozen; what fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it takes some seconds more.',
-    sdk: { name: 'tenants.resume', retry: { safe: true, why: 'a tenant that runs stays as it is' } },
+      'Locks, leases and timeouts are moved by the time that the tenant was frozen; what fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it takes some seconds more. With `frozen_at`, another freeze is left alone: 409.',
+    sdk: {
+      name: 'tenants.resume',
+      retry: {
+        safe: { with: 'frozen_at' },
+        why: 'with the time of the freeze a repeat never ends the next one',
+      },
+    },
     cli: {
       usage: 'tenant resume [tenant_id]',
       about: 'Let agents and everything due go on',
       examples: ['waystation tenant resume'],
+      options: { frozen_at: ['--frozen-at <time>', 'only the freeze that began then'] },
     },
     auth: ['admin'],
     params: { tenant_id: tenantId },
-    body: Type.Object({}),
+    body: Type.Object({
+      frozen_at: Type.Optional(
+        Time('The `frozen_at` of the freeze that you mean: 409 while another one holds.'),
+      ),
+    }),
     replies: { 200: { body: Shape('Tenant', fields) } },
     shed: 'last',
     emits: ['tenant.resumed'],
-    errors: [],
-    async handle({ db, caller, dependencies }, { params }) {
-      return tenantOf(await tenants.resume(db, dependencies, caller, params.tenant_id))
+    errors: ['INVALID_STATE'],
+    async handle({ db, caller, dependencies }, { params, body }) {
+      const frozen_at = body.frozen_at === undefined ? null : parseTime(body.frozen_at)!
+      return tenantOf(await tenants.resume(db, dependencies, caller, params.tenant_id, frozen_at))
     },
   })

@@ -19,7 +19,7 @@ const FREEZE = sql<TenantRow>(
 const RESUME = sql<Frozen>(
   'tenants.resume',
   `update tenants set resumed_at = :now, moved_to = ''
-    where tenant_id = :tenant_id and frozen_at is not null and resumed_at is null
+    where tenant_id = :tenant_id and status = 'active' and frozen_at is not null and resumed_at is null
    returning frozen_at, resumed_at, moved_to, frozen_again_at`,
 )
 
@@ -58,7 +58,7 @@ export function freeze(tx: Tx, tenant_id: string, reason: string | null) {
   return tx.one(FREEZE, { tenant_id, reason, now: tx.now })
 }
 
-/** Null unless it is frozen, and not about to be resumed. */
+/** Null unless it is active and frozen, and not about to be resumed. */
 export function resume(tx: Tx, tenant_id: string, resumed_at: Millis) {
   return tx.one(RESUME, { tenant_id, now: resumed_at })
 }

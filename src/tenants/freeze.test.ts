@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connect } from 'node:net'
+import { sendInTwo } from '../../test/support/late-body.ts'
 import { until } from '../../test/support/patience.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Answer, cron_secret, forEachService, type TestTenant } from '../../test/support/service.ts'
@@ -71,6 +71,24 @@ forEachService('a tenant that is frozen', (service) => {
       expect(await eventsOf(tenant, 'tenant.resumed')).toEqual([{ frozen_ms: minute_ms }])
     })
 
+    test('a resume that names its freeze ends no other one, and a repeat changes nothing', async () => {
+      const tenant = await service.signUp()
+      const first = (await freeze(tenant)).body.frozen_at
+      service.clock.advance(minute_ms)
+      const other = await verb(tenant, 'resume', { frozen_at: iso(now()) })
+      expect(refusal(other)).toEqual([409, 'INVALID_STATE', { frozen_at: first }])
+      expect((await verb(tenant, 'resume', { frozen_at: first })).body.frozen_at).toBeNull()
+      expect((await verb(tenant, 'resume', { frozen_at: first })).status).toBe(200)
+      service.clock.advance(minute_ms)
+      const second = (await freeze(tenant)).body.frozen_at
+      const late = await verb(tenant, 'resume', { frozen_at: first })
+      expect(refusal(late)).toEqual([409, 'INVALID_STATE', { frozen_at: second }])
+      expect(refusal(await ask(tenant, 'POST', '/v1/dlq', { payload: {}, error: 'x' }))[1]).toBe(
+        'TENANT_FROZEN',
+      )
+      expect((await verb(tenant, 'resume', { frozen_at: second })).body.frozen_at).toBeNull()
+    })
+
     test.each([
       ['a reason of 500 characters', { reason: 'x'.repeat(500) }, 200],
       ['a reason of 501', { reason: 'x'.repeat(501) }, 400],
@@ -95,28 +113,13 @@ forEachService('a tenant that is frozen', (service) => {
 
     test('403 to a change whose body was still on its way', async () => {
       const tenant = await service.signUp()
-      let looked_up = 0
-      service.app.db.onStatement((name) => {
-        if (name === 'credentials.find') looked_up += 1
+      const put = {
+        ...{ method: 'PUT', path: '/v1/kv/a/late', key: tenant.api_key, body: { value: 'x'.repeat(1_000) } },
+      }
+      const answer = await sendInTwo(service, put, async () => {
+        await freeze(tenant)
+        service.clock.advance(second_ms)
       })
-      const body = JSON.stringify({ value: 'x'.repeat(1_000) })
-      const head = [
-        ...['PUT /v1/kv/a/late HTTP/1.1', 'host: 127.0.0.1', `authorization: Bearer ${tenant.api_key}`],
-        ...['content-type: application/json', `content-length: ${body.length}`, 'connection: close', '', ''],
-      ]
-      const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
-      let answer = ''
-      socket.on('data', (data) => {
-        answer += data
-      })
-      const ended = new Promise((resolve) => socket.once('close', resolve))
-      socket.write(head.join('\r\n') + body.slice(0, 500))
-      await until(() => looked_up > 0)
-      service.app.db.onStatement(null)
-      await freeze(tenant)
-      service.clock.advance(second_ms)
-      socket.write(body.slice(500))
-      await ended
       expect(answer).toStartWith('HTTP/1.1 403 ')
       expect(answer).toContain('TENANT_FROZEN')
       expect((await ask(tenant, 'GET', '/v1/kv/a/late')).status).toBe(404)

@@ -1,6 +1,7 @@
 // The resume of a tenant moves its deadlines by the frozen time, in bounded steps. The place that they have reached stands in
 // the tenant's row, and changes in the transaction that moves: a step that was interrupted has moved nothing.
 
+import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Dependencies, Keys } from '../contract/dependencies.ts'
@@ -48,6 +49,27 @@ export async function moveStep(
 }
 
 export const lockFreeze = store.lock
+
+/** How rows that run out are judged while their tenant is frozen, and while a resume moves them. */
+export interface FrozenDeadlines {
+  /** A row that ran out by then had run out before the freeze. */
+  frozen_at: Millis
+  /** Rows up to this id have been moved; empty when none has. */
+  last_moved_id: string
+  /** A row that was moved has run out when it ends by then. */
+  moved_now: Millis
+}
+
+/** Of the rows of this table, for a tenant whose row this transaction has locked. */
+export function frozenDeadlines(now: Millis, frozen: store.Frozen, name: string): FrozenDeadlines {
+  const { frozen_at, moved_to, frozen_again_at } = frozen
+  const [reached, last_id = ''] = (moved_to ?? '').split(' ') as [string, string | undefined]
+  const last_moved_id = reached === name ? last_id : reached > name ? after_all_ids : ''
+  return { frozen_at, last_moved_id, moved_now: frozen_again_at ?? now }
+}
+
+/** Ids begin with the three letters of their kind. */
+const after_all_ids = 'z'
 
 /** Tables are moved in the order of their names, the rows of each in the order of their ids. */
 function placeOf(name: string, id: string): string {

@@ -1,11 +1,12 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
-import { hour_ms, minute_ms, second_ms } from '../base/clock.ts'
+import { hour_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import * as claims from '../dlq/claims.ts'
 import * as tenants from './service.ts'
+import { tenantOf } from './shapes.ts'
 
 const move_rows_max = 500
 const count = 2 * move_rows_max + 100
@@ -181,6 +182,23 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
       expect(await stateOf(caller)).toEqual(runs)
     })
 
+    test('shows the freeze that holds, which is the one that a resume ends', async () => {
+      const { caller, planted_at } = await frozen()
+      await resume(caller)
+      bench.clock.advance(minute_ms)
+      await freeze(caller)
+      const second = now()
+      const asked = (frozen_at: number) =>
+        tenants.resume(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id, frozen_at)
+      await expect(asked(planted_at + second_ms)).rejects.toMatchObject({
+        ...{ code: 'INVALID_STATE', details: { frozen_at: iso(second) } },
+      })
+      const { tenant } = await asked(second)
+      expect(tenantOf({ tenant, quota: {} })).toMatchObject({ frozen_at: iso(second) })
+      await moveAll()
+      expect(await stateOf(caller)).toEqual(runs)
+    })
+
     test('and resumed again, ends the first resume before the second', async () => {
       const { caller, planted_at } = await frozen()
       await resume(caller)
@@ -202,6 +220,14 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     expect((await resume(caller)).tenant).toEqual(tenant)
     await moveAll()
     expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+  })
+
+  test('is refused for one that was deleted, also to a caller who was looked up before', async () => {
+    const { caller } = await frozen()
+    await tenants.remove(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id)
+    const before = await stateOf(caller)
+    await expect(resume(caller)).rejects.toMatchObject({ code: 'TENANT_PENDING_DELETION' })
+    expect(await stateOf(caller)).toEqual(before)
   })
 
   test('deleted meanwhile, all is moved all the same, and jobs wait for the restoration', async () => {

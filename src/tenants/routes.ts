@@ -1,7 +1,7 @@
 // /v1/tenants
 
 import { type TSchema, Type } from 'typebox'
-import { isoOrNull } from '../base/clock.ts'
+import { iso, isoOrNull } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
 import { anonymousCause } from '../contract/event.ts'
 import type { CountedQuota } from '../contract/feature.ts'
@@ -103,9 +103,12 @@ const getTenant = (fields: Fields) =>
     while_pending_deletion: true,
     params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
     replies: { 200: { body: Shape('Tenant', fields) } },
+    shed: 'last',
     errors: [],
     async handle({ db, now, caller, dependencies }, { params }) {
-      return tenantOf(await tenants.read(db, now, caller, params.tenant_id, dependencies))
+      const { since } = dependencies.service.quarantine
+      const tenant = tenantOf(await tenants.read(db, now, caller, params.tenant_id, dependencies))
+      return { ...tenant, ...(since === null ? {} : { quarantined_since: iso(since) }) }
     },
   })
 

@@ -6,7 +6,6 @@ import { iso } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { newSigningSecret } from '../base/seal.ts'
-import { tenantSignal } from '../base/signal-text.ts'
 import type { AdminCaller, TenantFacts } from '../contract/caller.ts'
 import type { Jobs, Keys, Plans, Secrets } from '../contract/dependencies.ts'
 import { type Cause, causeOf, operator_cause, service_cause } from '../contract/event.ts'
@@ -18,9 +17,17 @@ import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import { freeze, resume } from './freeze-service.ts'
-import { deadlineNow, lockFreeze } from './move-service.ts'
+import { deadlineNow, type FrozenDeadlines, frozenDeadlines, lockFreeze } from './move-service.ts'
+import {
+  describe,
+  freezeByOperator,
+  resetAdminKey,
+  resumeByOperator,
+  revokeKeys,
+} from './operator-service.ts'
 import { beginPause, pauseOrResumeStep, pauseStragglers } from './pause.ts'
 import * as setting_store from './setting-store.ts'
+import { signalChange } from './signal.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
 import * as store from './store.ts'
 import { nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
@@ -36,13 +43,20 @@ import {
 
 export {
   deadlineNow,
+  describe,
+  type FrozenDeadlines,
   freeze,
+  freezeByOperator,
+  frozenDeadlines,
   lockFreeze,
   pauseOrResumeStep,
   pauseStragglers,
   read,
   requireOwnOrMe,
+  resetAdminKey,
   resume,
+  resumeByOperator,
+  revokeKeys,
   signedCallback,
   signingSecrets,
 }
@@ -103,11 +117,20 @@ export async function create(
   const tenant: TenantRow = {
     ...{ ...input, tenant_id, status: 'active', purge_at: null },
     ...{ storage_bytes_max: null, created_at: tx.now },
-    ...{ frozen_at: null, frozen_reason: null, resumed_at: null },
+    ...{ frozen_at: null, frozen_reason: null, resumed_at: null, frozen_again_at: null },
   }
   const nothing = { calls: 0, storedBytes: () => 0 }
   const quota = await quotas.usage(tx, tenant, nothing, { plans, quotas: counts.quotas })
   return { tenant, admin_key, signing_secret, quota }
+}
+
+/** For the operator, also while sign-up is closed. Throws TENANT_NAME_TAKEN. */
+export function createByOperator(
+  tx: Tx,
+  dependencies: CreateDependencies,
+  input: { name: string; owner_email: string; plan: string },
+): Promise<Created> {
+  return create(tx, dependencies, input, operator_cause)
 }
 
 /** From now on only the admin key may read, delete again or restore; the purge comes 30 days later. */
@@ -239,11 +262,6 @@ export async function setStorage(
   })
   await signalChange(db, tenant_id)
   return set
-}
-
-/** Without the signal nodes learn of it within a second. */
-async function signalChange(db: Db, tenant_id: string): Promise<void> {
-  await db.notify(tenantSignal(tenant_id)).catch(() => {})
 }
 
 function adminOf(tenant_id: string): credentials.Subject {

@@ -27,6 +27,11 @@ export function tenantFields(quotas: readonly CountedQuota[]) {
     resumed_at: Nullable(
       Time('When it was resumed, while locks, leases and timeouts are still being moved by the frozen time.'),
     ),
+    quarantined_since: Type.Optional(
+      Time(
+        'In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts.',
+      ),
+    ),
   }
 }
 
@@ -47,8 +52,9 @@ export function tenantOf({ tenant, quota }: TenantView) {
     status: tenant.status,
     purge_at: isoOrNull(tenant.purge_at),
     created_at: iso(tenant.created_at),
-    frozen_at: isoOrNull(tenant.frozen_at),
+    // The freeze that holds, also while the resume before it goes on.
+    frozen_at: isoOrNull(tenant.frozen_again_at ?? tenant.frozen_at),
     frozen_reason: tenant.frozen_reason,
-    resumed_at: isoOrNull(tenant.resumed_at),
+    resumed_at: tenant.frozen_again_at === null ? isoOrNull(tenant.resumed_at) : null,
   }
 }

@@ -5,7 +5,7 @@ import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { TenantRow } from './tenant.ts'
 
 export const columns = `tenant_id, name, owner_email, plan, status, purge_at, storage_bytes_max, created_at, frozen_at,
-          frozen_reason, resumed_at`
+          frozen_reason, resumed_at, frozen_again_at`
 
 const INSERT = sql(
   'tenants.insert',

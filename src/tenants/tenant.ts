@@ -40,6 +40,8 @@ export interface TenantRow {
   frozen_reason: string | null
   /** When it was resumed, while what runs out is still being moved. */
   resumed_at: Millis | null
+  /** When it was frozen again meanwhile. */
+  frozen_again_at: Millis | null
 }
 
 /**

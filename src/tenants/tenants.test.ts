@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
 import { unnamed } from '../db/db.ts'
@@ -59,7 +59,7 @@ function newName(): string {
 const owner_email = 'owner@example.com'
 const confirm = 'DELETE ALL DATA'
 
-forEachService('Tenants', (service) => {
+forEachRacedService('Tenants', (service) => {
   const create = (body: object) =>
     service.ask('POST', '/v1/tenants', { body: { name: newName(), owner_email, ...body } })
 
@@ -527,7 +527,7 @@ forEachService('Tenants', (service) => {
   })
 })
 
-forEachService(
+forEachRacedService(
   'Tenants with SIGNUP=closed',
   (service) => {
     test.each([{ name: 'acme', owner_email }, {}, '{', undefined])(
@@ -567,7 +567,7 @@ function opened(service: TestService, tenant_id: string, sealed: string): string
   return secretsUnder(service.app.secret_key.value).open(`signing_secret ${tenant_id}`, sealed)
 }
 
-forEachService(
+forEachRacedService(
   'Sign-up with DEFAULT_PLAN and PLANS_OPEN',
   (service) => {
     const create = (body: object) =>

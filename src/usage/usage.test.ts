@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { sweep } from '../../test/support/maintenance.ts'
-import { forEachService, TestService } from '../../test/support/service.ts'
+import { forEachRacedService, TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
 import { routes } from '../features.ts'
@@ -138,7 +138,7 @@ const COUNTS = unnamed<{ feature: string; calls: number }>(
   'select feature, calls from usage_hours where tenant_id = :tenant_id order by feature',
 )
 
-forEachService('GET /v1/tenants/{id}/usage', (service) => {
+forEachRacedService('GET /v1/tenants/{id}/usage', (service) => {
   const usage = ({ tenant_id, admin_key }: { tenant_id: string; admin_key: string }, query = '') =>
     service.ask('GET', `/v1/tenants/${tenant_id}/usage${query}`, { key: admin_key })
   const zero = { calls: 0, failures: 0, features: [] }

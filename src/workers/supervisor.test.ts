@@ -1,6 +1,7 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { minute_ms } from '../base/clock.ts'
+import { counter, type Figure, gauge, value } from '../metrics/figure.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 import { Supervisor } from './supervisor.ts'
 import { SupervisedWorker } from './worker.ts'
@@ -167,6 +168,81 @@ test('addresses are counted for all workers, also for one that was started again
   expect(ask(started[2]!, 17)).toEqual(counted(17))
   expect(ask(started[2]!, 18)).toEqual({ ...refused, id: 18 })
   await supervisor.stop()
+})
+
+describe('Metrics of workers', () => {
+  const things = (count: number, level: number): Figure[] => [
+    counter('things_total', 'Things.', value(count)),
+    gauge('level', 'A level.', value(level)),
+  ]
+  const numberOf = (figures: readonly Figure[], name: string) =>
+    figures.find((figure) => figure.name === name)?.values[0]?.value
+  /** The worker answers the last question for its metrics. */
+  const answers = ({ received, says }: Started, figures: Figure[]) => {
+    const asked = received.findLast(({ type }) => type === 'collect') as { id: number }
+    says({ type: 'figures', id: asked.id, figures })
+  }
+
+  test('are asked of each, and summed', async () => {
+    const { supervisor, started } = supervise(2)
+    await supervisor.start()
+    const collected = supervisor.collect()
+    answers(started[0]!, things(3, 10))
+    answers(started[1]!, things(4, 20))
+    const figures = await collected
+    expect([numberOf(figures, 'things_total'), numberOf(figures, 'level')]).toEqual([7, 30])
+    expect(numberOf(figures, 'waystation_workers')).toBe(2)
+    expect(numberOf(figures, 'process_resident_memory_bytes')).toBeGreaterThan(0)
+    await supervisor.stop()
+  })
+
+  test('keep what a worker that has ended had counted, and drop its levels', async () => {
+    const { supervisor, started, until } = supervise(2)
+    await supervisor.start()
+    const first = supervisor.collect()
+    answers(started[0]!, things(3, 10))
+    answers(started[1]!, things(4, 20))
+    await first
+    started[0]!.ends(1)
+    await until(3)
+    await settle()
+    const second = supervisor.collect()
+    answers(started[1]!, things(5, 20))
+    answers(started[2]!, things(1, 1))
+    const figures = await second
+    expect([numberOf(figures, 'things_total'), numberOf(figures, 'level')]).toEqual([9, 21])
+    expect(numberOf(figures, 'waystation_worker_restarts_total')).toBe(1)
+    await supervisor.stop()
+  })
+
+  test('of one that ends while it is asked are those that it gave last', async () => {
+    const { supervisor, started } = supervise(2)
+    await supervisor.start()
+    const first = supervisor.collect()
+    answers(started[0]!, things(3, 10))
+    answers(started[1]!, things(4, 20))
+    await first
+    const second = supervisor.collect()
+    answers(started[1]!, things(6, 20))
+    started[0]!.ends(1)
+    expect(numberOf(await second, 'things_total')).toBe(9)
+    await supervisor.stop()
+  })
+
+  test('are sent by a worker under the id of the question, and not when they cannot be collected', async () => {
+    const { made, sent, answer } = worker()
+    let fails = false
+    made.ready('http://worker', async () => {
+      if (fails) throw new Error('no')
+      return things(1, 2)
+    })
+    answer({ type: 'collect', id: 7 })
+    await settle()
+    fails = true
+    answer({ type: 'collect', id: 8 })
+    await settle()
+    expect(sent.slice(1)).toEqual([{ type: 'figures', id: 7, figures: things(1, 2) }])
+  })
 })
 
 function worker() {

@@ -6,7 +6,9 @@ import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Log } from '../http/answers.ts'
 import type { Counted } from '../http/limits.ts'
-import type { FromWorker, LimitName, ToWorker } from './messages.ts'
+import type { Figure } from '../metrics/figure.ts'
+import { WorkerFigures } from './figures.ts'
+import type { FromWorker, LimitName, WorkerProcess } from './messages.ts'
 
 const restart_ms_min = limit(
   'workers.restart_ms',
@@ -36,13 +38,6 @@ const stop_ms_max = limit(
   'How long a worker may take to stop. Past it the worker is killed.',
 )
 
-/** A worker that was started. */
-export interface WorkerProcess {
-  send(message: ToWorker): void
-  kill(): void
-  exited: Promise<number>
-}
-
 /** Starts the worker of this number. */
 export type Start = (number: number, onMessage: (message: FromWorker) => void) => WorkerProcess
 
@@ -68,10 +63,12 @@ export class Supervisor {
     sign_ups: new Map(),
     failed_keys: new Map(),
   }
+  readonly #figures: WorkerFigures
   #stopping = false
 
   constructor(private readonly options: SupervisorOptions) {
     this.#limits = addressLimits(options.clock)
+    this.#figures = new WorkerFigures(options.clock.now())
   }
 
   /**
@@ -106,15 +103,18 @@ export class Supervisor {
       if (message.type === 'ready') {
         slot.serves = true
         resolve(message.address)
-      } else this.#count(number, child, message)
+      } else if (message.type === 'figures') this.#figures.receive(message.id, message.figures)
+      else this.#count(number, child, message)
     })
     const slot: Slot = { number, child, crashes, serves: false }
     this.#slots.set(number, slot)
     void child.exited.then((code) => {
       this.#slots.delete(number)
+      this.#figures.end(number)
       const is_start = crashes === 0 && !slot.serves
       if (this.#stopping || is_start) return
       const served_ms = this.options.clock.monotonic() - began_ms
+      this.#figures.restarts += 1
       void this.#restart(number, code, served_ms >= healthy_ms ? 0 : crashes)
     })
     return { ready, exited: child.exited }
@@ -127,7 +127,7 @@ export class Supervisor {
     if (!this.#stopping) this.#run(number, crashes + 1)
   }
 
-  #count(number: number, child: WorkerProcess, message: Exclude<FromWorker, { type: 'ready' }>): void {
+  #count(number: number, child: WorkerProcess, message: Extract<FromWorker, { limit: LimitName }>): void {
     const limit = this.#limits[message.limit]
     const releasable = this.#releasable[message.limit]
     const key = `${number}/${message.id}`
@@ -144,6 +144,11 @@ export class Supervisor {
     }
     const retry_after_seconds = counted ? null : limit.retryAfter(message.address)
     child.send({ type: 'counted', id: message.id, retry_after_seconds })
+  }
+
+  /** The metrics of all workers, summed, and those of this process. */
+  collect(): Promise<Figure[]> {
+    return this.#figures.collect([...this.#slots.values()].filter(({ serves }) => serves))
   }
 
   /** Resolves when all have ended; true when each did so by itself and in order. */

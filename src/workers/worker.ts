@@ -2,6 +2,7 @@
 
 import { limit } from '../base/limit.ts'
 import type { Admission, Limiter, Limiters } from '../http/limits.ts'
+import type { Figure } from '../metrics/figure.ts'
 import type { FromWorker, LimitName, ToWorker } from './messages.ts'
 
 const answer_ms_max = limit(
@@ -35,6 +36,7 @@ export class SupervisedWorker {
   readonly limiters: Limiters
   readonly #asked = new Map<number, Asked>()
   #last_id = 0
+  #collect: () => Promise<readonly Figure[]> = async () => []
 
   /** `now_ms` never runs backwards. `onDrain` may be called more than once. */
   constructor(
@@ -48,13 +50,22 @@ export class SupervisedWorker {
     }
     channel.onMessage((message) => {
       if (message.type === 'drain') onDrain()
+      else if (message.type === 'collect') void this.#sendFigures(message.id)
       else this.#counted(message)
     })
     channel.onClosed(onDrain)
   }
 
-  ready(address: string): void {
+  /** `collect`: the metrics of this process; null when nothing is counted. */
+  ready(address: string, collect: (() => Promise<readonly Figure[]>) | null = null): void {
+    if (collect) this.#collect = collect
     this.channel.send({ type: 'ready', address })
+  }
+
+  /** The supervisor goes on without an answer. */
+  async #sendFigures(id: number): Promise<void> {
+    const figures = await this.#collect().catch(() => null)
+    if (figures) this.channel.send({ type: 'figures', id, figures })
   }
 
   /**

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import { happened } from '../../test/support/happened.ts'
-import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { forEachRacedService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { DbError } from '../db/errors.ts'
 import { removeUpTo } from '../journal/retention-store.ts'
 import { lastSeq } from '../journal/service.ts'
 
-forEachService('Workflows', (service) => {
+forEachRacedService('Workflows', (service) => {
   const reads = (tenant: TestTenant, path: string, key = tenant.admin_key) =>
     service.ask('GET', `/v1/workflows${path}`, { key })
   const names = async (tenant: TestTenant, query = '') =>

@@ -74,7 +74,7 @@ export async function startOn(path: string): Promise<Left> {
   }
   const db = await openDatabase(config, { clock: systemClock, log, onFatal })
   try {
-    await requireUsable(db, config, secrets.secret_key)
+    await requireUsable(db, config, secrets)
     const faults = await db.faults()
     if (faults.length > 0) throw new Error(faults.join('; '))
   } finally {

@@ -182,3 +182,14 @@ function emailOf(length: number): string {
   const rest = length - local.length - domain.length - 1
   return rest > 0 ? `${local}${'d'.repeat(rest)}.${domain}` : `${local}d.${domain}`
 }
+
+/** Members of an answer that its schema does not name. */
+export function undeclared(schema: Schema, value: unknown, path: string): string[] {
+  if (Array.isArray(value))
+    return value.flatMap((item, i) => undeclared(schema.items ?? {}, item, `${path}/${i}`))
+  if (typeof value !== 'object' || value === null || !schema.properties) return []
+  return Object.entries(value).flatMap(([name, member]) => {
+    const declared = schema.properties![name]
+    return declared ? undeclared(declared, member, `${path}/${name}`) : [`${path}/${name}`]
+  })
+}

@@ -15,6 +15,7 @@ import { rowBytes } from '../../src/db/stored.ts'
 import { routes } from '../../src/features.ts'
 import * as addresses from '../../src/subscriptions/address-store.ts'
 import * as tenants from '../../src/tenants/service.ts'
+import { freed, leased, permitted } from './contract-effects.ts'
 import {
   exampleBody,
   exampleParam,
@@ -22,6 +23,7 @@ import {
   fieldsOf,
   type Json,
   type Schema,
+  undeclared,
 } from './contract-examples.ts'
 import { happened } from './happened.ts'
 import { type Answer, type Ask, cron_secret, type TestService } from './service.ts'
@@ -343,7 +345,7 @@ const steps_by_hand: Readonly<
   ...{ getEffectPolicy: ruled, deleteEffectPolicy: ruled },
   ...{
     startEffect: freed,
-    resolveEffect: freed,
+    resolveEffect: permitted,
     extendEffect: leased,
     succeedEffect: leased,
     failEffect: leased,
@@ -373,31 +375,12 @@ async function fired(service: TestService, _: Route, made: Ready): Promise<Ready
   return made
 }
 
-/** An effect whose lease this call has. */
-async function leased(service: TestService, route: Route, { keyring, ...made }: Ready): Promise<Ready> {
-  const body = { type: 'refund', key: crypto.randomUUID(), payload: 1 }
-  const claimed = await service.ask('POST', '/v1/effects', { key: keyring.keys.agent, body })
-  expect(claimed.status).toBe(201)
-  const { id, lease_token } = claimed.body
-  const params = { id }
-  return { ...made, keyring, params, path: pathWith(route, params), body: { ...made.body, lease_token } }
-}
-
 /** A policy for a type of effects. */
 async function ruled(service: TestService, _: Route, made: Ready): Promise<Ready> {
   const path = `/v1/effect-policies/${made.params.type}`
   const set = await service.ask('PUT', path, { key: made.keyring.keys.admin, body: { approval: 'optional' } })
   expect(set.status).toBe(200)
   return made
-}
-
-/** An effect that may be started again. */
-async function freed(service: TestService, route: Route, made: Ready): Promise<Ready> {
-  const held = await leased(service, route, made)
-  const body = { lease_token: held.body!.lease_token, error: 'no', retry: true }
-  const path = `/v1/effects/${held.params.id}/fail`
-  expect((await service.ask('POST', path, { key: held.keyring.keys.agent, body })).status).toBe(200)
-  return { ...held, body: made.body }
 }
 
 /** A workflow begins with its first event. */
@@ -483,15 +466,4 @@ async function succeedsAfter(
   throw new Error(
     `${named.route.method} ${made.path} with its example answers ${answer.status} ${answer.text}`,
   )
-}
-
-/** Members of an answer that its schema does not name. */
-function undeclared(schema: Schema, value: unknown, path: string): string[] {
-  if (Array.isArray(value))
-    return value.flatMap((item, i) => undeclared(schema.items ?? {}, item, `${path}/${i}`))
-  if (typeof value !== 'object' || value === null || !schema.properties) return []
-  return Object.entries(value).flatMap(([name, member]) => {
-    const declared = schema.properties![name]
-    return declared ? undeclared(declared, member, `${path}/${name}`) : [`${path}/${name}`]
-  })
 }

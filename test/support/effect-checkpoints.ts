@@ -42,7 +42,10 @@ export function askForEffect(
         workflow_id: null,
       },
       ...{ timeout_action, expires_at: expires_at ?? tx.now + hour_ms },
-      ...checkpoints.steeringOf(given, { effect_id: 'eff_of_a_test', payload, editable }),
+      ...checkpoints.steeringOf(given, {
+        ...{ effect_id: 'eff_of_a_test', effect: { type: 'refund', key: 'order-7', note: null } },
+        ...{ payload, editable },
+      }),
     }),
   )
 }

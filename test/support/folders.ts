@@ -20,6 +20,10 @@ export function databaseFolder(): string {
   return mkdtempSync(join(parent, `${prefix}${process.pid}-`))
 }
 
+export function isInMemory(path: string): boolean {
+  return path.startsWith(`${memory}/`)
+}
+
 function hasRoom(): boolean {
   try {
     removeLeftOver()

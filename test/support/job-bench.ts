@@ -199,6 +199,7 @@ export class Bench {
         plans_open: ['free'],
         plans_local: [],
         sends_mail: false,
+        quarantine: { since: null },
         readiness: async () => ({
           reason: null,
           version: '',

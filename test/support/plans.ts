@@ -346,7 +346,7 @@ function common(now: number): Params {
     },
     ...{ goes_on: 0, frozen_ms: 1_000, frozen_at: now - 1_000, due_after: now - 1_000, by_ms: 1_000 },
     ...{ latest_at: now + day_ms, last_instant: now + day_ms, after_id: '', moved_to: 'dlq_items dlq_1' },
-    ...{ reason: 'none', mode: 'read' },
+    ...{ reason: 'none', mode: 'read', last_moved_id: '', moved_now: now },
     ...{ dropped_up_to: rows_max, at: now, due_at: now, next_at: now, later_at: now, again_at: now },
     ...{
       action: 'act.1',

@@ -9,7 +9,7 @@ import { distribute } from '../../src/db/distributed.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
 import { migrations } from '../../src/features.ts'
-import { databaseFolder } from './folders.ts'
+import { databaseFolder, isInMemory } from './folders.ts'
 import { freePort } from './ports.ts'
 import { notInQuickRun } from './quick.ts'
 
@@ -68,9 +68,12 @@ export const postgres_variable = 'WAYSTATION_TEST_POSTGRES'
 /** Where a run through a pooler says how tests connect; they still make their databases at the server. */
 export const pooler_variable = 'WAYSTATION_TEST_POOLER'
 
+/** Databases live for seconds: nothing is gained by looking after them. A test that needs statistics gathers them. */
+const unattended = ['-c', 'autovacuum=off']
+
 /** With the template that every new database is a copy of. */
 export async function startSharedCluster(): Promise<Cluster> {
-  const cluster = await startCluster()
+  const cluster = await startCluster(unattended)
   try {
     return await withTemplate(cluster)
   } catch (error) {
@@ -86,12 +89,26 @@ async function baseUrl(): Promise<string> {
   return (await shared.waystation_cluster).base_url
 }
 
+let copying: Promise<'file_copy' | 'wal_log'> | undefined
+
+/** File by file takes half as long where the files are in memory, and far longer where each is flushed to a disk. */
+async function copyingAt(base_url: string): Promise<'file_copy' | 'wal_log'> {
+  const connection = new SQL({ url: `${base_url}/postgres`, max: 1 })
+  try {
+    const [{ data_directory }] = (await connection.unsafe('show data_directory')) as [Record<string, string>]
+    return isInMemory(data_directory!) ? 'file_copy' : 'wal_log'
+  } finally {
+    await connection.close()
+  }
+}
+
 /** The URL of a new, empty database with the schema in it. */
 export async function newPostgresDatabase(): Promise<string> {
   const base_url = await baseUrl()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   if (on_citus) return newDistributedDatabase(base_url, name)
-  await administer(base_url, `create database ${name} template ${template}`)
+  copying ??= copyingAt(base_url)
+  await administer(base_url, `create database ${name} template ${template} strategy ${await copying}`)
   return `${process.env[pooler_variable] ?? base_url}/${name}`
 }
 

@@ -66,6 +66,10 @@ export class QuietDb implements Db {
     return this.db.maintain()
   }
 
+  gauges(): ReturnType<Db['gauges']> {
+    return this.db.gauges()
+  }
+
   faults(): Promise<string[]> {
     return this.db.faults()
   }

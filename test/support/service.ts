@@ -8,6 +8,7 @@ import { undeclared_message } from '../../src/app/background.ts'
 import { type App, openApp } from '../../src/app.ts'
 import { Overload } from '../../src/base/overload.ts'
 import { readConfig } from '../../src/config.ts'
+import { connections_default } from '../../src/db/connection-settings.ts'
 import type { Sync } from '../../src/db/sqlite-flush.ts'
 import { TestClock } from './clock.ts'
 import { forEachDatabase } from './databases.ts'
@@ -15,6 +16,10 @@ import { expectSoundJournal } from './journal.ts'
 import { listenUrlOf } from './postgres.ts'
 
 export const cron_secret = 'a-cron-secret-of-the-tests'
+
+/** Each is a process of PostgreSQL, which learns every statement by itself: most tests ask for little at once. */
+const few_connections = { DATABASE_CONNECTIONS: '4' }
+const usual_connections = { DATABASE_CONNECTIONS: String(connections_default) }
 
 export interface Answer {
   status: number
@@ -168,7 +173,8 @@ function isOpen({ db }: App): boolean {
 }
 
 /**
- * Runs a block of tests against a service on each engine. `environment` holds settings, as in docs/configuration.md.
+ * Runs a block of tests against a service on each engine. `environment` holds settings, as in docs/configuration.md; tests that
+ * race have `forEachRacedService`.
  * `background` false: nothing runs beside the requests of the tests, as tests that count statements need it.
  */
 export function forEachService(
@@ -178,7 +184,7 @@ export function forEachService(
   { background = true } = {},
 ): void {
   forEachDatabase(name, (databases) => {
-    const service = new TestService(environment)
+    const service = new TestService({ ...few_connections, ...environment })
     service.background = background
     service.engine = databases.engine
     beforeAll(async () => {
@@ -187,4 +193,14 @@ export function forEachService(
     afterAll(() => service.stop())
     block(service)
   })
+}
+
+/** The same for tests that ask for much at once, on as many connections as a service has. */
+export function forEachRacedService(
+  name: string,
+  block: (service: TestService) => void,
+  environment: Record<string, string> = {},
+  options: { background?: boolean } = {},
+): void {
+  forEachService(name, block, { ...usual_connections, ...environment }, options)
 }

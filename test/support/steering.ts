@@ -23,6 +23,7 @@ export const plain_steering = {
   uses: 1,
   uses_left: 1,
   effect_id: null,
+  effect: null,
 }
 
 /** Checkpoints that more than one person may decide, as the tests of their folder make and read them. */

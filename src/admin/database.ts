@@ -1,0 +1,106 @@
+// Commands on the database as a whole.
+
+import { iso } from '../base/clock.ts'
+import type { Db } from '../db/db.ts'
+import { distribute as distributeTables } from '../db/distributed.ts'
+import { sqlitePath } from '../db/open.ts'
+import { postgresFaults } from '../db/postgres-faults.ts'
+import { setForRole } from '../db/postgres-session.ts'
+import { databaseBytes, tableSizes } from '../db/table-sizes.ts'
+import { vacuumPostgres, vacuumSqlite } from '../db/vacuum.ts'
+import * as jobs from '../jobs/service.ts'
+import * as quarantine from '../quarantine/service.ts'
+import * as seal from '../seal/service.ts'
+import * as tenants from '../tenants/service.ts'
+import type { Cell, DatabaseCommand, OwnCommand } from './command.ts'
+
+const check: DatabaseCommand = {
+  usage: 'check',
+  about: 'looks through the whole database for damage, and through every journal by its seal',
+  /** Throws when something is damaged, with what the engine says about it. */
+  async run(db, _, { config }) {
+    const notes: string[] = []
+    const faults = db.engine === 'sqlite' ? await db.faults() : await ofPostgres(config.database_url, notes)
+    for (const { tenant_id } of await tenants.all(db)) {
+      const fault = await seal.faultOf(db, tenant_id)
+      if (fault !== null) faults.push(`the journal of ${tenant_id}: ${fault}`)
+    }
+    if (faults.length > 0) throw new Error(`the database is damaged:\n${faults.join('\n')}`)
+    return { text: ['the database is whole', ...notes].join('\n'), value: { faults: [], notes } }
+  },
+}
+
+async function ofPostgres(url: string, notes: string[]): Promise<string[]> {
+  const { faults, checks_indexes, data_checksums } = await postgresFaults(url)
+  if (!checks_indexes) notes.push('indexes were not looked through: create extension amcheck')
+  if (!data_checksums) notes.push('data checksums are off: a changed byte in a table is not seen')
+  return faults
+}
+
+const stats: DatabaseCommand = {
+  usage: 'stats',
+  about: 'sizes, tenants, due jobs and quarantine of the database',
+  async run(db, _, { config }) {
+    const all = await tenants.all(db)
+    const now = db.clock.now()
+    const found = await db.read({ key: 'admin', ms_max: null }, (q) => jobs.dueOverview(q, now))
+    const row = await quarantine.find(db)
+    const facts: Record<string, Cell> = {
+      ...{ engine: db.engine, bytes: await databaseBytes(db, sqlitePath(config.database_url)) },
+      ...{ tenants: all.length, frozen: all.filter(({ frozen_at }) => frozen_at !== null).length },
+      pending_deletion: all.filter(({ status }) => status === 'pending_deletion').length,
+      due_jobs: found.reduce((sum, { jobs }) => sum + jobs, 0),
+      oldest_due: found.length === 0 ? null : iso(Math.min(...found.map(({ since }) => since))),
+      quarantined_since: row === null ? null : iso(row.since),
+    }
+    return { rows: [...rowsOf(facts), ...(await tableRows(db))] }
+  },
+}
+
+function rowsOf(facts: Record<string, Cell>) {
+  return Object.entries(facts).map(([name, value]) => ({ name, value, bytes: null as Cell }))
+}
+
+async function tableRows(db: Db) {
+  const sizes = await tableSizes(db)
+  return sizes.map(({ table, rows, bytes }) => ({ name: `rows of ${table}`, value: rows as Cell, bytes }))
+}
+
+const vacuum: OwnCommand = {
+  usage: 'vacuum',
+  about: 'gives the room of removed rows back to the disk; SQLite: while the service is stopped',
+  async runAlone(_, { config }) {
+    const path = sqlitePath(config.database_url)
+    if (path === null) {
+      await vacuumPostgres(config.database_url)
+      return { text: 'vacuumed and analyzed', value: { vacuumed: true } }
+    }
+    const { before, after } = vacuumSqlite(path)
+    return { text: `${path} had ${before} bytes and has ${after}`, value: { before, after } }
+  },
+}
+
+const sessionSettings: OwnCommand = {
+  usage: 'session-settings',
+  about: 'PostgreSQL behind a pooler: sets for the role what the pooler does not pass on',
+  async runAlone(_, { config }) {
+    if (sqlitePath(config.database_url) !== null) throw new Error('session-settings is for PostgreSQL')
+    const statements = await setForRole(config.database_url)
+    return { text: statements.join('\n'), value: { statements } }
+  },
+}
+
+const distribute: DatabaseCommand = {
+  usage: 'distribute',
+  about: 'spreads the tables of a PostgreSQL database over the servers of Citus',
+  async run(db) {
+    const tables = await distributeTables(db)
+    const end =
+      tables.length === 0
+        ? 'every table was distributed before'
+        : `${tables.length} tables are distributed now`
+    return { text: [...tables, end].join('\n'), value: { tables } }
+  },
+}
+
+export const database_commands = [check, stats, vacuum, sessionSettings, distribute]

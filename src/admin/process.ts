@@ -1,0 +1,34 @@
+// The terminal of this process, for the operator's command.
+
+import { createInterface } from 'node:readline'
+import { runAdmin } from './run.ts'
+
+/** Returns the exit code. `command`: how it was called. */
+export function adminOfProcess(words: readonly string[], command: string): Promise<number> {
+  process.umask(0o077) // no other user may read a backup
+  return runAdmin(words, {
+    env: process.env,
+    command,
+    is_terminal: process.stdout.isTTY === true,
+    print: (text) => console.log(text),
+    complain: (text) => console.error(text),
+    ask: (question, hidden) => (process.stdin.isTTY ? asked(question, hidden) : Promise.resolve(null)),
+  })
+}
+
+function asked(question: string, hidden: boolean): Promise<string> {
+  const lines = createInterface({
+    input: process.stdin,
+    output: hidden ? undefined : process.stderr,
+    terminal: true,
+  })
+  if (hidden) process.stderr.write(question)
+  return new Promise((resolve) => {
+    lines.question(hidden ? '' : question, (answer) => {
+      lines.close()
+      if (hidden) process.stderr.write('\n')
+      resolve(answer)
+    })
+    lines.once('close', () => resolve(''))
+  })
+}

@@ -1,0 +1,124 @@
+// The operator's command: works on the database of the service, beside it or while it is stopped.
+
+import { existsSync } from 'node:fs'
+import { systemClock } from '../base/clock.ts'
+import { type Config, readConfig } from '../config.ts'
+import type { Db } from '../db/db.ts'
+import { requireCurrent } from '../db/migrate.ts'
+import { openDb, sqlitePath } from '../db/open.ts'
+import { migrations } from '../features.ts'
+import type { Command, Given, Printed } from './command.ts'
+import { commands, helpText, options as shared_options } from './commands.ts'
+import { printEach, textOf } from './output.ts'
+
+export interface Terminal {
+  env: Readonly<Record<string, string | undefined>>
+  /** How it was called, for help: `waystation admin`. */
+  command: string
+  /** Standard output is one. */
+  is_terminal: boolean
+  print(text: string): void
+  complain(text: string): void
+  /** The answer to a question, on the terminal; null when there is none. `hidden`: what is typed is not shown. */
+  ask(question: string, hidden: boolean): Promise<string | null>
+}
+
+/** Returns the exit code. */
+export async function runAdmin(words: readonly string[], terminal: Terminal): Promise<number> {
+  const args = words.filter((word) => !word.startsWith('--'))
+  const options = new Set(words.filter((word) => word.startsWith('--')).map((word) => word.slice(2)))
+  const [name = 'help', ...rest] = args
+  if (name === 'help' || options.has('help')) {
+    terminal.print(helpText(terminal.command))
+    return 0
+  }
+  try {
+    const command = commandCalled(name, rest, options, terminal.command)
+    await ran(command, rest, options, terminal)
+    return 0
+  } catch (error) {
+    const { message } = error as Error
+    terminal.complain(
+      options.has('json') ? JSON.stringify({ error: message }) : `waystation admin: ${message}`,
+    )
+    return 1
+  }
+}
+
+function commandCalled(
+  name: string,
+  args: readonly string[],
+  options: ReadonlySet<string>,
+  called: string,
+): Command {
+  const help = `see ${called} help`
+  const command = commands.find(({ usage }) => usage.split(' ')[0] === name)
+  if (!command) throw new Error(`unknown command ${name}; ${help}`)
+  const [, ...places] = command.usage.split(' ')
+  const needed = places.filter((place) => place.startsWith('<') && !place.includes('|--')).length
+  if (args.length < needed || args.length > places.length)
+    throw new Error(`${name} takes ${places.join(' ') || 'no arguments'}; ${help}`)
+  const known = { ...shared_options, ...command.options }
+  const strange = [...options].find((option) => !Object.hasOwn(known, option))
+  if (strange !== undefined) throw new Error(`${name} has no option --${strange}; ${help}`)
+  return command
+}
+
+async function ran(
+  command: Command,
+  args: readonly string[],
+  options: ReadonlySet<string>,
+  terminal: Terminal,
+): Promise<void> {
+  const config = readConfig(terminal.env)
+  const given: Given = {
+    config,
+    options,
+    say: (line) => terminal.complain(line),
+    async confirm(question) {
+      if (options.has('yes')) return
+      const answer = await terminal.ask(`${question} [y/N] `, false)
+      if (answer === null) throw new Error('there is nobody to ask: add --yes')
+      if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was done')
+    },
+    async passphrase(question) {
+      const found = terminal.env.BACKUP_PASSPHRASE || (await terminal.ask(`${question} `, true))
+      if (found === null) throw new Error('there is nobody to ask: set BACKUP_PASSPHRASE')
+      return found
+    },
+  }
+  if ('runAlone' in command) return show(await command.runAlone(args, given), options, terminal)
+  const db = await open(config)
+  try {
+    await show(await command.run(db, args, given), options, terminal)
+  } finally {
+    await db.close()
+  }
+}
+
+async function show(printed: Printed, options: ReadonlySet<string>, terminal: Terminal): Promise<void> {
+  const form = { json: options.has('json'), aligned: terminal.is_terminal }
+  if ('each' in printed) return printEach(printed, form, terminal.print)
+  const text = textOf(printed, form)
+  if (text !== '') terminal.print(text)
+}
+
+async function open({ database_url }: Config): Promise<Db> {
+  const path = sqlitePath(database_url)
+  if (path === ':memory:') throw new Error('a database in memory is seen by its own process only')
+  if (path !== null && !existsSync(path))
+    throw new Error(`there is no database at ${path}; start the service first`)
+  const db = await openDb(database_url, {
+    ...{ clock: systemClock, database_time: true, exclusive: false },
+    onFatal: (error) => {
+      throw error
+    },
+  })
+  try {
+    await requireCurrent(db, migrations)
+    return db
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+}

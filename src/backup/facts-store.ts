@@ -1,0 +1,52 @@
+// The facts of a backup, when and by which release it was made: a table of its own in the file, which is not restored.
+
+import type { Millis } from '../base/clock.ts'
+import type { SqliteFile } from '../db/sqlite-file.ts'
+import { version } from '../version.ts'
+
+export interface BackupFacts {
+  taken_at: Millis
+  version: string
+  engine: 'sqlite' | 'postgres'
+}
+
+const table = 'backup_facts'
+
+export function writeFacts(file: SqliteFile, facts: Omit<BackupFacts, 'version'>): void {
+  file.exec(`create table ${table} (name text primary key, value text not null) strict, without rowid`)
+  const rows = Object.entries({ ...facts, version }).map(([name, value]) => [name, String(value)])
+  file.insert(`insert into ${table} (name, value) values (?1, ?2)`, rows)
+}
+
+/** No service serves this copy as it is, which does not know what was done since; a restore makes a database of it that may be. */
+export function writeQuarantine(file: SqliteFile, taken_at: Millis): void {
+  if (!hasQuarantine(file)) return // of an earlier release
+  const row = [taken_at, taken_at]
+  file.insert(
+    "insert or replace into quarantine (name, since, backup_at, is_whole) values ('restored', ?1, ?2, 0)",
+    [row],
+  )
+}
+
+/** Null for a SQLite file that another program has copied. */
+export function factsOf(file: SqliteFile): BackupFacts | null {
+  if (!file.tables().some(({ name }) => name === table)) return null
+  const rows = file.all<{ name: string; value: string }>(`select name, value from ${table}`)
+  const facts = Object.fromEntries(rows.map(({ name, value }) => [name, value]))
+  return { ...(facts as unknown as BackupFacts), taken_at: Number(facts.taken_at) }
+}
+
+/** Removes what belongs to the copy and not to the database: its facts, and its quarantine. */
+export function removeFacts(file: SqliteFile): void {
+  file.exec(`drop table if exists ${table}`)
+  if (hasQuarantine(file)) file.exec('delete from quarantine')
+}
+
+function hasQuarantine(file: SqliteFile): boolean {
+  return file.tables().some(({ name }) => name === 'quarantine')
+}
+
+/** Not a table of the service. */
+export function isFacts(name: string): boolean {
+  return name === table
+}

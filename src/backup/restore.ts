@@ -1,0 +1,166 @@
+// A restore: the backup becomes a database that is not served before it is whole, and that sends nothing before the operator
+// releases it.
+
+import { constants, copyFileSync, existsSync, linkSync, unlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { systemClock } from '../base/clock.ts'
+import { flushFolder, makeFolder } from '../base/folder.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/db.ts'
+import { migrate } from '../db/migrate.ts'
+import { openDb, sqlitePath } from '../db/open.ts'
+import { fillPostgres, isEmptyPostgres } from '../db/postgres-copy.ts'
+import { spaceOf } from '../db/space.ts'
+import { SqliteFile } from '../db/sqlite-file.ts'
+import { lockInRoom } from '../db/sqlite-lock.ts'
+import { migrations } from '../features.ts'
+import * as quarantine from '../quarantine/service.ts'
+import { foundFile, foundKeys, keepSecret, type SecretKeys, secretsOf } from '../secrets/service.ts'
+import { factsOf, removeFacts } from './facts-store.ts'
+import { flushFile, removeDraft } from './file.ts'
+import { markRestored, type Restored } from './mark.ts'
+import { hasSecrets, openSecrets, type ServiceSecrets, secretsFile } from './sealed-secrets.ts'
+import { type Verified, verifyBackup } from './verify.ts'
+
+export interface Restore extends Restored {
+  backup: Verified
+}
+
+type Target = Pick<Config, 'database_url' | 'data_dir' | 'secret_key' | 'secret_key_previous'>
+
+/**
+ * Into an empty data folder, or an empty PostgreSQL database. `passphrase`: of the secrets beside the backup, asked for when
+ * they are needed. Throws when there is a database, when the backup is damaged, and when it was sealed with another SECRET_KEY;
+ * then no database is left, on PostgreSQL one that is not served.
+ */
+export async function restoreBackup(
+  target: Target,
+  file: string,
+  passphrase: () => Promise<string>,
+): Promise<Restore> {
+  const path = sqlitePath(target.database_url)
+  if (path === ':memory:') throw new Error('a database in memory ends with this command')
+  await requireEmpty(target.database_url, path)
+  const backup = verifyBackup(file)
+  const keys = await keysFor(target, file, passphrase)
+  const restored =
+    path === null ? await intoPostgres(target, backup, keys) : await intoSqlite(path, backup, keys)
+  return { backup, ...restored }
+}
+
+async function requireEmpty(url: string, path: string | null): Promise<void> {
+  if (path === null) {
+    if (!(await isEmptyPostgres(url))) throw new Error('this database is in use: restore into an empty one')
+    return
+  }
+  const found = ['', '-wal', '-shm', '-journal'].map((end) => path + end).find((name) => existsSync(name))
+  if (found) throw new Error(`there is ${found} already: restore into an empty data folder`)
+}
+
+/** That of the environment or of DATA_DIR, else the one beside the backup, which is kept in DATA_DIR. */
+async function keysFor(target: Target, file: string, passphrase: () => Promise<string>): Promise<SecretKeys> {
+  const { data_dir, secret_key } = target
+  if (secret_key !== null || foundFile(data_dir, 'secret_key') !== null) return foundKeys(target)
+  if (!hasSecrets(file))
+    throw new Error(
+      `the SECRET_KEY is needed that sealed this database: set it, put secret_key into ${data_dir}, or put ${secretsFile(file)} beside the backup`,
+    )
+  const secrets: ServiceSecrets = openSecrets(file, await passphrase())
+  for (const name of ['secret_key', 'secret_key_previous', 'cron_secret'] as const) {
+    const value = secrets[name]
+    if (value !== null) keepSecret(data_dir, name, value)
+  }
+  return { current: secrets.secret_key, previous: secrets.secret_key_previous }
+}
+
+async function intoSqlite(path: string, backup: Verified, keys: SecretKeys): Promise<Restored> {
+  makeFolder(dirname(path))
+  requireRoom(dirname(path), backup.bytes)
+  const draft = `${path}.restoring`
+  const lock = lockInRoom(path, spaceOf)
+  try {
+    removeDraft(draft)
+    const backup_at = copyOf(backup, draft)
+    const restored = await withDb(`sqlite:${draft}`, async (db) => {
+      await migrate(db, migrations)
+      const secrets = await secretsOf(db, keys)
+      await quarantine.enter(db, backup_at, async () => false)
+      return markRestored(db, secrets, backup_at)
+    })
+    flushFile(draft)
+    linkSync(draft, path) // not over a database that is there meanwhile
+    unlinkSync(draft)
+    flushFolder(dirname(path))
+    return restored
+  } finally {
+    removeDraft(draft)
+    lock.close()
+  }
+}
+
+async function intoPostgres(
+  { database_url, data_dir }: Target,
+  backup: Verified,
+  keys: SecretKeys,
+): Promise<Restored> {
+  makeFolder(data_dir, 0o700)
+  requireRoom(data_dir, backup.bytes)
+  const draft = join(data_dir, 'restoring.db')
+  try {
+    removeDraft(draft)
+    const backup_at = copyOf(backup, draft)
+    await withDb(`sqlite:${draft}`, async (db) => {
+      await migrate(db, migrations) // a backup of an earlier release
+      await secretsOf(db, keys)
+    })
+    return await withDb(database_url, async (db) => {
+      await migrate(db, migrations)
+      await quarantine.enter(db, backup_at, async () => true) // nothing else was in it
+      await fillFrom(database_url, draft)
+      return markRestored(db, await secretsOf(db, keys), backup_at)
+    })
+  } finally {
+    removeDraft(draft)
+  }
+}
+
+async function fillFrom(url: string, draft: string): Promise<void> {
+  const copy = new SqliteFile(draft, { readonly: false })
+  try {
+    await fillPostgres(url, copy)
+  } finally {
+    copy.close()
+  }
+}
+
+/** Returns when the backup was made; null when that is unknown. */
+function copyOf(backup: Verified, draft: string): number | null {
+  copyFileSync(backup.file, draft, constants.COPYFILE_FICLONE)
+  const copy = new SqliteFile(draft, { readonly: false })
+  try {
+    const facts = factsOf(copy)
+    removeFacts(copy)
+    return facts?.taken_at ?? null
+  } finally {
+    copy.close()
+  }
+}
+
+async function withDb<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> {
+  const db = await openDb(url, {
+    ...{ clock: systemClock, database_time: true, exclusive: false },
+    onFatal: (error) => {
+      throw error
+    },
+  })
+  try {
+    return await work(db)
+  } finally {
+    await db.close()
+  }
+}
+
+function requireRoom(folder: string, bytes: number): void {
+  const { free } = spaceOf(folder)
+  if (free < bytes) throw new Error(`the database takes ${bytes} bytes, and ${folder} has ${free} free`)
+}

@@ -1,0 +1,91 @@
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Operator } from '../../test/support/admin.ts'
+import { TestClock } from '../../test/support/clock.ts'
+import { test_ms_max, until } from '../../test/support/patience.ts'
+import { startServer } from '../../test/support/server-process.ts'
+import { hour_ms } from '../base/clock.ts'
+import { nameOf, nextAt, removable, timeOf } from './kept.ts'
+import { BackupTimer } from './timer.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'waystation-backup-timer-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+const at = Date.UTC(2026, 10, 22, 20, 41, 27, 5)
+
+test('a backup has its time in its name, and names sort by time', () => {
+  expect(nameOf(at)).toBe('waystation-2026-11-22T20-41-27.005Z.db')
+  expect(timeOf(nameOf(at))).toBe(at)
+  for (const name of ['waystation.db', `${nameOf(at)}.sha256`, `x-${nameOf(at)}`])
+    expect(timeOf(name)).toBeNull()
+})
+
+test('the next one is due so long after the newest, and at once when there is none', () => {
+  expect(nextAt([], hour_ms, at)).toBe(0)
+  expect(nextAt([nameOf(at), nameOf(at - hour_ms), 'other.db'], hour_ms, at)).toBe(at + hour_ms)
+})
+
+test('a backup dated ahead of the clock puts off none, pushes out none, and stays', () => {
+  const [ahead, now, before] = [nameOf(at + hour_ms), nameOf(at), nameOf(at - hour_ms)]
+  expect(nextAt([ahead], hour_ms, at)).toBe(0)
+  expect(nextAt([ahead, now], hour_ms, at)).toBe(at + hour_ms)
+  expect(removable([ahead, now, before], 1, at)).toEqual([before])
+})
+
+test('the newest are kept; older ones go with what lies beside them, and so does what an interrupted one left', () => {
+  const names = [0, 1, 2].map((hours) => nameOf(at + hours * hour_ms))
+  const beside = names.flatMap((name) => [name, `${name}.sha256`])
+  const others = ['waystation.db', 'notes.part', 'waystation.db.sha256']
+  const left = [`${nameOf(at - hour_ms)}.part`, `${nameOf(at - hour_ms)}.part-journal`]
+  expect(removable([...beside, ...others, ...left], 2, at + 2 * hour_ms).toSorted()).toEqual(
+    [names[0]!, `${names[0]}.sha256`, ...left].toSorted(),
+  )
+  expect(removable([...beside, ...others], 3, at + 2 * hour_ms)).toEqual([])
+})
+
+test('writes one when it is due, keeps the newest, and logs one that failed', async () => {
+  const folder = join(root, 'kept')
+  const clock = new TestClock()
+  const logged: string[] = []
+  let fails = false
+  const timer = new BackupTimer({
+    ...{ every_ms: hour_ms, keep: 2, folder, clock },
+    log: { info: (_, message) => logged.push(message), error: (_, message) => logged.push(message) },
+    async write(file) {
+      if (fails) throw new Error('the disk is full')
+      writeFileSync(file, '')
+      clock.advance(hour_ms) // so that the next one is due
+      fails = readdirSync(folder).length === 3
+      return ''
+    },
+  })
+  timer.start()
+  await until(() => logged.length === 4)
+  timer.stop()
+  expect(logged).toEqual([
+    ...Array.from({ length: 3 }, () => 'backup written'),
+    'THE BACKUP FAILED: the next try is in 5 minutes',
+  ])
+  expect(readdirSync(folder)).toHaveLength(2)
+})
+
+test(
+  'a service with BACKUP_EVERY writes one at its start, which is whole',
+  async () => {
+    const DATA_DIR = join(root, 'service')
+    const BACKUP_DIR = join(root, 'service-backups')
+    const server = await startServer({ DATA_DIR, BACKUP_DIR, BACKUP_EVERY: '6h' })
+    try {
+      const found = () => (readdirSync(root).includes('service-backups') ? readdirSync(BACKUP_DIR) : [])
+      await until(() => found().some((name) => timeOf(name) !== null))
+      const name = found().find((each) => timeOf(each) !== null)!
+      const verified = await new Operator({ DATA_DIR }).json('verify', join(BACKUP_DIR, name))
+      expect(verified).toMatchObject({ has_checksum: true, has_secrets: false, engine: 'sqlite' })
+    } finally {
+      expect(await server.stop()).toBe(0)
+    }
+  },
+  test_ms_max,
+)

@@ -1,0 +1,101 @@
+// Backups that the service writes by itself, each by a process of its own: neither requests nor memory of the service notice.
+
+import { rmSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { join } from 'node:path'
+import { type Clock, hour_ms, type Millis, minute_ms } from '../base/clock.ts'
+import { makeFolder } from '../base/folder.ts'
+import { nameOf, namesIn, nextAt, removable } from './kept.ts'
+
+export interface BackupTimerOptions {
+  every_ms: Millis
+  keep: number
+  folder: string
+  clock: Clock
+  log: { info(fields: object, message: string): void; error(fields: object, message: string): void }
+  /** Writes a backup and resolves with what it had to say; rejects with that when it could not. */
+  write(file: string): Promise<string>
+}
+
+/** After one that failed the next try comes this soon. */
+const retry_ms = 5 * minute_ms
+/** A timer of the system takes 24.8 days at most. */
+const looks_every_ms = hour_ms
+
+export class BackupTimer {
+  #timer: Timer | undefined
+  #stopped = false
+  #failed_at: Millis | null = null
+
+  constructor(private readonly options: BackupTimerOptions) {}
+
+  start(): void {
+    if (this.#stopped) return
+    const wait_ms = Math.max(0, this.#dueAt() - this.options.clock.now())
+    this.#timer = setTimeout(() => void this.#run(), Math.min(wait_ms, looks_every_ms))
+    this.#timer.unref()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+  }
+
+  #names(): string[] {
+    return namesIn(this.options.folder)
+  }
+
+  #dueAt(): Millis {
+    const { every_ms, clock } = this.options
+    const due_at = nextAt(this.#names(), every_ms, clock.now())
+    return this.#failed_at === null ? due_at : Math.max(due_at, this.#failed_at + retry_ms)
+  }
+
+  async #run(): Promise<void> {
+    const { folder, keep, clock, log, write } = this.options
+    const began = clock.now()
+    if (this.#dueAt() > began) return this.start()
+    const file = join(folder, nameOf(began))
+    try {
+      makeFolder(folder, 0o700)
+      this.#remove(removable(this.#names(), Number.POSITIVE_INFINITY, began))
+      const said = await write(file)
+      this.#failed_at = null
+      const duration_ms = clock.now() - began
+      log.info({ file, duration_ms, ...(said === '' ? {} : { said }) }, 'backup written')
+      this.#remove(removable(this.#names(), keep, clock.now()))
+    } catch (error) {
+      if (this.#stopped) return
+      this.#failed_at = began
+      log.error({ file, error: (error as Error).message }, 'THE BACKUP FAILED: the next try is in 5 minutes')
+    }
+    this.start()
+  }
+
+  #remove(names: readonly string[]): void {
+    for (const name of names) rmSync(join(this.options.folder, name), { force: true })
+  }
+}
+
+/** Requests come first. */
+const niceness = 10
+
+/** `admin backup` with the settings of this process. Resolves when the backup is there, with its lines beside the output. */
+export async function writeInProcess(
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+  own: readonly string[],
+): Promise<string> {
+  const child = Bun.spawn([...own, 'backup', file, '--make-room'], {
+    env: { ...environment },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  try {
+    setPriority(child.pid, niceness)
+  } catch {
+    // it has ended already
+  }
+  const said = (await new Response(child.stderr).text()).trim()
+  if ((await child.exited) !== 0) throw new Error(said || `it ended with ${child.exitCode}`)
+  return said
+}

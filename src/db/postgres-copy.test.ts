@@ -1,0 +1,70 @@
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onPostgres } from '../../test/support/databases.ts'
+import { test_ms_max } from '../../test/support/patience.ts'
+import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { emptyCopy } from '../backup/empty.ts'
+import { systemClock } from '../base/clock.ts'
+import { migrations } from '../features.ts'
+import { unnamed } from './db.ts'
+import { migrate } from './migrate.ts'
+import { openDb } from './open.ts'
+import { copyPostgres } from './postgres-copy.ts'
+
+const kib = 1_024
+const mib = 1_048_576
+const folder = mkdtempSync(join(tmpdir(), 'waystation-copy-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Rows of keys and values, so many at a time with values of so many bytes. */
+async function fill(url: string, parts: readonly { rows: number; bytes: number }[]): Promise<void> {
+  const db = await openDb(url, { clock: systemClock, exclusive: false, onFatal() {} })
+  await migrate(db, migrations)
+  for (const [part, { rows, bytes }] of parts.entries()) {
+    const filled = unnamed(
+      'filled',
+      `insert into kv_entries (tenant_id, namespace, key, version, created_version, counted, updated_at, value)
+       select 'tnt_a', 'part-${part}', 'key-' || i, 1, 1, 1, 1, repeat('é', ${bytes / 2})
+         from generate_series(1, ${rows}) as i`,
+    )
+    await db.write((tx) => tx.run(filled, {}))
+  }
+  await db.close()
+}
+
+onPostgres('A copy of PostgreSQL', () => {
+  test(
+    'holds few large values in memory at once, also after many small ones, and has every row',
+    async () => {
+      const url = await newPostgresDatabase()
+      const large = Array.from({ length: 10 }, () => ({ rows: 50, bytes: 256 * kib }))
+      await fill(url, [{ rows: 5_000, bytes: 10 }, ...large])
+      const empty = await emptyCopy(join(folder, 'copy.db'))
+      const keys = new Set<string>()
+      let bytes_held_most = 0
+      let pieces = 0
+      try {
+        await copyPostgres(url, {
+          tables: () => empty.tables(),
+          exec() {},
+          insert(text, rows) {
+            const bytes = rows.flat().reduce<number>((sum, cell) => sum + Buffer.byteLength(String(cell)), 0)
+            bytes_held_most = Math.max(bytes_held_most, bytes)
+            if (!text.startsWith('insert into kv_entries ')) return
+            pieces += 1
+            for (const [, namespace, key] of rows) keys.add(`${namespace}/${key}`)
+          },
+        })
+      } finally {
+        empty.close()
+        await dropPostgresDatabase(url)
+      }
+      expect(keys.size).toBe(5_500)
+      expect(bytes_held_most).toBeLessThan(5 * mib)
+      expect(pieces).toBeLessThan(50) // small rows are read many at once all the same
+    },
+    test_ms_max,
+  )
+})

@@ -1,0 +1,41 @@
+// Damage that PostgreSQL finds in its own files.
+
+import { connected } from './postgres-copy.ts'
+
+export interface PostgresFaults {
+  faults: string[]
+  /** The extension amcheck is there; without it no index was looked through. */
+  checks_indexes: boolean
+  data_checksums: boolean
+}
+
+/** Reads every row of every table, which finds what data checksums find, and looks through indexes where amcheck is there. */
+export function postgresFaults(url: string): Promise<PostgresFaults> {
+  return connected(url, async (connection) => {
+    const all = async <Row>(text: string) => (await connection.unsafe(text)) as Row[]
+    await connection.unsafe('set statement_timeout = 0')
+    const [checksums] = await all<{ data_checksums: string }>('show data_checksums')
+    const [amcheck] = await all<{ found: bigint }>(
+      `select count(*) as found from pg_extension where extname = 'amcheck'`,
+    )
+    const checks_indexes = Number(amcheck!.found) > 0
+    const faults: string[] = []
+    const attempt = async (text: string) => {
+      try {
+        await connection.unsafe(text)
+      } catch (error) {
+        faults.push((error as Error).message)
+      }
+    }
+    const tables = await all<{ name: string }>(
+      'select tablename as name from pg_tables where schemaname = current_schema() order by 1',
+    )
+    for (const { name } of tables) await attempt(`select count(t.*::text) from ${name} t`)
+    const indexes = await all<{ oid: bigint | number }>(
+      `select c.oid from pg_class c join pg_am a on a.oid = c.relam and a.amname = 'btree'
+         join pg_namespace n on n.oid = c.relnamespace where n.nspname = current_schema() and c.relkind = 'i'`,
+    )
+    if (checks_indexes) for (const { oid } of indexes) await attempt(`select bt_index_check(${oid}, true)`)
+    return { faults, checks_indexes, data_checksums: checksums?.data_checksums === 'on' }
+  })
+}

@@ -1,0 +1,142 @@
+// A SQLite file that no service has open: a copy that is made, looked through or filled.
+
+import { Database, type SQLQueryBindings } from 'bun:sqlite'
+import { existsSync } from 'node:fs'
+import { limit } from '../base/limit.ts'
+import { translate } from './errors.ts'
+
+export interface Column {
+  name: string
+  type: 'INTEGER' | 'TEXT'
+}
+
+export interface Table {
+  name: string
+  columns: Column[]
+}
+
+export class SqliteFile {
+  readonly #db: Database
+
+  /** Throws when there is no such file, or when it is not a SQLite database. */
+  constructor(path: string, { readonly }: { readonly: boolean }) {
+    if (!existsSync(path)) throw new Error(`there is no file ${path}`)
+    this.#db = new Database(path, readonly ? { readonly } : { readwrite: true })
+    try {
+      this.#db.run('pragma busy_timeout = 5000')
+      this.values('pragma schema_version')
+    } catch (error) {
+      this.#db.close()
+      throw new Error(`${path} is not a SQLite database, or its first page is damaged`, { cause: error })
+    }
+  }
+
+  exec(text: string): void {
+    this.#db.run(text)
+  }
+
+  all<Row>(text: string, ...values: SQLQueryBindings[]): Row[] {
+    return this.#once(text, (prepared) => prepared.all(...values) as Row[])
+  }
+
+  /** The first column. */
+  values(text: string): (string | number)[] {
+    return this.#once(text, (prepared) => prepared.values().map((row) => row[0] as string | number))
+  }
+
+  /** Arrays of values, read as they are asked for. */
+  *rows(text: string): Generator<(string | number | null)[]> {
+    const prepared = this.#db.prepare(text)
+    try {
+      for (const row of prepared.iterate()) yield Object.values(row as Record<string, string | number | null>)
+    } finally {
+      prepared.finalize()
+    }
+  }
+
+  /** Runs the statement once for each array of values. */
+  insert(text: string, rows: readonly SQLQueryBindings[][]): void {
+    this.#once(text, (prepared) => {
+      for (const values of rows) prepared.run(...values)
+    })
+  }
+
+  #once<T>(text: string, use: (prepared: ReturnType<Database['prepare']>) => T): T {
+    const prepared = this.#db.prepare(text)
+    try {
+      return use(prepared)
+    } finally {
+      prepared.finalize() // an open statement would keep the file open
+    }
+  }
+
+  /** Without a log beside it. */
+  asOneFile(): void {
+    this.exec('pragma journal_mode = delete')
+  }
+
+  /** For a file that is flushed once, at the end, and thrown away when that is not reached. */
+  withoutFlushes(): void {
+    this.exec('pragma synchronous = off')
+  }
+
+  /** In the order in which they were made: each comes after those that its rows point to. */
+  tables(): Table[] {
+    const names = this.values(
+      `select name from sqlite_schema where type = 'table' and name not like 'sqlite%' order by rowid`,
+    )
+    return names.map((name) => ({
+      name: String(name),
+      columns: this.all<Column>(`select name, type from pragma_table_info('${name}') order by cid`),
+    }))
+  }
+
+  count(table: string): number {
+    return Number(this.values(`select count(*) from ${table}`)[0])
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}
+
+/** The migrations of a database of the service; null when it is none. */
+export function appliedIn(file: SqliteFile): { name: string; hash: string }[] | null {
+  if (!file.tables().some(({ name }) => name === 'applied_migrations')) return null
+  return file.all('select name, hash from applied_migrations')
+}
+
+const faults_max = limit(
+  'backup.faults_listed',
+  100,
+  'rows',
+  'Faults of a damaged backup that `admin verify` lists.',
+)
+
+/** Everything that SQLite finds wrong with the file, in its words; empty when it is whole. */
+export function faultsOf(file: SqliteFile): string[] {
+  try {
+    const found = file.values(`pragma integrity_check(${faults_max})`).map(String)
+    const faults = found.length === 1 && found[0] === 'ok' ? [] : found
+    const dangling = file.all<{ table: string; parent: string }>('pragma foreign_key_check')
+    return [
+      ...faults,
+      ...dangling.slice(0, faults_max).map(({ table, parent }) => `a row of ${table} points to no ${parent}`),
+    ]
+  } catch (error) {
+    return [String((translate('sqlite', error) as Error).message)]
+  }
+}
+
+/**
+ * Writes one consistent state of the database at `source` to a new file, also while a service writes to it: it contains
+ * everything that was committed before. The file is not flushed.
+ */
+export function copySqlite(source: string, target: string): void {
+  const from = new SqliteFile(source, { readonly: false })
+  try {
+    from.exec(`vacuum into '${target.replaceAll("'", "''")}'`)
+  } finally {
+    from.close()
+  }
+}

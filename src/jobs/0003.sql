@@ -1,0 +1,2 @@
+-- traceparent: the trace that the job belongs to, as its attempts continue it.
+alter table jobs add column traceparent {text};

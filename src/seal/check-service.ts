@@ -1,0 +1,48 @@
+// A look at the journal of a tenant, for the operator: numbers without gaps, and hashes that come to the root of the tree.
+
+import { limit } from '../base/limit.ts'
+import { canonicalText } from '../contract/event.ts'
+import type { Db } from '../db/db.ts'
+import * as journal from '../journal/service.ts'
+import { rootOf } from './checkpoint-service.ts'
+import { leafHash } from './merkle.ts'
+import { orBroken, storedTree } from './service.ts'
+import * as store from './store.ts'
+import { hashText } from './tiles.ts'
+
+const rows_max = limit(
+  'seal.checked_rows',
+  1_000,
+  'rows',
+  'Events that one read of `admin check` compares with the seal, so that requests wait for no more than these.',
+)
+
+/** The first fault of the tenant's journal; null when it is whole. What is not sealed yet is not looked at. */
+export async function faultOf(db: Db, tenant_id: string): Promise<string | null> {
+  const head = await store.head(db, tenant_id)
+  if (!head || head.size === 0) return null
+  try {
+    const tree = storedTree(db, tenant_id)
+    const root = await orBroken(() => tree.root(head.size))
+    if (hashText(root) !== hashText(rootOf(head)))
+      return 'the stored hashes do not come to the root of the tree'
+    const first = (await journal.oldest(db, tenant_id))?.seq ?? head.size + 1
+    for (let after = first - 1; after < head.size; ) {
+      const rows = (await journal.page(db, tenant_id, {}, { after, rows_max })).filter(
+        ({ seq }) => seq <= head.size,
+      )
+      const leaves = storedTree(db, tenant_id) // of its own, because it keeps the tiles that it has read
+      if (rows.length === 0) return `event ${after + 1} is missing`
+      for (const [i, row] of rows.entries()) {
+        if (row.seq !== after + 1 + i) return `event ${after + 1 + i} is missing`
+        const kept = await orBroken(() => leaves.leaf(row.seq - 1))
+        if (hashText(leafHash(canonicalText(row))) !== kept) return `event ${row.seq} is not what was sealed`
+      }
+      after += rows.length
+    }
+    return null
+  } catch (error) {
+    const { message, details } = error as Error & { details?: { reason?: string } }
+    return details?.reason ?? message
+  }
+}

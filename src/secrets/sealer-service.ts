@@ -1,0 +1,33 @@
+// Seals and opens what must not lie in the database in clear.
+
+import { deriveKey, mac, open, seal } from '../base/seal.ts'
+import type { Secrets } from '../contract/dependencies.ts'
+
+interface Others {
+  previous?: string | null
+  /** In hex; without it they come from the current key. */
+  fingerprints?: string
+}
+
+export function secretsUnder(secret_key: string, { previous = null, fingerprints }: Others = {}): Secrets {
+  const key = deriveKey(secret_key, 'secrets')
+  const previous_key = previous === null ? null : deriveKey(previous, 'secrets')
+  const fingerprint_key =
+    fingerprints === undefined ? deriveKey(secret_key, 'fingerprints') : Buffer.from(fingerprints, 'hex')
+  return {
+    seal: (context, text) => seal(key, context, text),
+    open(context, sealed) {
+      try {
+        return open(key, context, sealed)
+      } catch (error) {
+        if (previous_key === null) throw error
+        return open(previous_key, context, sealed)
+      }
+    },
+    fingerprint: (context, text) => mac(fingerprint_key, `${context} ${text}`).toString('hex'),
+  }
+}
+
+export function cursorKeyUnder(secret_key: string): Buffer {
+  return deriveKey(secret_key, 'cursor')
+}

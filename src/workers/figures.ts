@@ -1,0 +1,88 @@
+// The figures of all workers of a service, summed. A worker that does not answer in time counts with what it said last,
+// and what one that ended had counted stays in the sums: a counter never falls while the service runs.
+
+import type { Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { counter, type Figure, gauge, value } from '../metrics/figure.ts'
+import { processFigures } from '../metrics/resources.ts'
+import { summing } from '../metrics/text.ts'
+import type { ToWorker } from './messages.ts'
+
+const collect_ms_max = limit(
+  'workers.collect_ms',
+  3_000,
+  'milliseconds',
+  'How long the supervisor waits for the metrics of a worker. Past it the worker counts with those that it gave last.',
+)
+
+interface AskedWorker {
+  number: number
+  child: { send(message: ToWorker): void }
+}
+
+interface Asked {
+  number: number
+  answered(): void
+}
+
+export class WorkerFigures {
+  /** By the number of the worker. */
+  readonly #last = new Map<number, readonly Figure[]>()
+  /** Counters and histograms of workers that have ended. */
+  #ended: (readonly Figure[])[] = []
+  readonly #asked = new Map<number, Asked>()
+  #last_id = 0
+
+  /** Workers that ended and were started again. */
+  restarts = 0
+
+  /** `started_at`: when this process did. */
+  constructor(private readonly started_at: Millis) {}
+
+  /** Asks these workers, and returns the sums of all, this process included. */
+  async collect(workers: readonly AskedWorker[]): Promise<Figure[]> {
+    await Promise.all(workers.map((worker) => this.#ask(worker)))
+    const sum = await summing()
+    this.#ended = [sum(this.#ended)]
+    return [
+      ...sum([...this.#last.values(), ...this.#ended, processFigures(this.started_at)]),
+      gauge('waystation_workers', 'Processes that serve behind one port.', value(workers.length)),
+      counter(
+        'waystation_worker_restarts_total',
+        'Processes that ended and were started again.',
+        value(this.restarts),
+      ),
+    ]
+  }
+
+  #ask({ number, child }: AskedWorker): Promise<void> {
+    this.#last_id += 1
+    const id = this.#last_id
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => answered(), collect_ms_max)
+      const answered = () => {
+        clearTimeout(timer)
+        this.#asked.delete(id)
+        resolve()
+      }
+      this.#asked.set(id, { number, answered })
+      child.send({ type: 'collect', id })
+    })
+  }
+
+  /** A worker has answered. */
+  receive(id: number, figures: readonly Figure[]): void {
+    const asked = this.#asked.get(id)
+    if (!asked) return
+    this.#last.set(asked.number, figures)
+    asked.answered()
+  }
+
+  /** The worker of this number has ended; another may get the number. */
+  end(number: number): void {
+    for (const asked of [...this.#asked.values()]) if (asked.number === number) asked.answered()
+    const counted = (this.#last.get(number) ?? []).filter(({ type }) => type !== 'gauge')
+    this.#last.delete(number)
+    this.#ended.push(counted)
+  }
+}

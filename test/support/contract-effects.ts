@@ -1,0 +1,44 @@
+// Effects that the calls of their routes are ready for.
+
+import { expect } from 'bun:test'
+import type { Route } from '../../src/contract/route.ts'
+import { pathWith, type Ready } from './contract.ts'
+import type { TestService } from './service.ts'
+
+/** An effect whose lease this call has. */
+export async function leased(
+  service: TestService,
+  route: Route,
+  { keyring, ...made }: Ready,
+): Promise<Ready> {
+  const body = { type: 'refund', key: crypto.randomUUID(), payload: 1 }
+  const claimed = await service.ask('POST', '/v1/effects', { key: keyring.keys.agent, body })
+  expect(claimed.status).toBe(201)
+  const { id, lease_token } = claimed.body
+  const params = { id }
+  return { ...made, keyring, params, path: pathWith(route, params), body: { ...made.body, lease_token } }
+}
+
+/** An effect that may be started again. */
+export async function freed(service: TestService, route: Route, made: Ready): Promise<Ready> {
+  const held = await leased(service, route, made)
+  const body = { lease_token: held.body!.lease_token, error: 'no', retry: true }
+  const path = `/v1/effects/${held.params.id}/fail`
+  expect((await service.ask('POST', path, { key: held.keyring.keys.agent, body })).status).toBe(200)
+  return { ...held, body: made.body }
+}
+
+/** An effect that is approved and was never started: its fence is 0. */
+export async function permitted(
+  service: TestService,
+  route: Route,
+  { keyring, ...made }: Ready,
+): Promise<Ready> {
+  const { agent, admin } = keyring.keys
+  const body = { type: 'refund', key: crypto.randomUUID(), payload: 1, approval: { title: 'May I?' } }
+  const { id, checkpoint_id } = (await service.ask('POST', '/v1/effects', { key: agent, body })).body
+  const decided = await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/approve`, { key: admin })
+  expect(decided.status).toBe(200)
+  const params = { id }
+  return { ...made, keyring, params, path: pathWith(route, params) }
+}
