@@ -101,11 +101,8 @@ function assemble(opened: Opened): Assembled {
     pauseOrResume: () => in_background && timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
-  const background = backgroundOf(config, db, log, {
-    held: () => quarantine.since !== null,
-    measures,
-    tracer,
-  })
+  const held = () => quarantine.since !== null
+  const background = backgroundOf(config, db, log, { held, measures, tracer })
   const journal = new JournalKeeper({ ...background, follows })
   const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs, journal)
   journal.connect(dependencies)
@@ -115,10 +112,7 @@ function assemble(opened: Opened): Assembled {
   })
   const { worker, timer, maintenance } = workersOf({ ...background, journal }, dependencies, senders)
   const handlers = handlersOf(given, options, dependencies)
-  const counting = [
-    ...[calls, usage, new Repeat(maintain_every_ms, () => db.maintain())],
-    new Repeat(maintain_every_ms, () => lookForRelease(opened, lookForJobs)),
-  ]
+  const counting = [calls, usage, ...repeated(opened, lookForJobs)]
   let server: ReturnType<typeof Bun.serve> | undefined
   const { onError } = background
   const metrics = measures && new Metrics({ config, db, measures, dependencies, worker, onError })
@@ -163,6 +157,13 @@ function assemble(opened: Opened): Assembled {
       })
     },
   }
+}
+
+function repeated(opened: Opened, lookForJobs: () => void): Repeat[] {
+  return [
+    new Repeat(maintain_every_ms, () => opened.db.maintain()),
+    new Repeat(maintain_every_ms, () => lookForRelease(opened, lookForJobs)),
+  ]
 }
 
 async function lookForRelease({ db, options, quarantine }: Opened, lookForJobs: () => void): Promise<void> {
