@@ -3,14 +3,12 @@
 
 import { type ReservedSQL, SQL } from 'bun'
 import type { Clock } from '../base/clock.ts'
-import { FairQueue } from '../base/fair.ts'
+import type { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
 import {
   answer_ms_max,
   connections_default,
   olderThan,
-  pool_late_ms_max,
-  pool_wait_ms_max,
   postgres_session,
   unsafePostgres,
 } from './connection-settings.ts'
@@ -40,6 +38,7 @@ import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
 import { passing_max as passing_default } from './postgres-lines.ts'
 import { channel } from './postgres-listen.ts'
+import { connectionQueue, waiting_max } from './postgres-permits.ts'
 import {
   abandoned,
   type Call,
@@ -51,7 +50,6 @@ import {
   type Traffic,
 } from './postgres-queries.ts'
 import { lostSetting, pooled_session, refusesSettings } from './postgres-session.ts'
-import { patient_waiting_max } from './sqlite-room.ts'
 import { StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
@@ -61,20 +59,6 @@ const tries_max = limit(
   4,
   'attempts',
   'How often a transaction is tried that PostgreSQL refused for another one. Past it 503.',
-)
-const waiting_max = limit(
-  'postgres.waiting',
-  2_000,
-  'requests',
-  'Bounds the statements and transactions that wait for a connection; a tenant may have as many as there is room left for, so one alone has half. Past it one is refused as UNAVAILABLE.',
-)
-/** One connection in this many is kept for tenants that have none. */
-const reserve_part = 6
-const row_running_max = limit(
-  'postgres.row_transactions',
-  2,
-  'connections',
-  'Bounds the connections that wait for the lock of one busy row, such as the head of an audit log.',
 )
 const readiness_ms_max = limit(
   'postgres.readiness_ms',
@@ -184,18 +168,7 @@ class PostgresDb implements Db {
     this.#traffic.measures = options.measures
     this.#pool = this.#openPool()
     this.#queries = new Queries(this.#pool, this.#traffic)
-    this.#queue = new FairQueue(
-      {
-        running_max: connections_max,
-        reserve: Math.floor(connections_max / reserve_part),
-        row_running_max,
-        waiting_max,
-        patient_waiting_max,
-        wait_ms_max: pool_wait_ms_max,
-        late_ms_max: pool_late_ms_max,
-      },
-      clock,
-    )
+    this.#queue = connectionQueue(connections_max, clock)
     this.#database_clock = database_time
       ? new DatabaseClock(
           (question) => this.#guarded({ key: 'clock', ms_max: answer_ms_max }, () => question(this.#pool)),
