@@ -54,10 +54,11 @@ export class Refusals {
   readonly #errors: ApiError[]
   #next = 0
 
-  constructor(shed: ShedReason, reason: string) {
+  /** `reason`: for the caller, in `details`. */
+  constructor(shed: ShedReason, reason?: string) {
+    const details = reason === undefined ? {} : { details: { reason } }
     this.#errors = [1, 2, 3].map(
-      (retry_after_seconds) =>
-        new ApiError('UNAVAILABLE', { details: { reason }, retry_after_seconds, shed }),
+      (retry_after_seconds) => new ApiError('UNAVAILABLE', { ...details, retry_after_seconds, shed }),
     )
   }
 
