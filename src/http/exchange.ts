@@ -135,10 +135,15 @@ export class Exchange {
   requireRoom(shed?: Route['shed']): void {
     const { pendingRequests } = this.server
     if (pendingRequests <= uncounted_max) return
-    const is_urgent = shed === 'last'
-    const client = is_urgent ? urgent(null, clientKey(this.address)) : clientKey(this.address)
-    const max = is_urgent ? requests_max + urgent_requests_max : requests_max
-    if (pendingRequests > max || !this.options.under_way.enter(client))
+    const { under_way } = this.options
+    const address = clientKey(this.address)
+    const client = shed === 'last' ? urgent(null, address) : address
+    const has_room =
+      shed === 'last'
+        ? pendingRequests <= requests_max + urgent_requests_max &&
+          under_way.enter(client, urgent_requests_max)
+        : pendingRequests <= requests_max && under_way.enter(client)
+    if (!has_room)
       throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true, shed: 'in_flight' })
     this.counted_client = client
   }

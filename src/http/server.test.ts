@@ -329,6 +329,21 @@ describe('A route', () => {
     expect((await askBeside(requests_max + 1_025, '/broken')).status).toBe(503)
   })
 
+  test('that is refused last has room for 1,024 more of one client address, and no address has both rooms to itself', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const handle = async () => {
+      await promise
+      throw new ApiError('FORBIDDEN')
+    }
+    const { askBeside } = served([{ ...thatThrows(new ApiError('FORBIDDEN')), handle, shed: 'last' }])
+    const waiting = Array.from({ length: 1_024 }, () => askBeside(uncounted_max + 1, '/broken'))
+    expect((await askBeside(uncounted_max + 1, '/broken')).status).toBe(503)
+    resolve()
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status)
+    expect(new Set(statuses)).toEqual(new Set([403]))
+    expect((await askBeside(uncounted_max + 1, '/broken')).status).toBe(403)
+  })
+
   test('past 2,048 under way a client address may have 8,192 more, and others have room all the same', async () => {
     expect([uncounted_max, requests_of_address_max]).toEqual([2_048, 8_192])
     const { promise, resolve } = Promise.withResolvers<void>()

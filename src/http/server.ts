@@ -50,10 +50,10 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   if (prepared.body) exchange.ignored = new IgnoredNames()
   const began = options.clock.monotonic()
   const bytes = prepared.body ? await exchange.upload!.read(caller?.tenant_id ?? null) : no_bytes
-  if (caller && options.clock.monotonic() - began > identified_ms)
-    await identify(exchange, route, request.headers, options.clock.now())
   if (prepared.takes_turns && !exchange.server.outer && !options.turn_budget.begin())
     await exchange.turn(route.shed)
+  if (caller && options.clock.monotonic() - began > identified_ms)
+    await identify(exchange, route, request.headers, options.clock.now())
   const body = prepared.body ? await readBody(prepared, exchange, bytes) : no_body
   const query = prepared.query ? await prepared.query.query(queryOf(request.url)) : no_query
   const input = inputOf(exchange, params, query, body)
@@ -69,7 +69,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   return reply(exchange, route.group, prepared.status, result)
 }
 
-/** While a body takes longer than this its sender may have been stopped, or its key ended: that is looked up again. */
+/** While a body, or a turn, takes longer than this its sender may have been stopped, or its key ended: that is looked up again. */
 const identified_ms = 500
 
 const no_params: Params = {}

@@ -1,12 +1,16 @@
 import { expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { dueWork, type Tx, unnamed } from '../db/db.ts'
+import { type Db, dueWork, type Tx, unnamed } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
 import { UrgentDb } from './urgent-db.ts'
 
 const FIND = unnamed<{ n: number }>(
   'test.find',
   'select count(*) as n from agents where tenant_id = :tenant_id',
+)
+const FIND_KEY = unnamed<{ n: number }>(
+  'test.find_key',
+  'select count(*) as n from agents where tenant_id = :hash',
 )
 const waiting_max = 2_000
 const connections_max = 12
@@ -60,6 +64,15 @@ forEachDatabase('The database of a request that is refused last', (databases) =>
     const freeze = kindOf(admin.write('tenant', find))
     expect(await freeze).toBe('done')
     expect(new Set(await Promise.all(flood))).toEqual(new Set(['done', 'busy']))
+  })
+
+  test('looks a key up while strangers with made up keys have taken all the room that they may', async () => {
+    const { db } = await databases.open()
+    const lookUp = (q: Pick<Db, 'one'>, hash: string) => kindOf(Promise.resolve(q.one(FIND_KEY, { hash })))
+    const strangers = Array.from({ length: waiting_max }, (_, i) => lookUp(db, `made up ${i}`))
+    const tenants = Array.from({ length: 500 }, (_, i) => kindOf(db.read(`tenant ${i}`, find)))
+    expect(await lookUp(new UrgentDb(db, null), 'of an admin')).toBe('done')
+    await Promise.all([...strangers, ...tenants])
   })
 
   if (databases.engine === 'sqlite') return

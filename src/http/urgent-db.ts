@@ -59,7 +59,8 @@ export class UrgentDb extends DelegatingDb {
   }
 
   /** In a transaction of its own. */
-  #beside({ batch: _, ...turn }: Turn): Turn {
-    return { ...turn, key: urgent(this.kind, turn.key), patient: true }
+  #beside({ batch: _, key, group, ...turn }: Turn): Turn {
+    const of_group = group === undefined ? {} : { group: urgent(this.kind, group) }
+    return { ...turn, ...of_group, key: urgent(this.kind, key), patient: true }
   }
 }
