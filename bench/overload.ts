@@ -23,7 +23,9 @@ const peak_seconds = 8
 const settle_ms = 1_500
 const livez_every_ms = 50
 const quiet_every_ms = 20
-const shares_seconds = 10
+const shares_seconds = 3
+const shares_rounds = 4
+const shares_settle_ms = 500
 const columns = ['answered/s', 'refused/s', 'failed/s', 'unsent/s', 'p50 ms', 'p99 ms']
 const quietGet = { method: 'GET', path: '/v1/kv/quiet/k' } as const
 const quietPut = { method: 'PUT', path: '/v1/kv/quiet/k', body: '{"value":1}' } as const
@@ -49,11 +51,7 @@ await command(async () => {
     const crowd: Client[] = []
     for (let i = 0; i < tenants; i++) crowd.push(await Client.signUp(service.url, 'unlimited'))
     await load(crowd, { connections: peak_connections, seconds: 2 }) // warms up
-    const peak = await load(crowd, { connections: peak_connections, seconds: peak_seconds })
-    console.log(
-      `peak: ${row(peak, peak_seconds).join(', ')} (answered, refused, failed, unsent a second; p50, p99 ms)`,
-    )
-    const per_second = peak.accepted.count / peak_seconds
+    const per_second = await peakOf(crowd)
     if (values.part !== 'shares') {
       const offered = { connections, seconds, per_second: times * per_second }
       await overload(service, crowd, offered, per_second)
@@ -64,11 +62,20 @@ await command(async () => {
   }
 })
 
+async function peakOf(crowd: readonly Client[]): Promise<number> {
+  const peak = await load(crowd, { connections: peak_connections, seconds: peak_seconds })
+  console.log(
+    `peak: ${row(peak, peak_seconds).join(', ')} (answered, refused, failed, unsent a second; p50, p99 ms)`,
+  )
+  return peak.accepted.count / peak_seconds
+}
+
+/** The peak is measured again afterwards: the machine may have grown slower or faster meanwhile. */
 async function overload(
   { url, pid }: { url: string; pid: number },
   crowd: readonly Client[],
   offered: Offered & { per_second: number },
-  peak: number,
+  peak_before: number,
 ): Promise<void> {
   await Bun.sleep(settle_ms)
   const livez = probe(() => fetch(`${url}/livez`), livez_every_ms)
@@ -77,10 +84,12 @@ async function overload(
   const report = await load(crowd, offered)
   clearInterval(watch)
   const alive = await livez.end()
+  await Bun.sleep(settle_ms)
+  const peak = (peak_before + (await peakOf(crowd))) / 2
   const goodput = report.accepted.count / offered.seconds
   console.log(
     table(
-      [`${(offered.per_second / peak).toFixed(1)} x ${peak.toFixed(0)}/s`, ...columns],
+      [`${offered.per_second.toFixed(0)}/s`, ...columns],
       [[`${offered.seconds} s, ${offered.connections} connections`, ...row(report, offered.seconds)]],
     ),
   )
@@ -89,7 +98,7 @@ async function overload(
     table(
       ['', 'is', 'should be'],
       [
-        ['goodput, % of the peak', ((100 * goodput) / peak).toFixed(0), '>= 80'],
+        ['goodput, % of the mean of both peaks', ((100 * goodput) / peak).toFixed(0), '>= 80'],
         ['p99 of what is accepted, ms', report.accepted.p99_ms.toFixed(0), '<= 1000'],
         ['/livez p99 ms', quantile(alive.latencies_ms, 0.99).toFixed(1), ''],
         ['/livez slowest ms', Math.max(...alive.latencies_ms).toFixed(1), '<= 100'],
@@ -100,41 +109,57 @@ async function overload(
   )
 }
 
-/** A tenant that keeps to its share, alone, beside others that do, and beside one that sends 1 and 50 times its share. */
+/**
+ * A tenant that keeps to its share, alone, beside others that do, and beside one that sends 1 and 50 times its share: in
+ * turns, so that a machine that grows slower or faster favours none of them.
+ */
 async function shares(crowd: readonly Client[], share: number, connections: number): Promise<void> {
   const [quiet, noisy, ...others] = crowd as [Client, Client, ...Client[]]
-  const beside: [what: string, clients: readonly Client[], offered: number][] = [
-    ['alone', [], 0],
-    ['beside one at its share', [noisy], share],
-    [`beside ${others.length} at 80 % of their shares`, others, 0.8 * share * others.length],
-    ['beside one at 50 times its share', [noisy], 50 * share],
-    ['beside one that sends all it can', [noisy], Number.POSITIVE_INFINITY],
+  const beside: Beside[] = [
+    { what: 'alone', clients: [], offered: 0 },
+    { what: 'beside one at its share', clients: [noisy], offered: share },
+    {
+      ...{ what: `beside ${others.length} at 80 % of their shares`, clients: others },
+      offered: 0.8 * share * others.length,
+    },
+    { what: 'beside one at 50 times its share', clients: [noisy], offered: 50 * share },
+    { what: 'beside one that sends all it can', clients: [noisy], offered: Number.POSITIVE_INFINITY },
   ]
   await quiet.send(quietPut)
-  const rows: string[][] = []
-  for (const [what, clients, per_second] of beside) {
-    await Bun.sleep(settle_ms)
-    const asked = probe((n) => quiet.send(n % 2 === 0 ? quietGet : quietPut), quiet_every_ms)
-    const report =
-      clients.length === 0
-        ? await Bun.sleep(shares_seconds * 1_000)
-        : await load(clients, {
-            connections: Number.isFinite(per_second) ? connections : peak_connections * 4,
-            seconds: shares_seconds,
-            per_second,
-          })
-    const { latencies_ms, failed } = await asked.end()
-    const [p50, p95, p99] = [0.5, 0.95, 0.99].map((part) => quantile(latencies_ms, part).toFixed(2))
-    rows.push([
-      what,
-      p50!,
-      p95!,
-      p99!,
-      String(failed),
-      ...(report ? row(report, shares_seconds) : columns.map(() => '')),
-    ])
+  const seen = beside.map(() => ({ latencies_ms: [] as number[], failed: 0, reports: [] as LoadReport[] }))
+  for (let round = 0; round < shares_rounds; round++) {
+    for (const [i, one] of round % 2 === 0 ? [...beside.entries()] : [...beside.entries()].reverse()) {
+      await Bun.sleep(shares_settle_ms)
+      const asked = probe((n) => quiet.send(n % 2 === 0 ? quietGet : quietPut), quiet_every_ms)
+      const report = await loadBeside(one, connections)
+      const { latencies_ms, failed } = await asked.end()
+      seen[i]!.latencies_ms.push(...latencies_ms)
+      seen[i]!.failed += failed
+      if (report) seen[i]!.reports.push(report)
+    }
   }
-  console.log(table(['the quiet tenant', 'p50 ms', 'p95', 'p99', 'failed', ...columns], rows))
+  const rows = beside.map(({ what }, i) => {
+    const { latencies_ms, failed, reports } = seen[i]!
+    const times = [0.5, 0.95, 0.99].map((part) => quantile(latencies_ms, part).toFixed(2))
+    const rate = (of: (report: LoadReport) => number) =>
+      (reports.reduce((sum, report) => sum + of(report), 0) / shares_rounds / shares_seconds).toFixed(0)
+    const rates = [rate(({ accepted }) => accepted.count), rate(({ refused }) => refused.count)]
+    return [what, ...times, String(failed), ...rates]
+  })
+  console.log(table(['the quiet tenant', 'p50 ms', 'p95', 'p99', 'failed', 'others/s', 'refused/s'], rows))
+}
+
+interface Beside {
+  what: string
+  clients: readonly Client[]
+  /** Requests a second; infinite: as many as are answered. */
+  offered: number
+}
+
+async function loadBeside({ clients, offered }: Beside, connections: number): Promise<LoadReport | null> {
+  if (clients.length === 0) return Bun.sleep(shares_seconds * 1_000).then(() => null)
+  const of_one = Number.isFinite(offered) ? connections : peak_connections * 4
+  return load(clients, { connections: of_one, seconds: shares_seconds, per_second: offered })
 }
 
 interface Offered {
