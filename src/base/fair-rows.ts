@@ -14,6 +14,8 @@ export class Held implements Place {
   go: () => void = () => {}
   /** When it began to wait for a permit alone. */
   ready_since = 0
+  /** When it was first seen to wait for too long. */
+  seen_late_at: number | null = null
 
   constructor(
     readonly key: string,

@@ -20,6 +20,9 @@ export interface FairLimits {
   late_ms_max: number
 }
 
+/** One long pause of the process is not taken for a long wait: a permit that is late is still late after this. Milliseconds. */
+const confirmed_ms = 100
+
 interface Line {
   running: number
   /** Places of this key that wait, those that wait for a row included. */
@@ -66,7 +69,11 @@ export class FairQueue {
     }
     const { waiting_max, patient_waiting_max } = this.limits
     const room = waiting_max + (patient ? patient_waiting_max : 0) - this.#waiting
-    if (line.waiting >= room || (!patient && (this.#isLate(line) || this.isLate))) return null
+    if (
+      line.waiting >= room ||
+      (!patient && (this.#hasWaited(line, this.limits.wait_ms_max) || this.isLate()))
+    )
+      return null
     if (group !== undefined && (this.#waiting_of_group.get(group) ?? 0) >= 3 * room) return null
     if (!row_is_free && this.#rows.waitingFor(place).size >= room / 2) return null
     this.#lines.set(key, line)
@@ -127,18 +134,21 @@ export class FairQueue {
    * True when all permits are late: a key that holds none has waited for one for too long. A key that holds some may have
    * to wait for its own.
    */
-  get isLate(): boolean {
+  isLate(): boolean {
     if (this.#waiting === 0) return false
-    const since = this.clock.monotonic() - this.limits.late_ms_max
-    for (const { running, ready } of this.#lines.values())
-      if (running === 0 && ready.size > 0 && ready.values().next().value!.ready_since < since) return true
+    for (const line of this.#lines.values())
+      if (line.running === 0 && this.#hasWaited(line, this.limits.late_ms_max)) return true
     return false
   }
 
-  #isLate({ ready }: Line): boolean {
+  /** True when the first of this line has waited for a permit for longer than this, and did so at an earlier look as well. */
+  #hasWaited({ ready }: Line, ms_max: number): boolean {
     if (ready.size === 0) return false
     const first = ready.values().next().value!
-    return this.clock.monotonic() - first.ready_since >= this.limits.wait_ms_max
+    const now = this.clock.monotonic()
+    if (now - first.ready_since <= ms_max) return false
+    first.seen_late_at ??= now
+    return now - first.seen_late_at >= confirmed_ms
   }
 
   #countWaiting(line: Line, { group }: Held, by: 1 | -1): void {

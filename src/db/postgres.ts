@@ -225,7 +225,7 @@ class PostgresDb implements Db {
     const call: Call = { place: null, abandoned: false, committing: false }
     const member: Member = { turn, work, call, resolve: resolve as (value: unknown) => void, reject }
     if (this.#closed) return Promise.reject(new DbError('lost', 'the database is closed'))
-    if ((!isPatient(turn) && this.#queue.isLate) || !this.#batches.enter(member)) {
+    if ((!isPatient(turn) && this.#queue.isLate()) || !this.#batches.enter(member)) {
       return Promise.reject(new DbError('busy', 'too many writes are waiting'))
     }
     return this.#inTime(turn, promise, () => (this.#batches.leave(member) ? busy() : this.#abandon(call)))
