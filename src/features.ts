@@ -65,6 +65,11 @@ export const features = inOrder([
 export const routes: readonly NamedRoute[] = features.flatMap(({ routes = [], usage }) =>
   usage === undefined ? routes : routes.map((named) => ({ ...named, usage })),
 )
+/** The tags of routes, each with a sentence. */
+export const tags: Readonly<Record<string, string>> = Object.assign(
+  {},
+  ...features.map((feature) => feature.tags),
+)
 /** The types of all events, by name. */
 export const event_types = eventTypesOf(features)
 export const follows = features.flatMap((feature) => feature.follows ?? [])

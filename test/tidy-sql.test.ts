@@ -124,10 +124,11 @@ describe('SQL', () => {
     const isSweep = ({ name, text }: Statement<unknown>) =>
       /^\w+\.sweep(_\w+)?$/.test(name) &&
       /^delete from \w+\s+where \{rows_in [^}]*\}.*\{skip_locked\}/s.test(text)
-    // Before it, the tenants of that chunk are found: of their rows it reads no more than whose they are, and how many.
+    // Before it, the tenants of that chunk are found: of their rows it reads no more than whose they are, how many, and
+    // the time of the last.
     const findsTenants = ({ name, text }: Statement<unknown>) =>
       /^\w+\.tenants_\w+$/.test(name) &&
-      /^select (distinct tenant_id|tenant_id, count\(\*\) as \w+) from\s+\(select tenant_id from \w+ \{by \w+\}\s+where [^()]*(\('\w+'(, '\w+')*\)[^()]*)? order by \w+ limit \$\d+\) as due(\s+group by tenant_id)?$/.test(
+      /^select (distinct tenant_id|tenant_id, count\(\*\) as \w+(?:, max\((\w+)\) as until)?) from\s+\(select tenant_id(?:, \2)? from \w+ \{by \w+\}\s+where [^()]*(\('\w+'(, '\w+')*\)[^()]*)? order by \w+ limit \$\d+\) as due(\s+group by tenant_id)?$/.test(
         text,
       )
     expect(all.filter(findsTenants).length).toBeGreaterThan(4)

@@ -81,6 +81,8 @@ export interface Feature {
   /** The folder in src/. */
   name: string
   routes?: readonly NamedRoute[]
+  /** The tags of its routes, each with a sentence. */
+  tags?: Readonly<Record<string, string>>
   /** The types of its events, which its events.ts declares. */
   events?: Readonly<Record<string, EventType>>
   /** Hears of events that have got their numbers. */

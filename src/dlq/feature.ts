@@ -17,6 +17,7 @@ import { purge } from './sweep-store.ts'
 
 export const dlq: Feature = {
   name: 'dlq',
+  tags: { 'Dead letters': 'Work that failed for good: locks, redrives, causes.' },
   routes: routesOf({ ...routes, ...lists, ...claims, ...releases, ...redrives, ...operations }),
   events,
   errors,

@@ -14,6 +14,7 @@ import { purge } from './sweep-store.ts'
 
 export const effects: Feature = {
   name: 'effects',
+  tags: { Effects: 'What was approved, at most once.' },
   routes: [...routesOf({ ...routes, ...starts, ...reports, ...lists }), ...routesOf(policies)],
   errors,
   events,

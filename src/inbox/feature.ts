@@ -15,6 +15,7 @@ const day_seconds = day_ms / second_ms
 
 export const inbox: Feature = {
   name: 'inbox',
+  tags: { 'Webhook inbox': 'Public URLs that keep whatever is sent to them.' },
   routes: [...routesOf({ ...routes, ...messages }), ...routesOf(hook)],
   errors,
   events,

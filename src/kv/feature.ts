@@ -10,6 +10,7 @@ import { countExpired, purge } from './sweep-store.ts'
 
 export const kv: Feature = {
   name: 'kv',
+  tags: { 'Key-value store': 'Values under keys in namespaces, with compare-and-set.' },
   routes: routesOf({ ...routes, ...namespaces }),
   events,
   errors,

@@ -75,7 +75,7 @@ export function openTracer({ endpoint, version, onError }: TracerOptions): Trace
   }
 }
 
-const apart_ms_max = 50
+const clock_set_ms = 50
 
 /**
  * The times of all spans, in milliseconds since the Unix epoch with their fractions, by one clock: OpenTelemetry's own are up to a
@@ -87,7 +87,7 @@ class SpanTimes {
   /** `monotonic` as of `Clock`; now without it. */
   at(monotonic = systemClock.monotonic()): number {
     const origin_ms = systemClock.now() - systemClock.monotonic()
-    if (!(Math.abs(origin_ms - this.#origin_ms) <= apart_ms_max)) this.#origin_ms = origin_ms
+    if (!(Math.abs(origin_ms - this.#origin_ms) <= clock_set_ms)) this.#origin_ms = origin_ms
     return this.#origin_ms + monotonic
   }
 }
