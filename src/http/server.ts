@@ -26,7 +26,6 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   const { route } = prepared
   const { options, request } = exchange
   const { dependencies } = options
-
   if (options.overload.refuses && prepared.is_new_work) throw overloaded.next()
 
   // The caller.
@@ -80,12 +79,11 @@ const no_bytes = new Uint8Array(0)
 type AnyInput = Input<never, never, never>
 
 function inputOf(exchange: Exchange, params: Params, query: object, body: object): AnyInput {
-  const { headers } = exchange.request
   return {
     params: params as never,
     query: query as never,
     body: body as never,
-    header: (name) => headers.get(name),
+    header: (name) => exchange.request.headers.get(name),
   }
 }
 
@@ -116,7 +114,6 @@ interface Asked {
 async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Promise<Outgoing> {
   const { route, status } = prepared
   const { context, input } = asked
-  const { caller } = exchange
   const claim = claimIn(prepared, exchange, asked)
   const sign_up = route.sign_up ? SignUp.of(exchange) : null
   const effect = async (tx: Tx, found_out: unknown) => {
@@ -129,7 +126,7 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
       text: dataText(route.group, made_reply.status, encode(made_reply.body)),
     }
   }
-  const turn = turnOf(route, caller?.tenant_id ?? null, claim ? null : asked.bytes.length)
+  const turn = turnOf(route, exchange.caller?.tenant_id ?? null, claim ? null : asked.bytes.length)
   const write = (effectIn: (tx: Tx) => ReturnType<typeof effect>) =>
     context.db.write<Answer>(turn, async (tx) =>
       claim ? once(tx, claim, () => effectIn(tx)) : { ...(await effectIn(tx)), replayed: false },
