@@ -4,6 +4,7 @@ import { type Background, backgroundOf, workersOf } from './app/background.ts'
 import { egressOf } from './app/egress.ts'
 import { Metrics } from './app/measured.ts'
 import type { Nodes } from './app/nodes.ts'
+import { overloadOf } from './app/overload.ts'
 import { dependenciesOf, type Facts, handlersOf, type State } from './app/parts.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
 import { lingered, stopInSteps } from './app/stop.ts'
@@ -96,7 +97,8 @@ function assemble(opened: Opened): Assembled {
   const { log, background: in_background = true } = options
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
-  const given = { ...opened, state, lookForJobs }
+  const { overload, loop_delay } = overloadOf(options, db.clock, measures)
+  const given = { ...opened, state, lookForJobs, overload }
   const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
     wake(due_at) {
@@ -110,13 +112,8 @@ function assemble(opened: Opened): Assembled {
   const background = backgroundOf(config, db, log, { ...gateOf(opened), measures, tracer })
   const journal = new JournalKeeper({ ...background, follows })
   const test_clock = time && new MovedTime(time)
-  const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(
-    given,
-    policy,
-    jobs,
-    journal,
-    test_clock,
-  )
+  const parts = { policy, jobs, journal, test_clock }
+  const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, parts)
   journal.connect(dependencies)
   db.onChange((key) => {
     notifier.notify(key)
@@ -142,6 +139,7 @@ function assemble(opened: Opened): Assembled {
         journal.start()
         for (const counts of counting) counts.start(onError)
       }
+      loop_delay.start()
       metrics?.start(server, !options.shares_port)
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
@@ -155,7 +153,7 @@ function assemble(opened: Opened): Assembled {
           if (options.lingers && server) await lingered(state.drain, server.port!)
         },
         drains: [() => maintenance.stop(), () => workStopped(worker, journal)],
-        disconnect: [() => senders.sender.close(), () => metrics?.stop()],
+        disconnect: [() => senders.sender.close(), () => metrics?.stop(), () => loop_delay.stop()],
         counts: [
           ...counting.map((counts) => () => counts.stop().catch(onError)),
           async () => nodes?.flush(),

@@ -5,6 +5,7 @@ import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { limit } from '../base/limit.ts'
 import { MemoryBudget } from '../base/memory.ts'
 import { Notifier } from '../base/notifier.ts'
+import type { Overload } from '../base/overload.ts'
 import { Remembered } from '../base/remembered.ts'
 import type { Tracer } from '../base/tracer.ts'
 import { type EgressPolicy, refusalAtCreation } from '../callbacks/guard.ts'
@@ -62,6 +63,7 @@ export interface Given {
   state: State
   facts: Facts
   options: Pick<AppOptions, 'log' | 'looks_again'>
+  overload: Overload
   quarantine: Quarantine
   /** Another node has due jobs and no permits for them. */
   lookForJobs(): void
@@ -71,13 +73,17 @@ export interface Given {
   tracer: Tracer | null
 }
 
+interface Connected {
+  policy: EgressPolicy
+  jobs: Jobs
+  journal: Journal
+  test_clock: TestClock | null
+}
+
 /** The dependencies of handlers, and those of them that are started and stopped. */
 export function dependenciesOf(
   { config, db, state, facts, options, quarantine, lookForJobs }: Given,
-  policy: EgressPolicy,
-  jobs: Jobs,
-  journal: Journal,
-  test_clock: TestClock | null,
+  { policy, jobs, journal, test_clock }: Connected,
 ) {
   const { clock } = db
   const openapiText = openapiTexts()
@@ -130,7 +136,7 @@ export function dependenciesOf(
 }
 
 export function handlersOf(
-  { config, db, state, facts, measures, tracer }: Omit<Given, 'options' | 'lookForJobs'>,
+  { config, db, state, facts, measures, tracer, overload }: Omit<Given, 'options' | 'lookForJobs'>,
   { log, limiters }: Pick<AppOptions, 'log' | 'limiters'>,
   dependencies: Dependencies,
 ): RequestHandlers {
@@ -152,6 +158,7 @@ export function handlersOf(
       drain: state.drain,
       deliveries: new Deliveries(shared.memory),
       heavy_reads: new HeavyReads(),
+      overload,
       request_log: config.log_requests.length === 0 ? null : new RequestLog(log, config.log_requests),
       measures: measures?.requests ?? null,
       tracer,

@@ -1,6 +1,7 @@
 // The steps of a start that can fail. Each throws one line that names the setting to look at.
 
 import { type Clock, systemClock } from '../base/clock.ts'
+import type { Overload } from '../base/overload.ts'
 import { requireClock } from '../clock/service.ts'
 import type { Config } from '../config.ts'
 import type { Secrets as Sealer } from '../contract/dependencies.ts'
@@ -38,6 +39,8 @@ export interface AppOptions {
   shares_port?: boolean
   /** The limits per client address; counted in this process unless given. */
   limiters?: Limiters
+  /** Says whether new work is refused; judged by the delay of the event loop unless given. For tests. */
+  overload?: Overload
   /** True: a stop waits until clients have noticed that their connections end. Default false. */
   lingers?: boolean
 }

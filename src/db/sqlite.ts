@@ -12,6 +12,7 @@ import {
   type Awaitable,
   type ChangeListener,
   type Db,
+  isPatient,
   type Owner,
   type Params,
   type Reader,
@@ -300,7 +301,11 @@ class SqliteDb implements Db {
     const work = typeof owner === 'function' ? owner : given!
     const key = typeof owner === 'string' ? owner : typeof owner === 'function' ? service.key : owner.key
     const group = typeof owner === 'object' ? owner.group : undefined
-    const refusal = this.#refusal(key, group)
+    const refusal = this.#refusal(
+      key,
+      group,
+      typeof owner !== 'string' && (typeof owner === 'function' || isPatient(owner)),
+    )
     if (refusal) return Promise.reject(refusal)
     return new Promise<T>((resolve, reject) => {
       this.#queue.add({ key, group, work, resolve: resolve as (value: unknown) => void, reject })
@@ -309,11 +314,13 @@ class SqliteDb implements Db {
   }
 
   /** Null when there is room for one more write, which then counts. */
-  #refusal(key: string, group: string | undefined): DbError | null {
+  #refusal(key: string, group: string | undefined, is_patient: boolean): DbError | null {
     if (this.#closed || this.#failed) return closed()
     if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
     if (this.#stalled) return new DbError('busy', 'the disk does not answer')
-    return this.#room.enter(key, group) ? null : new DbError('busy', 'too many writes are waiting')
+    return this.#room.enter(key, group, is_patient)
+      ? null
+      : new DbError('busy', 'too many writes are waiting')
   }
 
   #nextTurn(): Promise<void> {
