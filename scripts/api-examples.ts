@@ -43,6 +43,7 @@ async function recorded(): Promise<Record<string, Example>> {
       LOG_LEVEL: 'error',
       DATA_DIR: folder,
       CRON_SECRET: cron_secret,
+      CLOCK: 'test',
     },
     stdout: 'pipe',
   })

@@ -99,6 +99,10 @@ describe('SQL', () => {
 
   test('names the tenant wherever a row belongs to one', () => {
     const reasons: Record<string, string> = {
+      'dlq.next_expiry': 'finds the next time of a test clock',
+      'effects.next_expiry': 'finds the next time of a test clock',
+      'inbox.next_expiry': 'finds the next time of a test clock',
+      'kv.next_expiry': 'finds the next time of a test clock',
       'dlq.ended_operations': 'finds the operations of a sweep',
       'idempotency.any_expired': 'a sweep over all tenants',
       'inbox.clearable': 'finds the inboxes of a sweep',
@@ -148,6 +152,10 @@ describe('SQL', () => {
 
   test('leads to the shard of its tenant on a distributed database, but for look-ups and work on all tenants', () => {
     const reasons: Record<string, string> = {
+      'dlq.next_expiry': 'finds the next time of a test clock',
+      'effects.next_expiry': 'finds the next time of a test clock',
+      'inbox.next_expiry': 'finds the next time of a test clock',
+      'kv.next_expiry': 'finds the next time of a test clock',
       'credentials.sweep': 'a sweep',
       'dlq.ended_operations': 'finds the operations of a sweep',
       'dlq.tenants_ended': 'finds the tenants of a sweep',
@@ -179,6 +187,7 @@ describe('SQL', () => {
       'seal.tenants_pending': 'finds the tenants of a sweep',
       ...Object.fromEntries(
         [
+          ...['begin', 'end', 'find', 'mark', 'move', 'release'].map((verb) => `clock.${verb}`),
           ...['begin', 'begin_again', 'complete', 'end', 'find'].map((verb) => `quarantine.${verb}`),
           ...['find', 'keep', 'lock_check', 'remove', 'replace_check'].map((verb) => `secrets.${verb}`),
           ...['page', 'update'].flatMap((verb) =>

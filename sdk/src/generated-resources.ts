@@ -4,6 +4,7 @@ import { type Body, ifMatch, listOf, offsetListOf, type Query, split } from './o
 import type { Pages } from './pages.ts'
 import type { CallOptions, CreateOptions, Transport } from './transport.ts'
 import type {
+  Advanced,
   Agent,
   Approval,
   ApprovalKey,
@@ -54,6 +55,7 @@ import type {
   SubscriptionAttempt,
   Tenant,
   TenantWithSecret,
+  TestClock,
   TickSummary,
   Vote,
   Workflow,
@@ -1002,6 +1004,26 @@ export class Seal extends Resource {
   }
 }
 
+export class Clock extends Resource {
+  /**
+   * Move the time of a service with a test clock, and do all that falls due on the way. With CLOCK=test
+   * alone; other services answer 404 ROUTE_NOT_FOUND. The time moves from one due time to the next, and
+   * all that is due is finished before it goes on, for every tenant. The answer has what happened to the
+   * tenant of the key. Throws ROUTE_NOT_FOUND, CLOCK_ADVANCING, QUARANTINED.
+   */
+  advance(seconds: Body<'advanceClock'>['seconds'], options: CallOptions = {}): Promise<Advanced> {
+    return this.transport.call('advanceClock', { body: { seconds } }, options)
+  }
+
+  /**
+   * Read the time of a service with a test clock. With CLOCK=test alone; other services answer 404
+   * ROUTE_NOT_FOUND. Throws ROUTE_NOT_FOUND.
+   */
+  get(options: CallOptions = {}): Promise<TestClock> {
+    return this.transport.call('getClock', {}, options)
+  }
+}
+
 export class Health extends Resource {
   /**
    * Check that the process answers, and nothing else. For a process supervisor. It asks nothing of the
@@ -1047,6 +1069,7 @@ export class Resources {
   readonly workflows: Workflows
   readonly subscriptions: Subscriptions
   readonly seal: Seal
+  readonly clock: Clock
   readonly health: Health
 
   readonly #transport: Transport
@@ -1071,6 +1094,7 @@ export class Resources {
     this.workflows = new Workflows(transport)
     this.subscriptions = new Subscriptions(transport)
     this.seal = new Seal(transport)
+    this.clock = new Clock(transport)
     this.health = new Health(transport)
   }
 

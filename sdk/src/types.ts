@@ -40,6 +40,7 @@ export type ErrorCode =
   | 'ALREADY_CLAIMED'
   | 'ALREADY_VOTED'
   | 'CHECKPOINT_ALREADY_RESOLVED'
+  | 'CLOCK_ADVANCING'
   | 'EFFECT_APPROVERS_GONE'
   | 'EFFECT_IN_FLIGHT'
   | 'EFFECT_NOT_HELD'
@@ -1277,6 +1278,28 @@ export interface TickSummary {
   expired: { kv_keys: number; inboxes: number; idempotency_keys: number }
   tenants_purged: number
   duration_ms: number
+}
+
+/** How far a test clock was moved, and what happened on the way. */
+export interface Advanced {
+  /** The time of the service. */
+  now: string
+  /** How far the time was moved. */
+  advanced_seconds: number
+  /** False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on. */
+  done: boolean
+  /** How many events each type has left, for the tenant of the key. */
+  counts: Record<string, unknown>
+  /** These events in their order, the first 1000. GET /v1/events has the others. */
+  events: JournalEvent[]
+}
+
+/** The time of a service with a test clock. */
+export interface TestClock {
+  /** The time of the service. */
+  now: string
+  /** How far it is ahead of real time. */
+  offset_seconds: number
 }
 
 /** The process answers. */
@@ -3052,6 +3075,21 @@ export interface Operations {
     body: object
     answer: TickSummary
   }
+  advanceClock: {
+    params: object
+    query: object
+    body: {
+      /** How far; to the millisecond. 259200 are three days. */
+      seconds: number
+    }
+    answer: Advanced
+  }
+  getClock: {
+    params: object
+    query: object
+    body: undefined
+    answer: TestClock
+  }
   livez: {
     params: object
     query: object
@@ -3203,6 +3241,8 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   listEvents: { method: 'GET', path: '/v1/events' },
   waitForEvent: { method: 'POST', path: '/v1/wait' },
   tick: { method: 'POST', path: '/v1/tick' },
+  advanceClock: { method: 'POST', path: '/v1/clock/advance' },
+  getClock: { method: 'GET', path: '/v1/clock' },
   livez: { method: 'GET', path: '/livez' },
   openapi: { method: 'GET', path: '/openapi.json' },
   readyz: { method: 'GET', path: '/readyz' },
@@ -3315,6 +3355,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   },
   CHECKPOINT_ALREADY_RESOLVED: {
     next: 'Read the checkpoint to see who decided what, and act on that.',
+    exit: 'conflict',
+  },
+  CLOCK_ADVANCING: {
+    next: 'Wait until the other request has ended. Tests that move the time at once need a service each.',
     exit: 'conflict',
   },
   EFFECT_APPROVERS_GONE: {

@@ -42,6 +42,7 @@ export const updateAgent = route({
     sharing('AgentRequest', 'The settings of an agent.'),
   ),
   replies: { 200: { body: Agent } },
+  shed: 'last',
   emits: ['agent.mode_changed'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, body }) {
@@ -73,6 +74,7 @@ export const pauseAgent = route({
     action_request,
   ),
   replies: { 200: { body: Agent } },
+  shed: 'last',
   emits: ['agent.paused'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, body }) {
@@ -98,6 +100,7 @@ export const resumeAgent = route({
   params: { agent_id: agentId },
   body: Type.Object({}),
   replies: { 200: { body: Agent } },
+  shed: 'last',
   emits: ['agent.resumed'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params }) {

@@ -77,6 +77,7 @@ export const listAgents = route({
   auth: ['admin'],
   query: Type.Object(PageQuery),
   replies: { 200: { body: Page(Agent) } },
+  shed: 'last',
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
@@ -121,6 +122,7 @@ export const deleteAgent = route({
   destructive: true,
   params: { agent_id: agentId },
   replies: { 204: { body: null } },
+  shed: 'last',
   emits: ['agent.deleted'],
   errors: ['AGENT_NOT_FOUND'],
   handle: ({ db, caller, dependencies }, { params }) =>
@@ -158,6 +160,7 @@ export const rotateAgentKey = route({
       ),
     },
   },
+  shed: 'last',
   emits: ['agent.key_rotated'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, body }) {

@@ -115,6 +115,7 @@ export const listApprovalKeys = route({
   auth: ['admin'],
   query: Type.Object(PageQuery),
   replies: { 200: { body: Page(ApprovalKey) } },
+  shed: 'last',
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
@@ -143,6 +144,7 @@ export const deleteApprovalKey = route({
   destructive: true,
   params: { approval_key_id: idParam('The approval key, apk_….') },
   replies: { 204: { body: null } },
+  shed: 'last',
   emits: ['approval_key.revoked'],
   errors: ['APPROVAL_KEY_NOT_FOUND'],
   handle: ({ db, caller, dependencies }, { params }) =>

@@ -56,6 +56,7 @@ export const getApproval = route({
   params: { checkpoint_id: id },
   query: Type.Object({ wait: Wait }),
   replies: { 200: { body: Approval } },
+  shed: 'last',
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
     const look = () => checkpoints.readFor(context.db, context.caller, params.checkpoint_id)
@@ -128,6 +129,7 @@ function decision({ verb, title, status, description, body, errors }: Deciding) 
     params: { id },
     body,
     replies: { 200: { body: Checkpoint } },
+    shed: 'last',
     emits: [
       ...[`checkpoint.${status}`, 'checkpoint.voted', 'approval_key.used'],
       ...(status === 'rejected' ? ['dlq.created'] : []),

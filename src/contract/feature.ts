@@ -43,6 +43,8 @@ export interface Sweep {
   counters?: Counters
   /** `rows_max` and `bytes_max` bound a step that has no bounds of its own. */
   run(db: Db, now: Millis, rows_max: number, bytes_max: number): Promise<Swept>
+  /** When the next row expires after now, which a test clock moves to; null when none does. Of `expiries`. */
+  nextAt?(q: Reader, now: Millis): Promise<Millis | null>
 }
 
 export interface Swept {

@@ -82,6 +82,7 @@ export const extendItem = route({
   },
   auth: ['agent'],
   frozen: 'allowed', // for the holder of a lock_token
+  shed: 'report',
   params: { id },
   body: ExtendBody,
   replies: { 200: { body: ExtendedItem } },

@@ -64,6 +64,7 @@ function leaving(
     },
     auth: ['agent'],
     frozen: 'allowed', // for the holder of a lock_token
+    shed: 'report',
     params: { id },
     body: LeaveBody,
     replies: { 200: { body: Item } },
@@ -91,6 +92,7 @@ export const resolveItem = route({
   },
   auth: ['agent'],
   frozen: 'allowed', // for the holder of a lock_token
+  shed: 'report',
   params: { id },
   body: LeaveBody,
   replies: { 200: { body: Item } },

@@ -20,6 +20,7 @@ export const extendEffect = route({
   path: '/v1/effects/:id/extend',
   tag,
   frozen: 'allowed', // for the holder of the lease
+  shed: 'report',
   summary: 'Extend the lease, to lease_seconds from now',
   description: 'For the holder of the lease, whose number stays the same.',
   sdk: { name: 'effects.extend', retry: { safe: true, why: 'the token names one lease' } },
@@ -50,6 +51,7 @@ export const succeedEffect = route({
   path: '/v1/effects/:id/succeed',
   tag,
   frozen: 'allowed', // for the holder of the lease
+  shed: 'report',
   summary: 'Report that it happened',
   description:
     'Also after the lease has run out, until somebody has started it again or has resolved it. A repeat answers the same.',
@@ -82,6 +84,7 @@ export const failEffect = route({
   path: '/v1/effects/:id/fail',
   tag,
   frozen: 'allowed', // for the holder of the lease
+  shed: 'report',
   summary: 'Report that it did not happen',
   description:
     'Without `retry` that is final. With it the effect may be started again. A repeat answers the same.',
@@ -160,6 +163,7 @@ export const resolveEffect = route({
     effect_report,
   ),
   replies: { 200: { body: Effect } },
+  shed: 'last',
   emits: ['effect.resolved', 'checkpoint.cancelled'],
   errors: ['EFFECT_NOT_FOUND', 'INVALID_STATE'],
   async handle({ db, caller, dependencies }, { params, body }) {

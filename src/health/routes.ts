@@ -27,6 +27,7 @@ export const livez = route({
       ),
     },
   },
+  shed: 'never',
   errors: [],
   handle: () => ({ status: 'alive' }),
 })
@@ -82,6 +83,7 @@ export const readyz = route({
       ),
     },
   },
+  shed: 'never',
   errors: ['UNAVAILABLE'],
   async handle({ dependencies }, { query }) {
     const { reason, ...facts } = await dependencies.service.readiness()

@@ -45,6 +45,7 @@ export const freezeTenant = (fields: Fields) =>
         body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
       },
     },
+    shed: 'last',
     emits: ['tenant.frozen'],
     errors: [],
     async handle({ db, caller, dependencies }, { params, body }) {
@@ -90,6 +91,7 @@ export const resumeTenant = (fields: Fields) =>
         body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
       },
     },
+    shed: 'last',
     emits: ['tenant.resumed'],
     errors: ['INVALID_STATE'],
     async handle({ db, caller, dependencies }, { params, body }) {

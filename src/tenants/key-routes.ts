@@ -43,6 +43,7 @@ export const rotateTenantKey = (fields: Fields) =>
         ),
       },
     },
+    shed: 'last',
     emits: ['tenant.key_rotated'],
     errors: [],
     async handle({ db, caller, dependencies }, { params, body }) {
@@ -86,6 +87,7 @@ export const rotateSigningSecret = (fields: Fields) =>
         ),
       },
     },
+    shed: 'last',
     emits: ['tenant.signing_secret_rotated'],
     errors: [],
     async handle({ db, caller, dependencies }, { params }) {

@@ -114,6 +114,7 @@ const getTenant = (fields: Fields) =>
         body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
       },
     },
+    shed: 'last',
     errors: [],
     async handle({ db, now, caller, dependencies }, { params }) {
       const { since } = dependencies.service.quarantine
