@@ -132,6 +132,8 @@ operations: Final[Mapping[str, Operation]] = {
     "getSeal": Operation("GET", "/v1/seal"),
     "listSealCheckpoints": Operation("GET", "/v1/seal/checkpoints"),
     "listEvents": Operation("GET", "/v1/events"),
+    "advanceClock": Operation("POST", "/v1/clock/advance"),
+    "getClock": Operation("GET", "/v1/clock"),
     "livez": Operation("GET", "/livez"),
     "readyz": Operation("GET", "/readyz"),
 }
@@ -287,6 +289,10 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
     ),
     "CHECKPOINT_ALREADY_RESOLVED": (
         "Read the checkpoint to see who decided what, and act on that.",
+        "conflict",
+    ),
+    "CLOCK_ADVANCING": (
+        "Wait until the other request has ended. Tests that move the time at once need a service each.",
         "conflict",
     ),
     "EFFECT_APPROVERS_GONE": (

@@ -97,4 +97,5 @@ retries: Final[Mapping[str, Retry]] = {
         done=(Done(code="SUBSCRIPTION_NOT_FOUND"), ),
     ),
     "replaySubscription": Retry(why="deliveries begin behind the same event again"),
+    "advanceClock": Retry(why="a second call would move the time a second time", safe=False),
 }

@@ -48,6 +48,7 @@ ErrorCode = Literal[
     "ALREADY_CLAIMED",
     "ALREADY_VOTED",
     "CHECKPOINT_ALREADY_RESOLVED",
+    "CLOCK_ADVANCING",
     "EFFECT_APPROVERS_GONE",
     "EFFECT_IN_FLIGHT",
     "EFFECT_NOT_HELD",
@@ -90,6 +91,21 @@ class AboutEffect(TypedDict):
     """Its key."""
     note: str | None
     """The note of its agent, for people."""
+
+
+class Advanced(TypedDict):
+    """How far a test clock was moved, and what happened on the way."""
+
+    now: str
+    """The time of the service."""
+    advanced_seconds: float
+    """How far the time was moved."""
+    done: bool
+    """False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on."""
+    counts: dict[str, Any]
+    """How many events each type has left, for the tenant of the key."""
+    events: list[JournalEvent]
+    """These events in their order, the first 1000. GET /v1/events has the others."""
 
 
 class Agent(TypedDict):
@@ -1699,6 +1715,15 @@ class TenantWithSecret(_TenantWithSecret, total=False):
     """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
     sent, and no effect starts.
     """
+
+
+class TestClock(TypedDict):
+    """The time of a service with a test clock."""
+
+    now: str
+    """The time of the service."""
+    offset_seconds: float
+    """How far it is ahead of real time."""
 
 
 class TickCheckpoints(TypedDict):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._values import NOT_GIVEN, CallOptions, CreateOptions, NotGiven, fields, if_match
 from ..types import (
+    Advanced,
     Agent,
     Approval,
     ApprovalKey,
@@ -65,6 +66,7 @@ from ..types import (
     SubscriptionAttempt,
     Tenant,
     TenantWithSecret,
+    TestClock,
     TickSummary,
     UsageReport,
     Vote,
@@ -1843,6 +1845,28 @@ class Seal(Resource):
         return list_of(self._transport, "listSealCheckpoints", {}, given_, options)
 
 
+class Clock(Resource):
+    def advance(self, seconds: float, **options: Unpack[CallOptions]) -> Advanced:
+        """Move the time of a service with a test clock, and do all that falls due on the way. With CLOCK=test alone;
+        other services answer 404 ROUTE_NOT_FOUND. The time moves from one due time to the next, and all that is
+        due is finished before it goes on, for every tenant. The answer has what happened to the tenant of the key.
+        Raises ROUTE_NOT_FOUND, CLOCK_ADVANCING, QUARANTINED.
+
+        seconds: How far; to the millisecond. 259200 are three days.
+        """
+        given_ = Input(body=fields({"seconds": seconds}))
+        answer_: Advanced = self._transport.call("advanceClock", given_, options)
+        return answer_
+
+    def get(self, **options: Unpack[CallOptions]) -> TestClock:
+        """Read the time of a service with a test clock. With CLOCK=test alone; other services answer 404
+        ROUTE_NOT_FOUND. Raises ROUTE_NOT_FOUND.
+        """
+        given_ = Input()
+        answer_: TestClock = self._transport.call("getClock", given_, options)
+        return answer_
+
+
 class Health(Resource):
     def live(self, **options: Unpack[CallOptions]) -> Liveness:
         """Check that the process answers, and nothing else. For a process supervisor. It asks nothing of the
@@ -1885,6 +1909,7 @@ class Resources:
         self.workflows = Workflows(transport)
         self.subscriptions = Subscriptions(transport)
         self.seal = Seal(transport)
+        self.clock = Clock(transport)
         self.health = Health(transport)
 
     def tick(self, **options: Unpack[CallOptions]) -> TickSummary:
