@@ -107,11 +107,16 @@ async function onEngine(engine: Engine, user: string, tools: string): Promise<vo
   if (engine === 'postgres') cluster ??= await startCluster()
   const database = engine === 'postgres' ? { DATABASE_URL: cluster!.base_url } : {}
   const server = await startServer({ DATA_DIR: data, DISK_RESERVE: '0', ...database })
+  const clock = await startServer({
+    ...{ DATA_DIR: mkdtempSync(join(scratch, 'clock-')), DISK_RESERVE: '0' },
+    ...{ CLOCK: 'test', HOST: '127.0.0.1', DATABASE_URL: 'sqlite::memory:' },
+  })
   try {
+    const addresses = { WAYSTATION_URL: server.url, WAYSTATION_CLOCK_URL: clock.url }
     const some = values.k ? ['-k', values.k] : []
     const tests = ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', ...some, join(source, 'tests')]
     say(
-      `${engine}: ${run([tools, ...tests], data, { WAYSTATION_URL: server.url })
+      `${engine}: ${run([tools, ...tests], data, addresses)
         .trim()
         .split('\n')
         .at(-1)}`,
@@ -122,7 +127,7 @@ async function onEngine(engine: Engine, user: string, tools: string): Promise<vo
     if (!told.trimEnd().endsWith('- done; the tenant is scheduled for deletion')) throw new Error(told)
     say(`${engine}: examples/agent.py told its story of ${told.trimEnd().split('\n').length} lines`)
   } finally {
-    await server.stop()
+    await Promise.all([server.stop(), clock.stop()])
   }
 }
 
