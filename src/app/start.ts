@@ -7,18 +7,22 @@ import type { Db } from '../db/db.ts'
 import type { DiskOptions } from '../db/disk.ts'
 import type { DbMeasures } from '../db/measures.ts'
 import { migrate, requireCurrent } from '../db/migrate.ts'
-import { openDb } from '../db/open.ts'
+import { openDb, sqlitePath } from '../db/open.ts'
+import { loginOf, type RowSecurity, roleOf, secureRows } from '../db/row-security.ts'
 import type { Sync } from '../db/sqlite-flush.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import type { Limiters } from '../http/limits.ts'
 import { requireWhole } from '../quarantine/service.ts'
 import { type KeptSecret, keptKeys, keptSecret, secretsOf } from '../secrets/service.ts'
-import { ConfigError } from '../settings.ts'
+import { ConfigError, connections_min } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
 
 const damaged_message =
   'THE DATABASE FILE IS DAMAGED: nothing is written any more, reads go on as far as they can; restore a backup, or rescue what can be read'
+
+export const unsecured_message =
+  'row-level security is off: the conditions of statements alone keep tenants apart; see docs/row-level-security.md'
 
 export interface AppOptions {
   clock: Clock
@@ -62,11 +66,13 @@ function keysOf(config: Config): Pick<Secrets, 'secret_key' | 'secret_key_previo
 
 export async function openDatabase(config: Config, options: AppOptions, measures?: DbMeasures): Promise<Db> {
   const { clock, log, onFatal, space, sync } = options
+  const role = sqlitePath(config.database_url) === null ? await securedRole(config, options) : undefined
   try {
-    return await openDb(config.database_url, {
+    const db = await openDb(config.database_url, {
       clock,
       database_time: clock === systemClock,
       connections_max: config.database_connections,
+      role,
       onFatal,
       onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
       onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),
@@ -75,8 +81,53 @@ export async function openDatabase(config: Config, options: AppOptions, measures
       measures,
       exclusive: true,
     })
+    if (role !== undefined && (await roleOf(db)) !== role) {
+      if (config.row_level_security === 'required') await db.close()
+      unsecured(config, log, lost_role)
+    }
+    return db
   } catch (error) {
+    if (error instanceof ConfigError) throw error
     throw new ConfigError('DATABASE_URL', (error as Error).message)
+  }
+}
+
+const lost_role = 'a pooler dropped the role of the connection: run the command session-settings once'
+
+function unsecured({ row_level_security }: Config, log: Log, reason: string): void {
+  if (row_level_security === 'required') throw new ConfigError('ROW_LEVEL_SECURITY', reason)
+  if (row_level_security === 'auto') log.info({ reason }, unsecured_message)
+}
+
+/**
+ * Migrates as the owner of the tables, and returns the role that row-level security binds; undefined where it is off, which
+ * the log says.
+ */
+async function securedRole(config: Config, options: AppOptions): Promise<string | undefined> {
+  const found = await prepareRows(config, options)
+  if ('role' in found) return found.role
+  unsecured(config, options.log, found.off)
+  return undefined
+}
+
+async function prepareRows(
+  config: Config,
+  { clock, onFatal }: Pick<AppOptions, 'clock' | 'onFatal'>,
+): Promise<RowSecurity> {
+  const { database_url, database_owner_url: url, database_role, row_level_security } = config
+  const setting = url === database_url ? 'DATABASE_URL' : 'DATABASE_OWNER_URL'
+  let owner: Db
+  try {
+    owner = await openDb(url, { clock, connections_max: connections_min, onFatal, exclusive: false })
+  } catch (error) {
+    throw new ConfigError(setting, (error as Error).message)
+  }
+  try {
+    await migrate(owner, migrations)
+    if (row_level_security === 'off') return { off: 'ROW_LEVEL_SECURITY is off' }
+    return await secureRows(owner, database_role, loginOf(config))
+  } finally {
+    await owner.close()
   }
 }
 
