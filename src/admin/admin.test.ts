@@ -290,10 +290,10 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
     await expect(opensAll({ SECRET_KEY: new_key })).rejects.toThrow(/sealed with another key/)
     await served(both, async (service) => {
       const resealed = await operator.json('rotate-secret-key')
-      expect(resealed).toEqual({ begun: false, resealed: 3, done: true })
+      expect(resealed).toEqual({ begun: false, resealed: 3, done: engine === 'sqlite' })
       expect((await service.ask('GET', '/v1/seal', { key: tenant.admin_key })).status).toBe(200)
     })
-    expect((await operator.json('rotate-secret-key')).resealed).toBe(0)
+    expect(await operator.json('rotate-secret-key')).toEqual({ begun: false, resealed: 0, done: true })
     expect(await opensAll({ SECRET_KEY: new_key })).toEqual(opened)
     await expect(opensAll({ SECRET_KEY: old_key })).rejects.toThrow(/sealed with another key/)
   })
@@ -341,16 +341,32 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
     const other = await first.signUp()
     await first.app.stop()
     const before = key()
-    expect(await operator.json('rotate-secret-key')).toEqual({ begun: true, resealed: 0, done: false })
+    expect(await operator.json('rotate-secret-key')).toEqual({ begun: false, resealed: 0, done: true })
+    expect(key()).toBe(before)
+    expect(await operator.json('rotate-secret-key', '--begin')).toEqual({
+      begun: true,
+      resealed: 0,
+      done: false,
+    })
+    expect(await operator.refusal('rotate-secret-key', '--begin')).toMatch(/a rotation has begun/)
     expect([key() === before, readFileSync(join(DATA_DIR, 'secret_key_previous'), 'utf8')]).toEqual([
       false,
       before,
     ])
-    expect(await operator.refusal('rotate-secret-key')).toMatch(/start the service/)
+    // No command seals with a key that no node has.
+    for (const command of [
+      ['rotate-secret-key'],
+      ['rotate-seal-key'],
+      ['create-tenant', 'other', 'a@b.example'],
+    ])
+      expect([command, await operator.refusal(...command)]).toEqual([
+        command,
+        expect.stringMatching(/start the service with SECRET_KEY and SECRET_KEY_PREVIOUS/),
+      ])
     const second = await start()
     try {
       const rotate = () => operator.json('rotate-secret-key')
-      expect(await rotate()).toEqual({ begun: false, resealed: 1, done: true })
+      expect(await rotate()).toEqual({ begun: false, resealed: 1, done: engine === 'sqlite' })
       if (engine === 'postgres') {
         expect(existsSync(join(DATA_DIR, 'secret_key_previous'))).toBe(true)
         expect(await rotate()).toEqual({ begun: false, resealed: 0, done: true })

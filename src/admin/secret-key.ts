@@ -1,33 +1,50 @@
 // The rotation of SECRET_KEY.
 
+import type { Config } from '../config.ts'
 import { sealed_columns } from '../features.ts'
 import { beginFileRotation, endFileRotation, foundKeys, rotateKey } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
-import type { DatabaseCommand } from './command.ts'
+import type { DatabaseCommand, Printed } from './command.ts'
 
 export const rotateSecretKey: DatabaseCommand = {
   usage: 'rotate-secret-key',
   about: 'seals everything again under the new SECRET_KEY, beside the service; see docs/runbook.md',
-  async run(db, _, { config }) {
-    // With keys in files the first call makes them; the service has to read them before anything is sealed with the new one.
-    if (config.secret_key === null && beginFileRotation(config.data_dir))
+  options: {
+    begin: 'first, where the key is a file: makes the new one, which the service reads at its start',
+  },
+  async run(db, _, { config, options }) {
+    if (options.has('begin')) return begin(config)
+    const keys = foundKeys(config)
+    if (keys.previous === null)
       return {
-        text: `a new key is in ${config.data_dir}/secret_key, the one before in secret_key_previous.\nRestart the service, then run this command again.`,
-        value: { begun: true, resealed: 0, done: false },
+        text: 'no rotation is under way; docs/runbook.md says how one begins',
+        value: { begun: false, resealed: 0, done: true },
       }
-    const resealed = await rotateKey(db, foundKeys(config), sealed_columns, () => tenants.all(db))
+    const resealed = await rotateKey(db, keys, sealed_columns, () => tenants.all(db))
     // A node on PostgreSQL that was restarted late may still seal with the previous key, which then has to be at hand.
     const last = resealed === 0 || db.engine === 'sqlite'
     const in_files = config.secret_key === null
     const removed = last && in_files && endFileRotation(config.data_dir)
     return {
       text: [
-        `${resealed} secrets were sealed again: the new key alone is enough`,
+        `${resealed} secrets were sealed again${last ? ': the new key alone is enough' : ''}`,
         next(removed, in_files),
       ].join('\n'),
-      value: { begun: false, resealed, done: true },
+      value: { begun: false, resealed, done: last },
     }
   },
+}
+
+/** Nothing is sealed with the new key before the service has it. */
+function begin({ secret_key, data_dir }: Config): Printed {
+  if (secret_key !== null)
+    throw new Error('SECRET_KEY is in the environment: put the new key there; docs/runbook.md says how')
+  if (!beginFileRotation(data_dir))
+    throw new Error('a rotation has begun: restart the service, then run this without --begin')
+  return {
+    text: `a new key is in ${data_dir}/secret_key, the one before in secret_key_previous.\nRestart the service, then run this command without --begin.`,
+    value: { begun: true, resealed: 0, done: false },
+  }
 }
 
 function next(removed: boolean, in_files: boolean): string {

@@ -10,8 +10,11 @@ import * as store from './store.ts'
 
 /** For a command, which seals and opens as the service does. Throws when this database was sealed with other keys. */
 export function openableSecrets(db: Db, given: Given): Promise<Secrets> {
-  return secretsOf(db, foundKeys(given))
+  return secretsOf(db, foundKeys(given), { begins: false })
 }
+
+const start_first_message =
+  'start the service with SECRET_KEY and SECRET_KEY_PREVIOUS first, every node of it'
 
 const other_key_message =
   'SECRET_KEY: this database was sealed with another key; give every node the first one'
@@ -22,9 +25,14 @@ const retired_message =
 /**
  * Seals and opens for this database, which remembers a check value of the key that seals it. The first node whose SECRET_KEY is
  * a new one begins its rotation, if it has the old one as the previous. Throws when this node lacks a key, and when its SECRET_KEY
- * is the one that the last rotation has replaced.
+ * is the one that the last rotation has replaced. `begins` false: throws where a rotation would begin, since no node that runs
+ * opens what is sealed with the new key.
  */
-export async function secretsOf(db: Db, { current, previous }: SecretKeys): Promise<Secrets> {
+export async function secretsOf(
+  db: Db,
+  { current, previous }: SecretKeys,
+  { begins = true } = {},
+): Promise<Secrets> {
   const values = { current: checkOf(current), previous: previous === null ? null : checkOf(previous) }
   const check =
     (await store.setting(db, 'secret_key_check')) ??
@@ -33,8 +41,10 @@ export async function secretsOf(db: Db, { current, previous }: SecretKeys): Prom
     const next = await store.setting(db, 'secret_key_next')
     if (next !== null && next !== values.previous) throw new Error(other_key_message)
   } else if (check === values.previous) {
+    if (!begins && (await store.setting(db, 'secret_key_next')) !== values.current)
+      throw new Error(start_first_message)
     const holds = await beginRotation(db, current, previous!)
-    if (!holds) return secretsOf(db, { current, previous }) // it has ended meanwhile
+    if (!holds) return secretsOf(db, { current, previous }, { begins }) // it has ended meanwhile
   } else throw new Error(other_key_message)
   const plain = secretsUnder(current, { previous })
   const kept = await store.setting(db, fingerprint_name)
@@ -96,7 +106,7 @@ export async function rotateKey(
   const has_ended = check === checkOf(current) && next === null
   if (has_ended && (previous === null || retired !== checkOf(previous))) return 0
   if (previous === null || (!has_ended && (check !== checkOf(previous) || next !== checkOf(current))))
-    throw new Error('start the service with SECRET_KEY and SECRET_KEY_PREVIOUS first, every node of it')
+    throw new Error(start_first_message)
   const all = await resealAll(db, { current, previous }, sealed, allTenants)
   await db.write((tx) => store.endRotation(tx, { check: checkOf(current), retired: checkOf(previous) }))
   return all
