@@ -84,7 +84,7 @@ test('the package has the version of the service, and depends on nothing', () =>
 
 test('under Node it passes, and prints a report that machines read', async () => {
   const { exit_code, stdout, stderr } = await suite(
-    [service.url, '--json', '--only', 'kv.', '--only', 'schedules.fires'],
+    [service.url, '--json', '--only', 'kv.', '--only', 'attempts.fires'],
     {
       CONFORMANCE_CRON_SECRET: cron_secret,
     },

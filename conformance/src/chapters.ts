@@ -2,6 +2,7 @@
 
 import { agents } from './chapters/agents.ts'
 import { approval_keys } from './chapters/approval-keys.ts'
+import { attempts } from './chapters/attempts.ts'
 import { audit } from './chapters/audit.ts'
 import { bodies } from './chapters/bodies.ts'
 import { callbacks } from './chapters/callbacks.ts'
@@ -36,6 +37,7 @@ export const chapters: readonly Chapter[] = [
   audit,
   dlq,
   schedules,
+  attempts,
   checkpoints,
   callbacks,
   tick,

@@ -119,7 +119,7 @@ export function isSignedCallback(
   const { method, headers, at_ms } = request
   equal(method, 'POST', 'method of a callback')
   equal(headers['content-type'], 'application/json', 'content-type of a callback')
-  matches(headers['user-agent'], /^\S+\/\S+/, 'user-agent of a callback')
+  matches(headers['user-agent'], /^Waystation\/\S+/, 'user-agent of a callback')
   matches(headers['webhook-id'], /^\S+$/, 'webhook-id')
   matches(headers['webhook-timestamp'], /^\d{10}$/, 'webhook-timestamp')
   const late = Math.abs(at_ms / 1_000 - Number(headers['webhook-timestamp']))

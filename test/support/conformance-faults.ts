@@ -321,19 +321,15 @@ const rows: [name: string, found_by: string, plant: () => Fault, beside?: string
     'schedules.cancel',
     () => onReply((a, r) => r.method === 'PATCH' && a.status === 409 && become(a, 200, '{}')),
   ],
-  [
-    'sends a callback twice',
-    'schedules.fires',
-    () => ({ callback: async (c, send) => void (await send(c)) }),
-  ],
+  ['sends a callback twice', 'attempts.fires', () => ({ callback: async (c, send) => void (await send(c)) })],
   [
     'sends a callback without its event',
-    'schedules.fires',
+    'attempts.fires',
     () => onCallback((c) => c.headers.delete('x-waystation-event')),
   ],
   [
     'parses payloads before it sends them',
-    'schedules.fires',
+    'attempts.fires',
     () => onCallback((c) => Object.assign(c, { body: JSON.stringify(JSON.parse(String(c.body))) })),
   ],
   [
@@ -346,7 +342,7 @@ const rows: [name: string, found_by: string, plant: () => Fault, beside?: string
     'callbacks.rejected',
     () => onCallback((c) => c.headers.set('webhook-timestamp', '1700000000')),
   ],
-  ['follows redirects', 'schedules.no-redirects', followsRedirects],
+  ['follows redirects', 'attempts.no-redirects', followsRedirects],
   ['sends a callback for a cancelled checkpoint', 'callbacks.cancel-silent', callsOnCancel],
   [
     'lets any agent cancel',

@@ -5,7 +5,7 @@ import { chapter, timed } from '../check.ts'
 import { day, minute } from '../contract.ts'
 import { isSignedCallback, signaturesOf } from '../receiver.ts'
 import type { Trial } from '../trial.ts'
-import { lettersOf } from './schedules.ts'
+import { lettersOf } from './attempts.ts'
 
 export const callbacks = chapter('callbacks', {
   approved: [
@@ -17,6 +17,40 @@ export const callbacks = chapter('callbacks', {
     'So does a rejection',
     'core 3, core 6, decisions 5 Callbacks',
     (t) => callsBack(t, 'reject', 'rejected'),
+  ],
+  gone: [
+    'An answer of 410 ends the attempts: the callback becomes a DLQ item of source checkpoint, the decision stays',
+    'decisions 5 Callbacks',
+    async (t) => {
+      const tenant = await t.tenant()
+      const agent = await tenant.agent()
+      const hook = await t.hook()
+      hook.answer = () => ({ status: 410 })
+      const { id } = succeeded(
+        await agent.post('/v1/checkpoints', { title: 'x', callback_url: hook.url }),
+        201,
+      )
+      succeeded(await tenant.admin.post(`/v1/checkpoints/${id}/approve`), 200)
+      await t.until(async () => (await lettersOf(tenant, id)).length === 1, 'the dead letter of the callback')
+      const shown = succeeded(await agent.get(`/v1/checkpoints/${id}`), 200)
+      equal(
+        [shown.status, shown.callback.attempts, hook.received.length],
+        ['approved', 1, 1],
+        'status and attempts',
+      )
+    },
+  ],
+  'no-callback': [
+    'With callback_url null a decision sends nothing, and leaves no DLQ item for its want',
+    'decisions 8',
+    async (t) => {
+      const tenant = await t.tenant()
+      const agent = await tenant.agent()
+      const { id } = succeeded(await agent.post('/v1/checkpoints', { title: 'x', callback_url: null }), 201)
+      succeeded(await tenant.admin.post(`/v1/checkpoints/${id}/reject`), 200)
+      await t.settled()
+      equal(await lettersOf(tenant, id), [], 'dead letters')
+    },
   ],
   'cancel-silent': [
     'A cancelled checkpoint sends no callback and leaves no DLQ item',

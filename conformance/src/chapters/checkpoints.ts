@@ -1,6 +1,6 @@
 // Checkpoints: decisions, cancellation, timeouts, and the callback of a decision.
 
-import { equal, holds, invalid, refused, succeeded } from '../assert.ts'
+import { equal, holds, invalid, matches, refused, succeeded } from '../assert.ts'
 import { chapter, timed } from '../check.ts'
 import { day, minute } from '../contract.ts'
 import * as objects from '../objects.ts'
@@ -8,7 +8,7 @@ import { isSignedCallback } from '../receiver.ts'
 import { checkpoint as checkpointShape, hasShape } from '../shapes.ts'
 import type { Actor } from '../tenant.ts'
 import type { Trial } from '../trial.ts'
-import { lettersOf } from './schedules.ts'
+import { lettersOf } from './attempts.ts'
 
 const timeout_seconds_max = 315_360_000
 const prompt_bytes_max = 32 * 1_024
@@ -74,6 +74,16 @@ export const checkpoints = chapter('checkpoints', {
         '/reason',
       )
       succeeded(await tenant.admin.post(`/v1/checkpoints/${id}/approve`, { reason: 'x'.repeat(4_096) }), 200)
+    },
+  ],
+  'approval-url': [
+    'A checkpoint has an approval_url, without a key',
+    'decisions 8',
+    async (t) => {
+      const { id } = await objects.checkpoint(await t.tenant())
+      const { approval_url } = succeeded(await (await t.tenant()).admin.get(`/v1/checkpoints/${id}`), 200)
+      matches(approval_url, /^https?:\/\/.+/, 'approval_url')
+      holds(!approval_url.includes('svc_apr_'), 'approval_url holds a key')
     },
   ],
   'expires-at': [

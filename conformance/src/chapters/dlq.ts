@@ -2,7 +2,7 @@
 
 import { equal, holds, invalid, refused, succeeded } from '../assert.ts'
 import { chapter, timed } from '../check.ts'
-import { minute } from '../contract.ts'
+import { day, minute } from '../contract.ts'
 import * as objects from '../objects.ts'
 import { claimedItem, hasShape, item as itemShape, listedItem } from '../shapes.ts'
 import type { Actor } from '../tenant.ts'
@@ -157,6 +157,7 @@ export const dlq = chapter('dlq', {
       const { id } = await objects.claimed(await t.tenant())
       const released = succeeded(await agent.post(`/v1/dlq/${id}/release`), 200)
       hasShape(released, itemShape, 'POST /v1/dlq/{id}/release')
+      equal(succeeded(await other.get(`/v1/dlq/${id}`), 200), released, 'the item as it is read')
       equal(
         [released.status, released.locked_by, released.locked_until],
         ['failed', null, null],
@@ -262,14 +263,37 @@ export const dlq = chapter('dlq', {
       refused(await agent.post(`/v1/dlq/${id}/fail`), 'LOCK_NOT_HELD')
     },
   ),
+  'swept-after-90-days': timed(
+    92 * day,
+    'Resolved and archived items are swept after 90 days; a failed one stays',
+    'decisions 4',
+    async (t) => {
+      const { agent } = await callers(t)
+      const tenant = await t.tenant()
+      const [failed, resolved, archived] = [
+        await objects.item(tenant),
+        await objects.item(tenant),
+        await objects.claimed(tenant),
+      ]
+      succeeded(await agent.post(`/v1/dlq/${resolved.id}/resolve`), 200)
+      succeeded(await agent.post(`/v1/dlq/${archived.id}/fail`), 200)
+      await t.time.wait(89 * day)
+      for (const { id } of [failed, resolved, archived]) succeeded(await agent.get(`/v1/dlq/${id}`), 200)
+      await t.time.wait(2 * day)
+      for (const { id } of [resolved, archived])
+        await t.until(async () => (await agent.get(`/v1/dlq/${id}`)).status === 404, 'a closed item is swept')
+      equal(succeeded(await agent.get(`/v1/dlq/${failed.id}`), 200).status, 'failed', 'status')
+    },
+  ),
   delete: [
     'DELETE removes an item of any status with 204; absent it is 404 DLQ_NOT_FOUND',
     'core 3, core 4, core 7',
     async (t) => {
       const { agent, other } = await callers(t)
       const tenant = await t.tenant()
-      for (const make of [objects.item, objects.claimed]) {
-        const { id } = await make(tenant)
+      for (const verb of [null, 'claim', 'resolve', 'fail']) {
+        const { id } = await (verb === 'fail' ? objects.claimed : objects.item)(tenant)
+        if (verb) succeeded(await agent.post(`/v1/dlq/${id}/${verb}`), 200)
         succeeded(await other.delete(`/v1/dlq/${id}`), 204)
         refused(await agent.get(`/v1/dlq/${id}`), 'DLQ_NOT_FOUND')
         refused(await other.delete(`/v1/dlq/${id}`), 'DLQ_NOT_FOUND')

@@ -6,6 +6,7 @@ import type { Kind } from '../contract.ts'
 import * as objects from '../objects.ts'
 import { filled, type Operation, operations } from '../operations.ts'
 import { type Tenant, unique } from '../tenant.ts'
+import { pause } from '../trial.ts'
 
 const paged = operations.filter(({ pages }) => pages)
 const items = 4
@@ -14,21 +15,53 @@ export const lists = chapter('lists', {
   ...forEach(paged, wholeList),
   ...forEach(paged, limits),
   ...forEach(paged, badCursors),
+  'ids-sort-by-time': [
+    'Ids are a prefix and a part that sorts by time',
+    'decisions 1',
+    async (t) => {
+      const tenant = await t.tenant()
+      for (const make of [
+        objects.entry,
+        objects.item,
+        objects.schedule,
+        objects.checkpoint,
+        objects.approvalKey,
+      ]) {
+        const ids: string[] = []
+        for (let i = 0; i < 3; i++) {
+          ids.push(Object.values(await make(tenant))[0]!)
+          // Within a millisecond the order of two is open.
+          await pause(5)
+        }
+        equal([...ids].sort(), ids, 'ids in the order of their creation')
+      }
+    },
+  ],
   'default-limit': [
-    'A list without limit has 50 items, and a next_cursor when there are more',
+    'A list without limit has 50 items, with a limit above 200 it has 200, and a next_cursor when there are more',
     'core 8, decisions 1',
     async (t) => {
       const agent = await (await t.tenant()).agent()
       const workflow_id = `wf-${unique()}`
-      for (let i = 0; i < 51; i++)
-        succeeded(await agent.post('/v1/audit', { action: `n-${i}`, workflow_id }), 201)
-      const first = succeeded(await agent.get(`/v1/audit?workflow_id=${workflow_id}`), 200)
-      equal(first.items.length, 50, 'items of a page without limit')
-      const path = `/v1/audit?workflow_id=${workflow_id}&cursor=${encodeURIComponent(first.next_cursor)}`
-      const rest = succeeded(await agent.get(path), 200)
-      equal([rest.items.length, rest.next_cursor], [1, null], 'items and next_cursor of the last page')
-      const most = succeeded(await agent.get(`/v1/audit?workflow_id=${workflow_id}&limit=201`), 200)
-      equal(most.items.length, 51, 'items with limit=201, which counts as 200')
+      const append = (i: number) => agent.post('/v1/audit', { action: `n-${i}`, workflow_id })
+      for (let i = 0; i < 205; i += 41) await Promise.all(Array.from({ length: 41 }, (_, n) => append(i + n)))
+      const read = async (query: string) =>
+        succeeded(await agent.get(`/v1/audit?workflow_id=${workflow_id}${query}`), 200)
+      for (const [query, count] of [
+        ['', 50],
+        ['&limit=200', 200],
+        ['&limit=201', 200],
+        ['&limit=1000000', 200],
+      ] as const) {
+        const { items, next_cursor } = await read(query)
+        equal(items.length, count, `items of the first page with ${query || 'no limit'}`)
+        const rest = await read(`&limit=200&cursor=${encodeURIComponent(next_cursor)}`)
+        equal(
+          [rest.items.length, rest.next_cursor === null],
+          [Math.min(200, 205 - count), true],
+          'the next page',
+        )
+      }
     },
   ],
 })

@@ -37,6 +37,21 @@ export const paths = chapter('paths', {
       }
     },
   ],
+  cors: [
+    'No answer names a site that is not configured in CORS headers',
+    'decisions 1',
+    async (t) => {
+      const headers = { origin: 'https://conformance.invalid', 'access-control-request-method': 'POST' }
+      for (const method of ['OPTIONS', 'GET']) {
+        const answer = await t.anyone.call(method, '/v1/agents', undefined, headers)
+        equal(
+          answer.headers['access-control-allow-origin'],
+          undefined,
+          `Access-Control-Allow-Origin of ${method}`,
+        )
+      }
+    },
+  ],
   'request-id-kept': [
     'A caller’s own X-Request-Id is kept when it has 8 to 64 letters, digits, dots, dashes and underscores',
     'decisions 1',
