@@ -26,6 +26,8 @@ export interface Options {
   list: boolean
   at_once: number
   timeout_ms: number
+  /** How long something that happens beside a request may take, such as a callback. */
+  patience_ms: number
 }
 
 /** The options cannot be used; the message is for the user. */
@@ -51,6 +53,7 @@ What runs:
   --slow [seconds]       without a test clock: waits for checks that take no longer (300)
   --at-once <count>      checks that run at the same time (8)
   --timeout <seconds>    for one answer (60)
+  --patience <seconds>   for what happens beside a request, such as a callback (10)
   --list                 prints the checks and runs none
 
 Result:
@@ -71,13 +74,14 @@ const flags = {
   slow: { type: 'string' },
   'at-once': { type: 'string' },
   timeout: { type: 'string' },
+  patience: { type: 'string' },
   list: { type: 'boolean' },
   json: { type: 'boolean' },
   strict: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const
 
-const defaults = { slow_seconds: 300, at_once: 8, timeout_seconds: 60 }
+const defaults = { slow_seconds: 300, at_once: 8, timeout_seconds: 60, patience_seconds: 10 }
 
 /** Null when the user asks for help. */
 export function readOptions(args: string[], environment: Record<string, string | undefined>): Options | null {
@@ -105,6 +109,7 @@ export function readOptions(args: string[], environment: Record<string, string |
     list: values.list ?? false,
     at_once: numberOf('--at-once', values['at-once'] ?? String(defaults.at_once)),
     timeout_ms: numberOf('--timeout', values.timeout ?? String(defaults.timeout_seconds)) * 1_000,
+    patience_ms: numberOf('--patience', values.patience ?? String(defaults.patience_seconds)) * 1_000,
   }
 }
 

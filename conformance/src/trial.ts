@@ -9,7 +9,6 @@ import type { World } from './world.ts'
 
 /** The calls of a failed check that the report shows. */
 const shown_calls_max = 4
-const patience_ms = 10_000
 const look_again_ms = 40
 
 export class Trial {
@@ -49,6 +48,7 @@ export class Trial {
 
   /** Looks until the condition holds; due work is pushed on where the service leaves that to its caller. */
   async until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    const { patience_ms } = this.world.options
     const give_up_at = Date.now() + patience_ms
     while (!(await condition())) {
       if (Date.now() > give_up_at) holds(false, `waited ${patience_ms / 1_000} s in vain: ${what}`)

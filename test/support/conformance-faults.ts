@@ -10,6 +10,7 @@ import {
   followsRedirects,
   internal,
   isJson,
+  later,
   lendsAdmin,
   livesOn,
   onAnswer,
@@ -440,7 +441,51 @@ const rows: [name: string, found_by: string, plant: () => Fault, beside?: string
   ],
 ]
 
-export const mutants: readonly Mutant[] = rows.map(([name, found_by, plant, beside]) => ({
+/** In what takes time. */
+const timed: [name: string, found_by: string, plant: () => Fault][] = [
+  ['keeps a key past its expiry', 'kv.expires', later('ttl_seconds')],
+  ['holds a lock for ever', 'dlq.lock-elapses', later('lock_seconds')],
+  ['never times out with a rejection', 'checkpoints.auto-rejects', later('timeout_seconds')],
+  ['never times out to the dead letters', 'checkpoints.times-out-to-dlq', later('timeout_seconds')],
+  ['lets an old key live past its grace', 'tenants.grace-ends', later('grace_seconds')],
+  ['never ends a window', 'rate-limit.window-ends', later('windowSeconds')],
+  [
+    'counts a sliding window as a fixed one',
+    'rate-limit.sliding-window',
+    () => onBody((text) => text.replace('sliding_', 'fixed_')),
+  ],
+  ['takes messages past the expiry of an inbox', 'inbox.expires', later('ttl')],
+  ['keeps Idempotency-Keys for ever', 'idempotency.expires POST /v1/audit', replaysAlways],
+  [
+    'calls every attempt the first',
+    'attempts.retries',
+    () => onCallback((c) => c.headers.set('x-waystation-attempt', '1')),
+  ],
+  ['gives up after the first attempt', 'attempts.retries', () => ({ callback: () => reply(410, '') })],
+  ['tries a callback of a decision once', 'callbacks.retries', () => ({ callback: () => reply(410, '') })],
+  [
+    'fires before its time',
+    'attempts.fires-in-time',
+    () => onBody((text) => text.replace(/"fire_at":"[^"]*"/, '"fire_at":"2000-01-01T00:00:00Z"')),
+  ],
+  [
+    'fires for a tenant that is deleted',
+    'tenants.rests-while-pending',
+    () => onRequest((r) => r.method === 'DELETE' && reply(202, '{}')),
+  ],
+  [
+    'never purges',
+    'tenants.purge',
+    () => onReply((a, r) => r.path.startsWith('/v1/tenants/') && a.status === 401 && become(a, 200, '{}')),
+  ],
+  [
+    'signs with a rotated secret for ever',
+    'callbacks.old-secret-ends',
+    () => onCallback((c) => c.headers.append('webhook-signature', `v1,${'A'.repeat(43)}=`)),
+  ],
+]
+
+export const mutants: readonly Mutant[] = [...rows, ...timed].map(([name, found_by, plant, beside]) => ({
   name,
   found_by,
   plant,

@@ -46,6 +46,12 @@ export function onPath(change: (path: string) => string): Fault {
   })
 }
 
+/** A hundred times as long as it was asked for. */
+export function later(field: string): () => Fault {
+  const pattern = new RegExp(`"${field}":(\\d+)`)
+  return () => onBody((text) => text.replace(pattern, (_, n: string) => `"${field}":${Number(n) * 100}`))
+}
+
 export function onBody(change: (text: string) => string): Fault {
   return onRequest((request) => {
     if (typeof request.body === 'string') request.body = change(request.body)
