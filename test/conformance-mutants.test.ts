@@ -9,24 +9,33 @@ import { type Mutant, mutants } from './support/conformance-faults.ts'
 import { type Fault, startProxy, withClock } from './support/conformance-proxy.ts'
 import { cron_secret, TestService } from './support/service.ts'
 
-const service = new TestService()
-service.clock = new RunningClock()
-beforeAll(async () => {
-  await service.start('sqlite::memory:')
-})
-afterAll(() => service.stop())
-
-/** Everything that falls due meanwhile happens before the answer. */
-async function move(ms: number): Promise<void> {
-  service.clock.advance(ms)
-  expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
+function newService(): TestService {
+  const service = new TestService()
+  service.clock = new RunningClock()
+  return service
 }
 
-/** Runs these checks through a proxy with this fault. */
-async function checked(fault: Fault, only: string[], patience_seconds: number): Promise<Result[]> {
+const shared = newService()
+beforeAll(async () => {
+  await shared.start('sqlite::memory:')
+})
+afterAll(() => shared.stop())
+
+/** Runs these checks against the service, through a proxy with this fault. */
+async function checked(
+  service: TestService,
+  fault: Fault,
+  only: string[],
+  patience: string,
+): Promise<Result[]> {
+  /** Everything that falls due meanwhile happens before the answer. */
+  async function move(ms: number): Promise<void> {
+    service.clock.advance(ms)
+    expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
+  }
   const proxy = startProxy(service.url, withClock(move, fault))
   try {
-    const args = [proxy.url, `--patience=${patience_seconds}`, ...only.map((name) => `--only=${name}`)]
+    const args = [proxy.url, `--patience=${patience}`, ...only.map((name) => `--only=${name}`)]
     const options = readOptions(args, { CONFORMANCE_CRON_SECRET: cron_secret })!
     return (await run(chapters, options)).results
   } finally {
@@ -36,19 +45,37 @@ async function checked(fault: Fault, only: string[], patience_seconds: number): 
 
 const namesOf = ({ found_by, beside }: Mutant) => [found_by, ...(beside ? [beside] : [])]
 
+async function expectFound(service: TestService, mutant: Mutant): Promise<void> {
+  const results = await checked(service, mutant.plant(), namesOf(mutant), '0.5')
+  const found = results.find(({ name }) => name === mutant.found_by)
+  expect([found?.outcome, found?.reason]).toEqual(['failed', expect.stringMatching(/./)])
+}
+
 test('no check finds a fault where none is planted', async () => {
   const names = [...new Set(mutants.flatMap(namesOf))]
-  const all = await checked({ callback: () => undefined }, names, 10)
+  const service = newService()
+  await service.start('sqlite::memory:')
+  const all = await checked(service, { callback: () => undefined }, names, '10')
+  await service.stop()
   const results = all.filter(({ name }) => names.includes(name))
   expect(results.filter(({ outcome }) => outcome !== 'passed')).toEqual([])
   expect(names.filter((name) => !results.some((result) => result.name === name))).toEqual([])
 })
 
-test.each(mutants.map((mutant) => [mutant.name, mutant.found_by, mutant] as const))(
+const titled = mutants.map((mutant) => [mutant.name, mutant.found_by, mutant] as const)
+
+test.each(titled.filter(([, , { takes_time }]) => !takes_time))(
   'a service that %s is found by %s',
-  async (_, found_by, mutant) => {
-    const results = await checked(mutant.plant(), namesOf(mutant), 0.5)
-    const found = results.find(({ name }) => name === found_by)
-    expect([found?.outcome, found?.reason]).toEqual(['failed', expect.stringMatching(/./)])
+  (_name, _found_by, mutant) => expectFound(shared, mutant),
+)
+
+// Each has moved its clock: the next one has a service of its own.
+test.each(titled.filter(([, , { takes_time }]) => takes_time))(
+  'a service that %s is found by %s',
+  async (_name, _found_by, mutant) => {
+    const service = newService()
+    await service.start('sqlite::memory:')
+    await expectFound(service, mutant)
+    await service.stop()
   },
 )

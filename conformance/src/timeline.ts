@@ -55,7 +55,6 @@ export function noTime(clock: Clock): Timeline {
 /** Moves the test clock once each of the checks that share it waits or has ended. */
 export class SharedTime {
   readonly #clock: Clock
-  #at_ms = 0
   #at_work = 0
   #waiting: { until_ms: number; resume: () => void; fail: (error: unknown) => void }[] = []
 
@@ -63,13 +62,16 @@ export class SharedTime {
     this.#clock = clock
   }
 
+  /** A time to wait for is one of the service, whose clock runs on while checks work. */
   readonly timeline: Timeline = {
     now: () => this.#clock.now(),
-    wait: (seconds) =>
-      new Promise((resume, fail) => {
-        this.#waiting.push({ until_ms: this.#at_ms + Math.round(seconds * 1_000), resume, fail })
+    wait: async (seconds) => {
+      const until_ms = (await this.#clock.now()) + seconds * 1_000
+      await new Promise<void>((resume, fail) => {
+        this.#waiting.push({ until_ms, resume, fail })
         this.leave()
-      }),
+      })
+    },
   }
 
   /** A check begins. */
@@ -85,15 +87,24 @@ export class SharedTime {
 
   async #advance(): Promise<void> {
     const next_ms = Math.min(...this.#waiting.map(({ until_ms }) => until_ms))
-    const woken = this.#waiting.filter(({ until_ms }) => until_ms === next_ms)
-    this.#waiting = this.#waiting.filter(({ until_ms }) => until_ms !== next_ms)
+    const [error, reached_ms] = await this.#moveTo(next_ms)
+    const woken = this.#waiting.filter(({ until_ms }) => until_ms <= reached_ms)
+    this.#waiting = this.#waiting.filter(({ until_ms }) => until_ms > reached_ms)
     this.#at_work = woken.length
+    for (const { resume, fail } of woken) {
+      if (error) fail(error)
+      else resume()
+    }
+  }
+
+  /** Returns the time that is reached, and why the clock did not move there. */
+  async #moveTo(time_ms: number): Promise<[error: unknown, reached_ms: number]> {
     try {
-      await this.#clock.advance((next_ms - this.#at_ms) / 1_000)
-      this.#at_ms = next_ms
-      for (const { resume } of woken) resume()
+      const now_ms = await this.#clock.now()
+      if (time_ms > now_ms) await this.#clock.advance((time_ms - now_ms) / 1_000)
+      return [null, Math.max(time_ms, now_ms)]
     } catch (error) {
-      for (const { fail } of woken) fail(error)
+      return [error, time_ms]
     }
   }
 }

@@ -229,6 +229,16 @@ export function followsRedirects(): Fault {
   return { callback: followRedirect }
 }
 
+/** What the receiver says counts as Gone. */
+export function answersGone(): Fault {
+  return {
+    callback: async (callback, send) => {
+      await send(callback)
+      return reply(410, '')
+    },
+  }
+}
+
 export function callsOnCancel(): Fault {
   const urls = new Map<string, string>()
   return {
