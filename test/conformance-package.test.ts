@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { version } from '../src/version.ts'
 import { RunningClock } from './support/clock.ts'
+import { finished } from './support/finished.ts'
 import { cron_secret, TestService } from './support/service.ts'
 
 const root = join(import.meta.dir, '..')
@@ -29,12 +30,7 @@ async function run(command: string[], cwd: string, environment: Record<string, s
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const [stdout, stderr, exit_code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { exit_code, stdout, stderr }
+  return finished(child)
 }
 
 const suite = (args: string[], environment?: Record<string, string>) =>

@@ -6,6 +6,7 @@ import { keyForm, maskedForm } from '../contract.ts'
 import * as objects from '../objects.ts'
 import { agent as agentShape, hasShape, newAgent } from '../shapes.ts'
 import { agentActor, unique } from '../tenant.ts'
+import type { Trial } from '../trial.ts'
 
 export const agents = chapter('agents', {
   create: [
@@ -98,18 +99,12 @@ export const agents = chapter('agents', {
     'POST /agents/{id}/rotate-key answers a new api_key; the old key dies at once',
     'core 4, decisions 2',
     async (t) => {
-      const { admin } = await t.tenant()
-      const { agent_id, api_key } = succeeded(
-        await admin.post('/v1/agents', { name: `agent-${unique()}` }),
-        201,
-      )
-      const old = agentActor(t.anyone.send, agent_id, api_key)
-      const path = `/v1/agents/${agent_id}`
+      const { admin, path, old } = await toRotate(t)
       succeeded(await old.get(path), 200)
       const rotated = succeeded(await admin.post(`${path}/rotate-key`), 200)
       matches(rotated.api_key, keyForm('agent'), 'api_key')
       refused(await old.get(path), 'UNAUTHORIZED')
-      const fresh = agentActor(t.anyone.send, agent_id, rotated.api_key)
+      const fresh = agentActor(t.anyone.send, old.id, rotated.api_key)
       equal(succeeded(await fresh.get(path), 200).api_key.slice(-4), rotated.api_key.slice(-4), 'masked key')
     },
   ],
@@ -117,13 +112,7 @@ export const agents = chapter('agents', {
     'With grace_seconds the old key works on; rotating again ends it at once',
     'decisions 2',
     async (t) => {
-      const { admin } = await t.tenant()
-      const { agent_id, api_key } = succeeded(
-        await admin.post('/v1/agents', { name: `agent-${unique()}` }),
-        201,
-      )
-      const old = agentActor(t.anyone.send, agent_id, api_key)
-      const path = `/v1/agents/${agent_id}`
+      const { admin, path, old } = await toRotate(t)
       for (const grace_seconds of [-1, 604_801, 0.5])
         invalid(await admin.post(`${path}/rotate-key`, { grace_seconds }), '/grace_seconds')
       succeeded(await admin.post(`${path}/rotate-key`, { grace_seconds: 600 }), 200)
@@ -169,3 +158,14 @@ export const agents = chapter('agents', {
     },
   ],
 })
+
+/** An agent whose key will be rotated, as it calls with the key that it has. */
+async function toRotate(t: Trial) {
+  const { admin } = await t.tenant()
+  const made = succeeded(await admin.post('/v1/agents', { name: `agent-${unique()}` }), 201)
+  return {
+    admin,
+    path: `/v1/agents/${made.agent_id}`,
+    old: agentActor(t.anyone.send, made.agent_id, made.api_key),
+  }
+}

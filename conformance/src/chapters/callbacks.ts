@@ -4,8 +4,10 @@ import { equal, holds, succeeded } from '../assert.ts'
 import { chapter, timed } from '../check.ts'
 import { day, minute } from '../contract.ts'
 import { isSignedCallback, signaturesOf } from '../receiver.ts'
+import type { Tenant } from '../tenant.ts'
 import type { Trial } from '../trial.ts'
 import { lettersOf } from './attempts.ts'
+import { rotatedSecret } from './tenants.ts'
 
 export const callbacks = chapter('callbacks', {
   approved: [
@@ -23,14 +25,7 @@ export const callbacks = chapter('callbacks', {
     'decisions 5 Callbacks',
     async (t) => {
       const tenant = await t.tenant()
-      const agent = await tenant.agent()
-      const hook = await t.hook()
-      hook.answer = () => ({ status: 410 })
-      const { id } = succeeded(
-        await agent.post('/v1/checkpoints', { title: 'x', callback_url: hook.url }),
-        201,
-      )
-      succeeded(await tenant.admin.post(`/v1/checkpoints/${id}/approve`), 200)
+      const { agent, hook, id } = await approved(t, tenant, 410)
       await t.until(async () => (await lettersOf(tenant, id)).length === 1, 'the dead letter of the callback')
       const shown = succeeded(await agent.get(`/v1/checkpoints/${id}`), 200)
       equal(
@@ -71,17 +66,8 @@ export const callbacks = chapter('callbacks', {
     'decisions 5 Tenants, decisions 5 Callbacks',
     async (t) => {
       const tenant = await t.newTenant()
-      const { signing_secret } = succeeded(
-        await tenant.admin.post(`/v1/tenants/${tenant.id}/rotate-signing-secret`),
-        200,
-      )
-      const hook = await t.hook()
-      const agent = await tenant.agent()
-      const { id } = succeeded(
-        await agent.post('/v1/checkpoints', { title: 'x', callback_url: hook.url }),
-        201,
-      )
-      succeeded(await tenant.admin.post(`/v1/checkpoints/${id}/approve`), 200)
+      const signing_secret = await rotatedSecret(tenant)
+      const { hook } = await approved(t, tenant, 204)
       await t.until(() => hook.received.length === 1, 'the callback')
       for (const secret of [tenant.keys.signing_secret!, signing_secret]) {
         const { sent, right } = signaturesOf(hook.received[0]!, secret)
@@ -99,18 +85,9 @@ export const callbacks = chapter('callbacks', {
     'decisions 5 Tenants',
     async (t) => {
       const tenant = await t.newTenant()
-      const { signing_secret } = succeeded(
-        await tenant.admin.post(`/v1/tenants/${tenant.id}/rotate-signing-secret`),
-        200,
-      )
+      const signing_secret = await rotatedSecret(tenant)
       await t.time.wait(day + minute)
-      const hook = await t.hook()
-      const agent = await tenant.agent()
-      const { id } = succeeded(
-        await agent.post('/v1/checkpoints', { title: 'x', callback_url: hook.url }),
-        201,
-      )
-      succeeded(await tenant.admin.post(`/v1/checkpoints/${id}/approve`), 200)
+      const { hook } = await approved(t, tenant, 204)
       await t.until(() => hook.received.length === 1, 'the callback')
       const { sent, right } = signaturesOf(hook.received[0]!, signing_secret)
       equal(right, sent, 'signatures that are right under the new secret')
@@ -122,14 +99,7 @@ export const callbacks = chapter('callbacks', {
     'decisions 5 Callbacks',
     async (t) => {
       const tenant = await t.tenant()
-      const agent = await tenant.agent()
-      const hook = await t.hook()
-      hook.answer = () => ({ status: 500 })
-      const { id } = succeeded(
-        await agent.post('/v1/checkpoints', { title: 'x', callback_url: hook.url }),
-        201,
-      )
-      succeeded(await tenant.admin.post(`/v1/checkpoints/${id}/approve`), 200)
+      const { agent, hook, id } = await approved(t, tenant, 500)
       for (const [count, wait] of [
         [1, 31],
         [2, 60],
@@ -153,6 +123,17 @@ export const callbacks = chapter('callbacks', {
     },
   ),
 })
+
+/** A checkpoint that was approved; its callback is answered with this status. */
+async function approved(t: Trial, tenant: Tenant, status: number) {
+  const agent = await tenant.agent()
+  const hook = await t.hook()
+  hook.answer = () => ({ status })
+  const body = { title: 'x', callback_url: hook.url }
+  const { id } = succeeded(await agent.post('/v1/checkpoints', body), 201)
+  succeeded(await tenant.admin.post(`/v1/checkpoints/${id}/approve`), 200)
+  return { agent, hook, id: id as string }
+}
 
 async function callsBack(t: Trial, verb: string, status: string): Promise<void> {
   const tenant = await t.tenant()

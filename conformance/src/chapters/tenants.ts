@@ -154,10 +154,7 @@ export const tenants = chapter('tenants', {
     'decisions 5 Tenants',
     async (t) => {
       const tenant = await t.newTenant()
-      const { signing_secret } = succeeded(
-        await tenant.admin.post(`/v1/tenants/${tenant.id}/rotate-signing-secret`),
-        200,
-      )
+      const signing_secret = await rotatedSecret(tenant)
       matches(signing_secret, /^whsec_[A-Za-z0-9+/]+={0,2}$/, 'signing_secret')
       holds(signing_secret !== tenant.keys.signing_secret, 'the new secret is the old one')
     },
@@ -297,6 +294,11 @@ async function dueIn(t: Trial, tenant: Tenant, seconds: number) {
   matches(fire_at, timestamp, 'fire_at')
   const body = { callback_url: hook.url, callback_payload: null, fire_at }
   return { hook, id: succeeded(await agent.post('/v1/schedules', body), 201).id as string }
+}
+
+/** The signing secret that follows that of the tenant. */
+export async function rotatedSecret({ admin, id }: Tenant): Promise<string> {
+  return succeeded(await admin.post(`/v1/tenants/${id}/rotate-signing-secret`), 200).signing_secret
 }
 
 function freshName(): string {
