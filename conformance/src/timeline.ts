@@ -79,7 +79,8 @@ export class SharedTime {
   readonly timeline: Timeline = {
     now: () => this.#clock.now(),
     wait: async (seconds) => {
-      const until_ms = (await this.#clock.now()) + seconds * 1_000
+      // Whole seconds: checks that wait alike go on together.
+      const until_ms = Math.ceil((await this.#clock.now()) / 1_000 + seconds) * 1_000
       await new Promise<void>((resume, fail) => {
         this.#waiting.push({ until_ms, resume, fail })
         this.leave()

@@ -8,13 +8,13 @@ import { type Hook, type Receiver, startReceiver } from './receiver.ts'
 import { Tenant, unique } from './tenant.ts'
 import { Clock } from './timeline.ts'
 
-/** The headers of a caller who may move the clock. */
 export class World {
   readonly options: Options
   readonly rules: AnswerRules
   readonly clock: Clock
   readonly #client: Client
   readonly #tenants = new Map<string, Promise<Tenant>>()
+  readonly #made = new Map<string, Promise<unknown>>()
   #receiver: Promise<Receiver> | null = null
 
   constructor(options: Options, client: Client, rules: AnswerRules) {
@@ -53,6 +53,13 @@ export class World {
       throw new NotRun(`the service refuses a sign-up: ${answer.json?.error?.code ?? answer.status}`)
     const { tenant_id, admin_key, signing_secret } = succeeded(answer, 201)
     return new Tenant({ tenant_id, name, admin_key, signing_secret }, (sent) => this.send(sent))
+  }
+
+  /** What several checks of a chapter use and none changes, made by the first. */
+  once<T>(name: string, make: () => Promise<T>): Promise<T> {
+    const made = this.#made.get(name) ?? make()
+    this.#made.set(name, made)
+    return made as Promise<T>
   }
 
   async hook(): Promise<Hook> {
