@@ -108,6 +108,10 @@ export const groups: Readonly<Record<string, Group>> = {
     about: 'What happened: every change, in order',
     examples: ['waystation events list --workflow night-17'],
   },
+  clock: {
+    about: 'Move the time of a service that runs with CLOCK=test',
+    examples: ['waystation clock advance 259200', 'waystation clock show'],
+  },
 }
 
 /** Codes to the commands that list what there is. */
@@ -1950,6 +1954,24 @@ export const generated: readonly GeneratedCommand[] = [
     pages: 'whole',
     columns: ['seq', 'at', 'type', 'subject', 'workflow_id', 'actor', 'data'],
     call: ({ events }, sent) => events.list(sent),
+  },
+  {
+    operation: 'advanceClock',
+    usage: 'clock advance <seconds>',
+    about: 'Move the time of a service with a test clock, and do all that falls due on the way',
+    examples: ['waystation clock advance 259200'],
+    path: [],
+    options: [],
+    call: ({ clock }, { seconds }) => clock.advance(seconds),
+  },
+  {
+    operation: 'getClock',
+    usage: 'clock show',
+    about: 'Show the time of a service with a test clock',
+    examples: ['waystation clock show'],
+    path: [],
+    options: [],
+    call: ({ clock }) => clock.get(),
   },
   {
     operation: 'readyz',

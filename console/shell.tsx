@@ -12,6 +12,7 @@ import { Banner } from './freeze/banner.tsx'
 import { Stop } from './freeze/stop.tsx'
 import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
+import { TestClockBadge } from './test-clock.tsx'
 import { shown } from './text/words.ts'
 import { Badge, Button, DocsLink, toggle } from './ui/basics.tsx'
 import { choose, theme } from './ui/theme.ts'
@@ -43,6 +44,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
             <span class="tenant-name">{tenant ? shown(tenant.name) : '\u00a0'}</span>
             {tenant && <Badge tone="neutral">{tenant.plan}</Badge>}
           </p>
+          <TestClockBadge />
           <Navigation {...{ loaded }} />
           <div class="side-foot">
             {tenant && (

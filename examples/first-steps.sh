@@ -32,6 +32,7 @@ main() {
   subscriptions
   events
   tick
+  test_clock
   seal
   freeze
   deletion
@@ -502,6 +503,21 @@ events() {
   json '{"any": [{"workflow_id": "night-17"}, {"type": "dlq.*"}], "after": 0, "wait_seconds": 0}'
   call 'wait for whichever comes first' 200 POST /v1/wait "${agent[@]}" "${sent[@]}"
   has '"after":'
+}
+
+test_clock() {
+  echo 'The test clock'
+  local status
+  status=$(curl -sS -o /dev/null -w '%{http_code}' "$base/v1/clock" "${admin[@]}")
+  if [ "$status" = 404 ]; then
+    echo '  the service was not started with CLOCK=test: no test clock'
+    return
+  fi
+  call 'read the time' 200 GET /v1/clock "${admin[@]}"
+  has '"offset_seconds":'
+  json '{"seconds": 0.001}'
+  call 'move it, and do all that falls due on the way' 200 POST /v1/clock/advance "${admin[@]}" "${sent[@]}"
+  has '"done":true'
 }
 
 tick() {

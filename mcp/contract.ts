@@ -2,6 +2,7 @@
 // request (path, query, body, headers) laid out as one object of named arguments.
 
 import type { ErrorRows } from './errors.ts'
+import { resolved } from './schema.ts'
 import { type Tool, tools, wait_seconds_max } from './tools.ts'
 
 export interface Schema {
@@ -125,7 +126,8 @@ const argument_schemas: Readonly<Record<string, Schema>> = {
 }
 
 export function readyTools(document: Document): ReadyTool[] {
-  return tools.map((tool) => ready(tool, document))
+  const standing = resolved(document)
+  return tools.map((tool) => ready(tool, standing))
 }
 
 function ready(tool: Tool, document: Document): ReadyTool {
@@ -133,12 +135,12 @@ function ready(tool: Tool, document: Document): ReadyTool {
   const chosen = Object.entries(tool.choice?.operations ?? {})
   const others = [tool.without?.operation, ...chosen.map(([, id]) => id)].filter((id) => id !== undefined)
   const { parameters, body } = together(
-    [tool.operation, ...others].map((id) => partsOf(tool, operationOf(document, id)[2], document)),
+    [tool.operation, ...others].map((id) => partsOf(tool, operationOf(document, id)[2])),
   )
   const wrapped = operation['x-wrapped'] ?? false
-  const success = successOf(operation, document)
-  const blocked = wrapped ? blockedDataOf(operation, document) : null
-  const other = tool.prefixed ? successOf(operationOf(document, tool.prefixed.operation)[2], document) : null
+  const success = successOf(operation)
+  const blocked = wrapped ? blockedDataOf(operation) : null
+  const other = tool.prefixed ? successOf(operationOf(document, tool.prefixed.operation)[2]) : null
   const data = (wrapped ? success!.properties!.data! : success) as ObjectSchema
   const own = answerOf(tool, data, blocked)
   const answer = other ? common(own, other as ObjectSchema) : own
@@ -189,9 +191,9 @@ interface Parts {
   body: Schema | null
 }
 
-function partsOf(tool: Tool, operation: Operation, document: Document): Parts {
+function partsOf(tool: Tool, operation: Operation): Parts {
   const isTaken = (name: string) => !tool.leave_out?.includes(name)
-  const body = schemaIn(operation.requestBody, document)
+  const body = schemaIn(operation.requestBody)
   const properties = Object.entries(body?.properties ?? {}).filter(([name]) => isTaken(name))
   return {
     parameters: (operation.parameters ?? []).filter(({ name }) => isTaken(name)),
@@ -226,7 +228,7 @@ function together(all: Parts[]): Parts {
 
 function targetOf(tool: Tool, id: string, document: Document): Target {
   const [path, method, operation] = operationOf(document, id)
-  const { parameters, body } = partsOf(tool, operation, document)
+  const { parameters, body } = partsOf(tool, operation)
   const named = parameters.map(({ name, required }) => ({ name: argumentOf(name), required }))
   const members = Object.keys(body?.properties ?? {})
   const needed = [
@@ -354,16 +356,14 @@ function texts(value: unknown): unknown {
 const left_out = ['description', 'format', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern']
 
 /** Null when a success has no body. */
-function successOf({ responses }: Operation, document: Document): Schema | null {
-  const [one, other] = [responses[202], responses[200] ?? responses[201]].map((each) =>
-    schemaIn(each, document),
-  )
+function successOf({ responses }: Operation): Schema | null {
+  const [one, other] = [responses[202], responses[200] ?? responses[201]].map((each) => schemaIn(each))
   return one && other ? either(one as ObjectSchema, other as ObjectSchema) : (one ?? other ?? null)
 }
 
 /** An error status whose answer has data: a blocked rate check. */
-function blockedDataOf(operation: Operation, document: Document): ObjectSchema | null {
-  const { anyOf = [] } = (schemaIn(operation.responses['429'], document) ?? {}) as { anyOf?: Schema[] }
+function blockedDataOf(operation: Operation): ObjectSchema | null {
+  const { anyOf = [] } = (schemaIn(operation.responses['429']) ?? {}) as { anyOf?: Schema[] }
   return (anyOf.find(({ properties }) => properties?.data)?.properties?.data ?? null) as ObjectSchema | null
 }
 
@@ -388,18 +388,9 @@ function objectOf(properties: Record<string, Schema>): ObjectSchema {
   return { type: 'object', properties, required: Object.keys(properties) }
 }
 
-function schemaIn(content: Content | undefined, document: Document): Schema | null {
+function schemaIn(content: Content | undefined): Schema | null {
   const schema = content?.content?.['application/json']?.schema
-  return schema ? (resolved(schema, document) as Schema) : null
-}
-
-/** With every `$ref` replaced by what it names, so that a schema stands alone. */
-function resolved(value: unknown, document: Document): unknown {
-  if (Array.isArray(value)) return value.map((item) => resolved(item, document))
-  if (typeof value !== 'object' || value === null) return value
-  const { $ref } = value as { $ref?: string }
-  if ($ref !== undefined) return resolved(document.components.schemas[$ref.split('/').at(-1)!], document)
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, resolved(item, document)]))
+  return schema ?? null
 }
 
 /** The API says them when they are passed, which is rare. */

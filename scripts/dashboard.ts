@@ -60,6 +60,11 @@ const rows: [heading: string, panels: Panel[]][] = [
         ],
       },
       {
+        title: 'Refused for want of room, by reason',
+        unit: 'reqps',
+        queries: [[`sum by (reason) (${rate('waystation_requests_shed_total')})`, '{{reason}}']],
+      },
+      {
         title: 'Under way and waiting',
         unit: 'short',
         queries: [

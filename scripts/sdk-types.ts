@@ -2,9 +2,10 @@
 // the file in git is not this. Our schemas are plain, so what this reads of JSON Schema is all they use.
 
 import { readFileSync } from 'node:fs'
+import { resolved } from '../mcp/schema.ts'
+import { commentOf } from './clients/print.ts'
 
 interface Schema {
-  $ref?: string
   type?: string | string[]
   description?: string
   enum?: unknown[]
@@ -29,6 +30,7 @@ interface Operation {
 }
 
 interface Document {
+  components: { schemas: object }
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
   'x-errors': Record<string, { next: string; exit: string }>
@@ -36,7 +38,8 @@ interface Document {
 
 /** The text of sdk/src/types.ts. */
 export function sdkTypesText(): string {
-  const document = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')) as Document
+  const text = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')
+  const document = resolved(JSON.parse(text) as Document)
   const operations = operationsOf(document)
   const shapes = new Shapes()
   for (const { answers } of operations) for (const [, schema] of answers) shapes.addNamed(schema)
@@ -114,8 +117,9 @@ function operationsOf({ paths }: Document): Found[] {
 function answersOf({ responses }: Operation, wrapped: boolean): Found['answers'] {
   return Object.entries(responses).flatMap(([status, { content }]) => {
     const whole = content?.['application/json']?.schema
-    const schema = whole?.anyOf?.find(({ $ref }) => !$ref) ?? whole
-    if (status === '304' || schema?.$ref) return []
+    // Beside an error stands the answer that has the same status.
+    const schema = whole?.anyOf?.[0] ?? whole
+    if (status === '304' || (Number(status) >= 400 && !whole?.anyOf)) return []
     return [[status, wrapped ? schema?.properties?.data : schema] as [string, Schema | undefined]]
   })
 }
@@ -175,7 +179,10 @@ class Shapes {
   /** Every named shape, as an interface. */
   text(): string {
     return [...this.#shapes]
-      .map(([name, shape]) => `export interface ${name} ${this.#object(shape, '', false)}\n`)
+      .map(
+        ([name, shape]) =>
+          `${commentOf(shape.description ?? '', '')}export interface ${name} ${this.#object(shape, '', false)}\n`,
+      )
       .join('\n')
   }
 
@@ -210,7 +217,7 @@ class Shapes {
     const inner = `${indent}  `
     const fields = Object.entries(schema.properties!).map(([name, field]) => {
       const optional = !schema.required?.includes(name)
-      const comment = field.description ? `${inner}/** ${field.description} */\n` : ''
+      const comment = field.description && !field['x-name'] ? `${inner}/** ${field.description} */\n` : ''
       const type = this.#typeOf(field, inner, is_input)
       const or_undefined = optional && is_input && type !== 'unknown' ? ' | undefined' : ''
       return `${comment}${fieldLine(inner, `${name}${optional ? '?' : ''}:`, `${type}${or_undefined}`)}\n`

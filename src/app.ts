@@ -1,25 +1,29 @@
 // The whole service: database, dependencies of handlers, due work, and the request handlers of every route.
 
-import { backgroundOf, workersOf } from './app/background.ts'
+import { type Background, backgroundOf, workersOf } from './app/background.ts'
 import { egressOf } from './app/egress.ts'
 import { Metrics } from './app/measured.ts'
 import type { Nodes } from './app/nodes.ts'
+import { overloadOf } from './app/overload.ts'
 import { dependenciesOf, type Facts, handlersOf, type State } from './app/parts.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
 import { lingered, stopInSteps } from './app/stop.ts'
+import { atTime, MovedTime } from './app/test-clock.ts'
 import { tracerOf } from './app/traced.ts'
 import type { Clock } from './base/clock.ts'
 import { newId } from './base/ids.ts'
 import { Repeat } from './base/repeat.ts'
 import type { Tracer } from './base/tracer.ts'
+import { TestTime } from './clock/service.ts'
 import type { Config } from './config.ts'
 import type { Jobs } from './contract/dependencies.ts'
 import type { Db } from './db/db.ts'
-import { follows } from './features.ts'
+import { features, follows } from './features.ts'
 import { failure } from './http/answers.ts'
 import { Drain } from './http/drain.ts'
 import { idle_timeout_seconds } from './http/exchange.ts'
 import type { RequestHandlers } from './http/handlers.ts'
+import type { JobWorker } from './jobs/worker.ts'
 import { JournalKeeper } from './journal/keeper.ts'
 import { Measures } from './metrics/service.ts'
 import { Quarantine } from './quarantine/service.ts'
@@ -62,7 +66,10 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     }
     const quarantine = new Quarantine()
     await quarantine.begin(db)
-    const { nodes, ...app } = assemble({ config, db, options, facts, quarantine, measures, tracer })
+    const time = config.test_clock ? new TestTime(db) : null
+    await time?.start()
+    const opened = { config, db, options, facts, quarantine, time, measures, tracer }
+    const { nodes, ...app } = assemble(opened)
     await nodes?.start()
     return { db, ...secrets, ...app }
   } catch (error) {
@@ -79,16 +86,19 @@ interface Opened {
   options: AppOptions
   facts: Facts
   quarantine: Quarantine
+  /** Null: the time is the real one. */
+  time: TestTime | null
   measures: Measures | null
   tracer: Tracer | null
 }
 
 function assemble(opened: Opened): Assembled {
-  const { config, db, options, quarantine, measures, tracer } = opened
+  const { config, db, options, time, measures, tracer } = opened
   const { log, background: in_background = true } = options
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
-  const given = { ...opened, state, lookForJobs }
+  const { overload, loop_delay } = overloadOf(options, db.clock, measures)
+  const given = { ...opened, state, lookForJobs, overload }
   const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
     wake(due_at) {
@@ -99,21 +109,20 @@ function assemble(opened: Opened): Assembled {
     pauseOrResume: () => in_background && timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
-  const held = () => quarantine.since !== null
-  const background = backgroundOf(config, db, log, { held, measures, tracer })
+  const background = backgroundOf(config, db, log, { ...gateOf(opened), measures, tracer })
   const journal = new JournalKeeper({ ...background, follows })
-  const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs, journal)
+  const test_clock = time && new MovedTime(time)
+  const parts = { policy, jobs, journal, test_clock }
+  const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, parts)
   journal.connect(dependencies)
   db.onChange((key) => {
     notifier.notify(key)
     journal.changed(key)
   })
   const { worker, timer, maintenance } = workersOf({ ...background, journal }, dependencies, senders)
-  const handlers = handlersOf(given, options, dependencies)
-  const counting = [
-    ...[calls, usage, new Repeat(maintain_every_ms, () => db.maintain())],
-    new Repeat(maintain_every_ms, () => lookForRelease(opened, lookForJobs)),
-  ]
+  test_clock?.connect({ db, time: time!, worker, maintenance, features, journal })
+  const handlers = atTime(time, handlersOf(given, options, dependencies))
+  const counting = [calls, usage, ...repeated(opened, lookForJobs)]
   let server: ReturnType<typeof Bun.serve> | undefined
   const { onError } = background
   const metrics = measures && new Metrics({ config, db, measures, dependencies, worker, onError })
@@ -130,6 +139,7 @@ function assemble(opened: Opened): Assembled {
         journal.start()
         for (const counts of counting) counts.start(onError)
       }
+      loop_delay.start()
       metrics?.start(server, !options.shares_port)
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
@@ -137,17 +147,13 @@ function assemble(opened: Opened): Assembled {
     async stop() {
       state.drain.begun = true
       notifier.drain()
-      const worked = () => {
-        const stopped = worker.stop()
-        return Promise.all([stopped, journal.stop(stopped)])
-      }
       await stopInSteps({
         server,
         linger: async () => {
           if (options.lingers && server) await lingered(state.drain, server.port!)
         },
-        drains: [() => maintenance.stop(), worked],
-        disconnect: [() => senders.sender.close(), () => metrics?.stop()],
+        drains: [() => maintenance.stop(), () => workStopped(worker, journal)],
+        disconnect: [() => senders.sender.close(), () => metrics?.stop(), () => loop_delay.stop()],
         counts: [
           ...counting.map((counts) => () => counts.stop().catch(onError)),
           async () => nodes?.flush(),
@@ -157,6 +163,31 @@ function assemble(opened: Opened): Assembled {
       })
     },
   }
+}
+
+/** Resolves when nothing is under way, and the events that it has left have numbers. */
+function workStopped(worker: JobWorker, journal: JournalKeeper): Promise<unknown> {
+  const stopped = worker.stop()
+  return Promise.all([stopped, journal.stop(stopped)])
+}
+
+/** Before and while due work starts: not in quarantine, nor while another node does all of it. */
+function gateOf({ quarantine, time }: Opened): Pick<Background, 'held' | 'beforeLook'> {
+  if (!time) return { held: () => quarantine.since !== null, beforeLook: undefined }
+  return {
+    held: () => quarantine.since !== null || time.movesElsewhere,
+    beforeLook: () => time.refresh(),
+  }
+}
+
+/** Work of each process, once a second. */
+function repeated(opened: Opened, lookForJobs: () => void): Repeat[] {
+  const { db, time } = opened
+  return [
+    () => db.maintain(),
+    () => lookForRelease(opened, lookForJobs),
+    ...(time ? [() => time.refresh()] : []),
+  ].map((work) => new Repeat(maintain_every_ms, work))
 }
 
 async function lookForRelease({ db, options, quarantine }: Opened, lookForJobs: () => void): Promise<void> {

@@ -21,6 +21,7 @@ const defaults: Config = {
   secret_key_previous: null,
   data_dir: 'data',
   tick: 'internal',
+  test_clock: false,
   signup_open: true,
   callback_allow: parseAllow('127.0.0.0/8, ::1/128'),
   callback_https_only: false,
@@ -126,6 +127,8 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ],
     ['TICK', 'internal', {}],
     ['TICK', 'external', { tick: 'external' }],
+    ['CLOCK', 'system', {}],
+    ['CLOCK', 'test', { test_clock: true }],
     ['SIGNUP', 'open', {}],
     ['SIGNUP', 'closed', { signup_open: false }],
     ['CALLBACK_ALLOW', '10.0.0.0/8:8080', { callback_allow: parseAllow('10.0.0.0/8:8080') }],
@@ -245,6 +248,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ['BACKUP_KEEP', '0', 'BACKUP_KEEP: "0" is not a whole number from 1 to 1000'],
   ['BACKUP_KEEP', '1001', 'BACKUP_KEEP: "1001" is not a whole number from 1 to 1000'],
   ['TICK', 'Internal', 'TICK: "Internal" is none of internal, external'],
+  ['CLOCK', 'Test', 'CLOCK: "Test" is none of system, test'],
   ['SIGNUP', 'yes', 'SIGNUP: "yes" is none of open, closed'],
   ...['mail.example.com', 'https://user:secret@mail.example.com', 'smtp://'].map(
     (value): [SettingName, string, string] => ['SMTP_URL', value, 'SMTP_URL: must be smtp://… or smtps://…'],
@@ -342,6 +346,18 @@ describe('configuration', () => {
   test.each(Object.keys(settings) as SettingName[])('%s: empty or white space is like not set', (name) => {
     expect(readConfig({ [name]: '' })).toEqual(defaults)
     expect(readConfig({ [name]: ' \t' })).toEqual(defaults)
+  })
+
+  test('CLOCK=test is refused where others could reach the service, or a proxy is trusted', () => {
+    for (const elsewhere of [
+      { HOST: '0.0.0.0' },
+      { PUBLIC_URL: 'https://waystation.example.com' },
+      { TRUST_PROXY: '10.0.0.1' },
+    ]) {
+      expect(() =>
+        readConfig({ ...elsewhere, CRON_SECRET: 'a-cron-secret-of-the-tests', CLOCK: 'test' }),
+      ).toThrow('CLOCK: test needs HOST and PUBLIC_URL on loopback, and no TRUST_PROXY')
+    }
   })
 
   test('ignores variables that are not settings of the service', () => {

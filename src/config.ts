@@ -54,6 +54,8 @@ export interface Config {
   secret_key_previous: string | null
   data_dir: string
   tick: 'internal' | 'external'
+  /** POST /v1/clock/advance moves the time of the service. */
+  test_clock: boolean
   signup_open: boolean
   callback_allow: readonly AllowRange[]
   callback_https_only: boolean
@@ -118,6 +120,7 @@ export function readConfig(environment: Environment): Config {
     secret_key_previous: secretKey('SECRET_KEY_PREVIOUS', get('SECRET_KEY_PREVIOUS')),
     data_dir,
     tick: oneOf('TICK', get('TICK') ?? settings.TICK.initial, ['internal', 'external']),
+    test_clock: testClock(get('CLOCK') ?? settings.CLOCK.initial, loopback_only),
     signup_open: oneOf('SIGNUP', get('SIGNUP') ?? settings.SIGNUP.initial, ['open', 'closed']) === 'open',
     callback_allow: allowRanges(get('CALLBACK_ALLOW'), loopback_only),
     callback_https_only:
@@ -135,6 +138,15 @@ export function readConfig(environment: Environment): Config {
     traces_endpoint: tracesEndpoint(get('OTEL_EXPORTER_OTLP_ENDPOINT')),
     loopback_only,
   })
+}
+
+/** A service that others can reach must not have its time moved. */
+function testClock(text: string, loopback_only: boolean): boolean {
+  const is_test = oneOf('CLOCK', text, ['system', 'test']) === 'test'
+  if (is_test && !loopback_only) {
+    throw new ConfigError('CLOCK', 'test needs HOST and PUBLIC_URL on loopback, and no TRUST_PROXY')
+  }
+  return is_test
 }
 
 function loggedRequests(text: string, log_level: string | undefined): LoggedRequests[] {

@@ -4,6 +4,7 @@ import { agents } from './agents/feature.ts'
 import { approvalKeys } from './approval-keys/feature.ts'
 import { audit } from './audit/feature.ts'
 import { checkpoints } from './checkpoints/feature.ts'
+import { clock } from './clock/feature.ts'
 import type { Decides } from './contract/decides.ts'
 import type { Plan } from './contract/dependencies.ts'
 import type { NamedRoute } from './contract/feature.ts'
@@ -53,7 +54,7 @@ const usage = usageFeature(usageGroups([tenants, ...nouns, events]))
 const before_maintenance = [
   ...[secrets, quarantine, lookups, tenants, credentials, quotas, journal, usage, ...nouns, events],
 ]
-const after_maintenance = [health, idempotency, jobs]
+const after_maintenance = [clock, health, idempotency, jobs]
 
 /** Those whose rows are pointed to come first: tables are made in this order, and purged in the opposite one. */
 export const features = inOrder([
@@ -64,6 +65,11 @@ export const features = inOrder([
 /** With the name under which their calls are counted. */
 export const routes: readonly NamedRoute[] = features.flatMap(({ routes = [], usage }) =>
   usage === undefined ? routes : routes.map((named) => ({ ...named, usage })),
+)
+/** The tags of routes, each with a sentence. */
+export const tags: Readonly<Record<string, string>> = Object.assign(
+  {},
+  ...features.map((feature) => feature.tags),
 )
 /** The types of all events, by name. */
 export const event_types = eventTypesOf(features)

@@ -232,6 +232,9 @@ function banner(config: Config, { address, metrics_url, secret_files, is_polled 
     `Waystation ${version} is ready`,
     `  address     ${address}`,
     ...(config.workers > 1 ? [`  workers     ${workersLine(config)}`] : []),
+    ...(config.test_clock
+      ? ['  clock       a test clock: POST /v1/clock/advance moves the time of this service']
+      : []),
     `  data        ${data}${path === ':memory:' ? '  (gone when the process ends: nothing is durable)' : ''}`,
     `  secrets     ${kept.length > 0 ? `${kept.join(', ')}  (back them up)` : 'from the environment'}`,
     ...pagesLines(config, address),

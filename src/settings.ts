@@ -42,6 +42,10 @@ export const settings = {
     initial: 'internal',
     help: 'internal: do what falls due by itself; external: leave it to the caller of the tick',
   },
+  CLOCK: {
+    initial: 'system',
+    help: 'system or test: POST /v1/clock/advance moves the time of a test clock; on loopback and a new database only',
+  },
   SIGNUP: { initial: 'open', help: 'open or closed: who may create tenants' },
   DEFAULT_PLAN: { initial: 'free', help: 'plan of a new tenant whose sign-up names none' },
   PLANS_OPEN: {

@@ -136,6 +136,16 @@ const conditions: Record<string, Condition> = {
     },
     moves: rises,
   },
+  WaystationShedding: {
+    series: 'waystation_requests_shed_total',
+    labels: { reason: 'event_loop' },
+    async bringAbout({ service, tenant }) {
+      service.overload.delayed(300, 0)
+      service.overload.delayed(300, 2_000)
+      expect((await service.ask('GET', '/v1/kv/a/b', { key: tenant.api_key })).status).toBe(503)
+    },
+    moves: (before, after) => before === 0 && after === 1,
+  },
   WaystationSlow: {
     series: 'waystation_http_request_duration_seconds_sum',
     labels: { method: 'PUT' },

@@ -68,7 +68,7 @@ const parasols = {
   },
 }
 
-const document = { paths: { ...openapi.paths, ...parasols } } as unknown as Document
+const document = { ...openapi, paths: { ...openapi.paths, ...parasols } } as unknown as Document
 const operations = operationsOf(document).filter(({ path }) => path.startsWith('/v1/parasols'))
 
 test('A new resource is a class of the SDK, with a method for each operation', () => {

@@ -23,7 +23,7 @@ import {
 } from './support/contract.ts'
 import { exampleQuery } from './support/contract-examples.ts'
 import { eventsOf, type StoredEvent } from './support/journal.ts'
-import { type Answer, forEachService, type TestService } from './support/service.ts'
+import { type Answer, forEachWholeService, type TestService } from './support/service.ts'
 import { code, codeOf, source, textOf } from './support/source.ts'
 
 /** Calls whose example changes nothing, or not what the route is for: the call that comes before. */
@@ -77,7 +77,7 @@ function newRequestId(): string {
 const declaring = routes.filter(({ route }) => route.emits !== undefined)
 const without_events = routes.filter(({ route }) => (route.emits ?? []).length === 0)
 
-forEachService('the journal', (service) => {
+forEachWholeService('the journal', (service) => {
   let a: Keyring
   beforeAll(async () => {
     a = await newKeyring(service)

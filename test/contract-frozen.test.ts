@@ -5,7 +5,7 @@ import type { NamedRoute } from '../src/contract/feature.ts'
 import { goesOnWhileStopped } from '../src/contract/stopped.ts'
 import { routes } from '../src/features.ts'
 import { call, newKeyring, ownHeaders, type Ready, ready, titled } from './support/contract.ts'
-import { type Answer, forEachService, type TestService } from './support/service.ts'
+import { type Answer, forEachWholeService, type TestService } from './support/service.ts'
 
 const of_agents = routes.filter(({ route }) => route.auth.includes('agent'))
 
@@ -49,7 +49,7 @@ describe('while agents are stopped', () => {
   })
 })
 
-forEachService('while its', (service) => {
+forEachWholeService('while its', (service) => {
   describe.each(stops)('%s', (_, code, stop) => {
     test.each(titled(of_agents))('%s is refused to the agent, or goes on', async (_, named) => {
       const { name, route } = named

@@ -21,14 +21,14 @@ import {
 } from './support/contract.ts'
 import { exampleBody } from './support/contract-examples.ts'
 import { until } from './support/patience.ts'
-import { forEachService } from './support/service.ts'
+import { forEachService, forEachWholeService } from './support/service.ts'
 
 const all_creating = routes.filter(({ route }) => route.create)
 const creating = titled(all_creating.filter(({ route }) => route.params === undefined))
 /** Those that act on an object, which a second request finds changed. They read no body. */
 const acting = titled(all_creating.filter(({ route }) => route.params !== undefined))
 
-forEachService('an Idempotency-Key', (service) => {
+forEachWholeService('an Idempotency-Key', (service) => {
   let a: Keyring
   let b: Keyring
   beforeAll(async () => {

@@ -30,7 +30,7 @@ import {
   withField,
   wrongValues,
 } from './support/contract-examples.ts'
-import { type Answer, forEachService, type TestService } from './support/service.ts'
+import { type Answer, forEachWholeService, type TestService } from './support/service.ts'
 
 /** As a service without settings reads them. */
 const configured = routes.map((named) => {
@@ -45,7 +45,7 @@ const with_query = titled(routes.filter(({ route }) => fieldsOf(route.query).len
 /** So that an address is taken where one may be given; nobody listens there. */
 const with_mail = { SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'waystation@example.com' }
 
-forEachService(
+forEachWholeService(
   'a body',
   (service) => {
     let a: Keyring
@@ -380,7 +380,7 @@ forEachService(
   with_mail,
 )
 
-forEachService('a query', (service) => {
+forEachWholeService('a query', (service) => {
   let a: Keyring
   beforeAll(async () => {
     a = await newKeyring(service)

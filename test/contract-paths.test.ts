@@ -20,7 +20,7 @@ import {
 } from './support/contract.ts'
 import { exampleBody, exampleParam } from './support/contract-examples.ts'
 import { happened } from './support/happened.ts'
-import { cron_secret, forEachService, type TestService } from './support/service.ts'
+import { cron_secret, forEachWholeService, type TestService } from './support/service.ts'
 
 /** Its GET counts, and so does its HEAD: see its own tests. */
 const counting = 'GET /api/rate-limit/check'
@@ -28,7 +28,7 @@ const readable = titled(routes.filter(({ route }) => route.method === 'GET'))
 const readable_alike = readable.filter(([title]) => title !== counting)
 const paths = [...new Set(routes.map(({ route }) => route.path))]
 
-forEachService('a path', (service) => {
+forEachWholeService('a path', (service) => {
   let a: Keyring
   beforeAll(async () => {
     a = await newKeyring(service)
@@ -102,7 +102,7 @@ forEachService('a path', (service) => {
   )
 })
 
-forEachService('a cursor', (service) => {
+forEachWholeService('a cursor', (service) => {
   /** Filled by the worker, not by a caller, or with an item for many: their pages are tested with their features. */
   const filled_by_us = [
     '/v1/schedules/:id/attempts',

@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { recount } from '../src/db/recount.ts'
 import { recounted_tables, routes } from '../src/features.ts'
 import { call, callersOf, isAuthenticated, newKeyring, readyIn, titled } from './support/contract.ts'
-import { cron_secret, forEachService, type TestService } from './support/service.ts'
+import { cron_secret, forEachWholeService, type TestService } from './support/service.ts'
 
 const changing = titled(
   routes.filter((named) => isAuthenticated(named) && named.route.method !== 'GET' && !named.route.cron),
@@ -29,4 +29,4 @@ function storesAsItsRows(service: TestService): void {
 }
 
 // Nothing beside the calls: what a background step has counted and not yet committed would be missing.
-forEachService('what a tenant stores', storesAsItsRows, {}, { background: false })
+forEachWholeService('what a tenant stores', storesAsItsRows, {}, { background: false })

@@ -31,7 +31,7 @@ import {
 } from './support/contract.ts'
 import { type Dead, requireKnown, unusable, withDeadKeys } from './support/contract-credentials.ts'
 import { exampleBody, exampleQuery } from './support/contract-examples.ts'
-import { cron_secret, forEachService, type TestService } from './support/service.ts'
+import { cron_secret, forEachWholeService, type TestService } from './support/service.ts'
 
 const everything = titled(routes)
 const authenticated = titled(routes.filter(isAuthenticated))
@@ -43,7 +43,7 @@ const open_to_all = titled(routes.filter((named) => !isAuthenticated(named) && !
 const with_params = titled(routes.filter(({ route }) => Object.keys(route.params ?? {}).length > 0))
 const with_ids = titled(routes.filter(({ route }) => idParams(route).length > 0))
 
-forEachService('every route', (service) => {
+forEachWholeService('every route', (service) => {
   let a: Keyring
   beforeAll(async () => {
     a = await newKeyring(service)
@@ -108,7 +108,7 @@ forEachService('every route', (service) => {
   )
 })
 
-forEachService('the key of a request', (service) => {
+forEachWholeService('the key of a request', (service) => {
   let a: Keyring
   let b: Keyring
   let dead: Dead
@@ -274,7 +274,7 @@ forEachService('the key of a request', (service) => {
   })
 })
 
-forEachService("another tenant's", (service) => {
+forEachWholeService("another tenant's", (service) => {
   let a: Keyring
   let b: Keyring
   beforeAll(async () => {

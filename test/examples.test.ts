@@ -8,7 +8,7 @@ import { routes } from '../src/features.ts'
 import { forEachDatabase } from './support/databases.ts'
 import { startReceiver } from './support/receiver.ts'
 import { type ServerProcess, startServer } from './support/server-process.ts'
-import { cron_secret, forEachService, type TestService } from './support/service.ts'
+import { cron_secret, forEachWholeService, type TestService } from './support/service.ts'
 
 const root = join(import.meta.dir, '..')
 const example = join(root, 'examples/first-steps.sh')
@@ -19,7 +19,7 @@ const secrets = /svc_(adm|agt|apr)_[0-9A-Za-z]|whsec_/
 /** The address in README: the service's own default. */
 const printed_address = 'http://127.0.0.1:8420'
 
-forEachService('Examples', (service) => {
+forEachWholeService('Examples', (service) => {
   test('examples/first-steps.sh gets the answers it expects and calls every route', async () => {
     const logged_before = service.logged.length
     const run = await bash([example, service.url], { CRON_SECRET: cron_secret })

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { local_errors, local_next_steps, nextStep, own_next_steps } from '../mcp/errors.ts'
+import { resolved } from '../mcp/schema.ts'
 import { ready_tools } from '../mcp/server.ts'
 import { list_bytes_max, tools_max } from '../mcp/tools.ts'
 import openapi from '../openapi.json' with { type: 'json' }
@@ -20,7 +21,7 @@ interface Operation {
 }
 
 const operations = new Map(
-  Object.values(openapi.paths as unknown as Record<string, Record<string, Operation>>)
+  Object.values(resolved(openapi).paths as unknown as Record<string, Record<string, Operation>>)
     .flatMap((methods) => Object.values(methods))
     .map((operation) => [operation.operationId, operation]),
 )
@@ -188,7 +189,7 @@ test('there is a next step of its own for every code that may be answered', () =
     expect(sentence).toMatch(/^[A-Z].{20,}\.$/)
     expect(sentence).not.toBe(for_any_other)
   }
-  const known: string[] = openapi.components.schemas.Error.properties.error.properties.code.enum
+  const known: string[] = openapi.components.schemas.ErrorCode.allOf[0]!.enum
   expect(Object.keys(errors)).toEqual(known)
 })
 

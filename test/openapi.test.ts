@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
 import { openapiText } from '../scripts/openapi.ts'
 import type { ErrorRow } from '../src/base/error-rows.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
@@ -10,22 +12,39 @@ import { forEachService } from './support/service.ts'
 
 const file = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')
 
+interface Media {
+  schema: Schema
+  example?: unknown
+}
+
 interface Operation {
   operationId: string
   tags: string[]
   summary: string
-  parameters?: { in: string; name: string; required: boolean; schema: object }[]
-  requestBody?: { required: boolean; content: Record<string, { schema: object }> }
-  responses: Record<string, { description: string; headers: object; content?: object }>
+  description: string
+  parameters?: { in: string; name: string; required: boolean; schema: object; example?: unknown }[]
+  requestBody?: { required: boolean; content: Record<string, Media> }
+  responses: Record<string, { description: string; headers: object; content?: Record<string, Media> }>
   security: Record<string, []>[]
 }
+interface Schema {
+  $ref?: string
+  type?: string
+  description?: string
+  enum?: string[]
+  allOf?: Schema[]
+  anyOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+}
+
 interface Document {
   openapi: string
-  tags: { name: string }[]
+  tags: { name: string; description: string }[]
   paths: Record<string, Record<string, Operation>>
   components: {
     securitySchemes: object
-    schemas: { Error: { properties: { error: { properties: { code: { enum: string[] } } } } } }
+    schemas: Record<string, Schema> & { ErrorCode: Schema }
   }
   'x-errors': Record<string, object>
 }
@@ -123,8 +142,7 @@ describe('openapi.json', () => {
       return [code, { status, ...(precondition_status && { precondition_status }), message, next, exit }]
     })
     expect(document['x-errors']).toEqual(Object.fromEntries(rows))
-    const { code } = document.components.schemas.Error.properties.error.properties
-    expect(code.enum).toEqual(Object.keys(document['x-errors']))
+    expect(document.components.schemas.ErrorCode.allOf![0]!.enum!).toEqual(Object.keys(document['x-errors']))
   })
 
   test.each(operations)('%s shows the headers that its replies declare', (_, operation) => {
@@ -144,6 +162,114 @@ describe('openapi.json', () => {
     expect([...new Set(references)].toSorted()).toEqual(Object.keys(document.components.schemas).toSorted())
   })
 })
+
+/** Bodies and answers of an operation in JSON, with what they are called. */
+function jsonOf({ requestBody, responses }: Operation): [string, Media][] {
+  const contents = [
+    ['body', requestBody?.content] as const,
+    ...Object.entries(responses).map(([s, r]) => [s, r.content] as const),
+  ]
+  return contents.flatMap(([name, content]) =>
+    content?.['application/json'] ? [[name, content['application/json']]] : [],
+  )
+}
+
+/** Objects that are written where a name should stand. */
+function inline(schema: Schema): Schema[] {
+  const inner = [...(schema.anyOf ?? []), ...(schema.items ? [schema.items] : [])]
+  return [...(schema.properties || schema.type === 'object' ? [schema] : []), ...inner.flatMap(inline)]
+}
+
+describe('Operations for generators', () => {
+  test.each(operations)(
+    '%s has an id, a summary, a description and a tag that is described',
+    (_, operation) => {
+      const { operationId, summary, description, tags } = operation
+      expect(operationId).toMatch(/^[a-z][A-Za-z]+$/)
+      expect(summary).toMatch(/^[A-Z].*[^.]$/)
+      expect(description).toMatch(/^[A-Z`].*\.$/)
+      expect(tags).toHaveLength(1)
+      expect(document.tags.find(({ name }) => name === tags[0])?.description).toMatch(/^[A-Z].*\.$/)
+    },
+  )
+
+  test.each(operations)('%s takes and answers named schemas alone', (_, operation) => {
+    for (const [, { schema }] of jsonOf(operation)) expect(inline(schema)).toEqual([])
+  })
+
+  test.each(operations)(
+    '%s has an example of its body, and of its answer, which fit their schemas',
+    (title, operation) => {
+      const media = jsonOf(operation)
+      if (operation.requestBody?.content['application/json']) expect(media[0]![1]).toHaveProperty('example')
+      const answers = media.filter(([status]) => /^2/.test(status))
+      if (answers.length > 0)
+        expect([title, answers.some(([, { example }]) => example !== undefined)]).toEqual([title, true])
+      for (const [name, { schema, example }] of media)
+        if (example !== undefined) expect([name, faultsOf(schema, example)]).toEqual([name, null])
+      for (const { name, schema, example } of operation.parameters ?? [])
+        if (example !== undefined) expect([name, faultsOf(schema, example)]).toEqual([name, null])
+    },
+  )
+
+  test('an example that does not fit its schema would be found', () => {
+    const { schema, example } =
+      document.paths['/v1/schedules']!.post!.requestBody!.content['application/json']!
+    expect(faultsOf(schema, { ...(example as object), fire_at: 7 })).not.toBeNull()
+    expect(faultsOf(schema, {})).not.toBeNull()
+  })
+
+  test.each(Object.entries(document.components.schemas))(
+    '%s has a description, and no object without a name',
+    (_, schema) => {
+      expect(schema.description).toMatch(/^[A-Z].*\.$/)
+      const members = Object.values(schema.properties ?? {})
+      expect(members.flatMap(inline)).toEqual([])
+    },
+  )
+
+  test('an item of a page is told from those of other pages by the members that it requires', () => {
+    const kinds = choicesOf(document.components.schemas.Page!.properties!.items!)
+    const pages = operations.flatMap(([title, operation]) => {
+      const { schema, example } = operation.responses[200]?.content?.['application/json'] ?? {}
+      const is_page = refOf(schema)?.allOf?.[0]?.$ref?.endsWith('/Page')
+      return is_page ? (example as { items: object[] }).items.map((item) => [title, item] as const) : []
+    })
+    expect(pages.length).toBeGreaterThan(15)
+    for (const [title, item] of pages) {
+      const bases = new Set(kinds.filter((kind) => fits(kind, item)).map(baseOf))
+      expect([title, bases.size]).toEqual([title, 1])
+    }
+  })
+})
+
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+addFormats.default(ajv)
+ajv.addSchema(document, 'openapi')
+
+/** What is wrong with a value; null when it fits. */
+function faultsOf(schema: object, value: unknown): unknown {
+  const here = JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"openapi#/components'))
+  const isValid = ajv.compile(here)
+  return isValid(value) ? null : isValid.errors
+}
+
+function refOf(schema: Schema | undefined): Schema | undefined {
+  return schema?.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)!] : schema
+}
+
+function choicesOf(items: Schema): Schema[] {
+  return items.anyOf!.find(({ type }) => type === 'array')!.items!.anyOf!
+}
+
+function baseOf(schema: Schema): string {
+  return refOf(schema)!.allOf?.[0]?.$ref ?? schema.$ref!
+}
+
+function fits(schema: Schema, item: object): boolean {
+  const shared = refOf({ $ref: baseOf(schema) }) as { required?: string[] }
+  return (shared.required ?? []).every((name) => name in item)
+}
 
 forEachService(
   '/openapi.json',

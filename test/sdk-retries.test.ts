@@ -15,7 +15,7 @@ import {
   startProxy,
 } from './support/sdk.ts'
 import { changingCall, creatingCall, operationsBeside } from './support/sdk-made.ts'
-import { forEachService, type TestTenant } from './support/service.ts'
+import { forEachWholeService, type TestTenant } from './support/service.ts'
 
 type Operation = keyof Operations
 
@@ -459,6 +459,7 @@ const changing: [
     (c, k) => c.agent.rateLimit.reset(k),
     { reset: false },
   ],
+  ['advanceClock', '', 'is not sent again', async () => '', (c) => c.admin.clock.advance(1)],
   ['tick', '', 'is sent again', async () => '', (c) => c.cron.tick(), { tenants_purged: 0 }],
 ]
 
@@ -572,7 +573,7 @@ describe('The table of repeats', () => {
   })
 })
 
-forEachService('A try without an answer', (service) => {
+forEachWholeService('A try without an answer', (service) => {
   let proxy: LossyProxy
   beforeAll(async () => {
     proxy = await startProxy(service.url)
@@ -746,7 +747,7 @@ forEachService('A try without an answer', (service) => {
   })
 })
 
-forEachService('A try that is refused for now', (service) => {
+forEachWholeService('A try that is refused for now', (service) => {
   let proxy: LossyProxy
   let tenant: TestTenant
   beforeAll(async () => {
@@ -848,7 +849,7 @@ forEachService('A try that is refused for now', (service) => {
   })
 })
 
-forEachService('A call that takes too long', (service) => {
+forEachWholeService('A call that takes too long', (service) => {
   const never = (_: string, { signal }: RequestInit) =>
     new Promise<Response>((_resolve, reject) =>
       signal!.addEventListener('abort', () => reject(signal!.reason), { once: true }),

@@ -99,6 +99,10 @@ describe('SQL', () => {
 
   test('names the tenant wherever a row belongs to one', () => {
     const reasons: Record<string, string> = {
+      'dlq.next_expiry': 'finds the next time of a test clock',
+      'effects.next_expiry': 'finds the next time of a test clock',
+      'inbox.next_expiry': 'finds the next time of a test clock',
+      'kv.next_expiry': 'finds the next time of a test clock',
       'dlq.ended_operations': 'finds the operations of a sweep',
       'idempotency.any_expired': 'a sweep over all tenants',
       'inbox.clearable': 'finds the inboxes of a sweep',
@@ -124,10 +128,11 @@ describe('SQL', () => {
     const isSweep = ({ name, text }: Statement<unknown>) =>
       /^\w+\.sweep(_\w+)?$/.test(name) &&
       /^delete from \w+\s+where \{rows_in [^}]*\}.*\{skip_locked\}/s.test(text)
-    // Before it, the tenants of that chunk are found: of their rows it reads no more than whose they are, and how many.
+    // Before it, the tenants of that chunk are found: of their rows it reads no more than whose they are, how many, and
+    // the time of the last.
     const findsTenants = ({ name, text }: Statement<unknown>) =>
       /^\w+\.tenants_\w+$/.test(name) &&
-      /^select (distinct tenant_id|tenant_id, count\(\*\) as \w+) from\s+\(select tenant_id from \w+ \{by \w+\}\s+where [^()]*(\('\w+'(, '\w+')*\)[^()]*)? order by \w+ limit \$\d+\) as due(\s+group by tenant_id)?$/.test(
+      /^select (distinct tenant_id|tenant_id, count\(\*\) as \w+(?:, max\((\w+)\) as until)?) from\s+\(select tenant_id(?:, \2)? from \w+ \{by \w+\}\s+where [^()]*(\('\w+'(, '\w+')*\)[^()]*)? order by \w+ limit \$\d+\) as due(\s+group by tenant_id)?$/.test(
         text,
       )
     expect(all.filter(findsTenants).length).toBeGreaterThan(4)
@@ -147,6 +152,10 @@ describe('SQL', () => {
 
   test('leads to the shard of its tenant on a distributed database, but for look-ups and work on all tenants', () => {
     const reasons: Record<string, string> = {
+      'dlq.next_expiry': 'finds the next time of a test clock',
+      'effects.next_expiry': 'finds the next time of a test clock',
+      'inbox.next_expiry': 'finds the next time of a test clock',
+      'kv.next_expiry': 'finds the next time of a test clock',
       'credentials.sweep': 'a sweep',
       'dlq.ended_operations': 'finds the operations of a sweep',
       'dlq.tenants_ended': 'finds the tenants of a sweep',
@@ -178,6 +187,7 @@ describe('SQL', () => {
       'seal.tenants_pending': 'finds the tenants of a sweep',
       ...Object.fromEntries(
         [
+          ...['begin', 'end', 'find', 'mark', 'move', 'release'].map((verb) => `clock.${verb}`),
           ...['begin', 'begin_again', 'complete', 'end', 'find'].map((verb) => `quarantine.${verb}`),
           ...['find', 'keep', 'lock_check', 'remove', 'replace_check'].map((verb) => `secrets.${verb}`),
           ...['page', 'update'].flatMap((verb) =>

@@ -1,6 +1,7 @@
 // The contract as clients see it: operations with their names, parameters, bodies and answers, read from openapi.json.
 // A printer for each client makes its code from this model.
 
+import { resolved } from '../../mcp/schema.ts'
 import type { CliCommand, SdkMethod } from '../../src/contract/clients.ts'
 
 export interface Schema {
@@ -20,6 +21,7 @@ export interface Schema {
 }
 
 export interface Document {
+  components: { schemas: object }
   paths: Record<string, Record<string, OperationObject>>
 }
 
@@ -76,7 +78,7 @@ export interface Operation {
 
 /** In the order of the document, save that a path that creates comes before others of its tag. */
 export function operationsOf(document: Document): Operation[] {
-  const found = Object.entries(document.paths).flatMap(([path, methods]) =>
+  const found = Object.entries(resolved(document).paths).flatMap(([path, methods]) =>
     Object.entries(methods)
       .toSorted(([a], [b]) => methods_order.indexOf(a) - methods_order.indexOf(b))
       .map(([method, operation]) => operationOf(method, path, operation)),

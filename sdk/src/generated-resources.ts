@@ -4,6 +4,7 @@ import { type Body, ifMatch, listOf, offsetListOf, type Query, split } from './o
 import type { Pages } from './pages.ts'
 import type { CallOptions, CreateOptions, Transport } from './transport.ts'
 import type {
+  Advanced,
   Agent,
   Approval,
   ApprovalKey,
@@ -54,6 +55,7 @@ import type {
   SubscriptionAttempt,
   Tenant,
   TenantWithSecret,
+  TestClock,
   TickSummary,
   Vote,
   Workflow,
@@ -101,7 +103,10 @@ export class Tenants extends Resource {
     return this.transport.call('freezeTenant', { params: { tenant_id }, body }, options)
   }
 
-  /** Take back the deletion. Throws INVALID_STATE. */
+  /**
+   * Take back the deletion. Within 30 days of the deletion. Keys and data are as they were. Throws
+   * INVALID_STATE.
+   */
   restore(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
     return this.transport.call('restoreTenant', { params: { tenant_id } }, options)
   }
@@ -149,12 +154,15 @@ export class Agents extends Resource {
     return this.transport.call('createAgent', { body }, options)
   }
 
-  /** List agents, newest first. */
+  /** List agents, newest first. Keys are masked. */
   list(query: Query<'listAgents'> = {}): Pages<Agent> {
     return listOf(this.transport, 'listAgents', {}, query)
   }
 
-  /** Read an agent, its key masked. Throws AGENT_NOT_FOUND. */
+  /**
+   * Read an agent, its key masked. With the admin key or the key of any agent of the tenant. Throws
+   * AGENT_NOT_FOUND.
+   */
   get(agent_id: string, options: CallOptions = {}): Promise<Agent> {
     return this.transport.call('getAgent', { params: { agent_id } }, options)
   }
@@ -164,7 +172,10 @@ export class Agents extends Resource {
     return this.transport.call('updateAgent', { params: { agent_id }, body }, options)
   }
 
-  /** Remove an agent; its keys end, its records stay. Throws AGENT_NOT_FOUND. */
+  /**
+   * Remove an agent; its keys end, its records stay. Its keys are refused on all nodes within a second.
+   * Its values, entries and schedules stay, under its id. Throws AGENT_NOT_FOUND.
+   */
   delete(agent_id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteAgent', { params: { agent_id } }, options)
   }
@@ -178,7 +189,10 @@ export class Agents extends Resource {
     return this.transport.call('pauseAgent', { params: { agent_id }, body }, options)
   }
 
-  /** Let a paused agent go on. Throws AGENT_NOT_FOUND. */
+  /**
+   * Let a paused agent go on. On all nodes within a second. An agent that is not paused stays as it is.
+   * Throws AGENT_NOT_FOUND.
+   */
   resume(agent_id: string, options: CallOptions = {}): Promise<Agent> {
     return this.transport.call('resumeAgent', { params: { agent_id } }, options)
   }
@@ -204,19 +218,25 @@ export class ApprovalKeys extends Resource {
     return this.transport.call('createApprovalKey', { body }, options)
   }
 
-  /** List approval keys, newest first, masked. */
+  /**
+   * List approval keys, newest first, masked. Those that are bound to a checkpoint, too, with when each
+   * was last used.
+   */
   list(query: Query<'listApprovalKeys'> = {}): Pages<ApprovalKey> {
     return listOf(this.transport, 'listApprovalKeys', {}, query)
   }
 
-  /** Revoke an approval key. Throws APPROVAL_KEY_NOT_FOUND. */
+  /** Revoke an approval key. It is refused on all nodes within a second. Throws APPROVAL_KEY_NOT_FOUND. */
   delete(approval_key_id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteApprovalKey', { params: { approval_key_id } }, options)
   }
 }
 
 export class Kv extends Resource {
-  /** Read a value and its version. Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN. */
+  /**
+   * Read a value and its version. The value is the exact JSON text that was put. With `If-None-Match`,
+   * 304 while the version is the same. Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
+   */
   get(
     namespace: string,
     key: string,
@@ -230,8 +250,9 @@ export class Kv extends Resource {
   }
 
   /**
-   * Write a value, or only if its version is the expected one. Throws VERSION_MISMATCH,
-   * NAMESPACE_FORBIDDEN, QUOTA_EXCEEDED.
+   * Write a value, or only if its version is the expected one. Compare and set with `cas_version`,
+   * `If-Match` or `If-None-Match`: 409, or 412 for the headers, when the version is another one.
+   * `ttl_seconds` counts from now. Throws VERSION_MISMATCH, NAMESPACE_FORBIDDEN, QUOTA_EXCEEDED.
    */
   put(
     namespace: string,
@@ -243,7 +264,10 @@ export class Kv extends Resource {
     return this.transport.call('putValue', { params: { namespace, key }, body: { ...body, value } }, options)
   }
 
-  /** Remove a key. Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN. */
+  /**
+   * Remove a key. With `If-Match` only that version. Its versions go on when the key is written again.
+   * Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
+   */
   delete(
     namespace: string,
     key: string,
@@ -256,7 +280,10 @@ export class Kv extends Resource {
     )
   }
 
-  /** List the keys of a namespace in bytewise order. Throws NAMESPACE_FORBIDDEN. */
+  /**
+   * List the keys of a namespace in bytewise order. Keys with their versions, without values. `prefix`
+   * narrows the list. Throws NAMESPACE_FORBIDDEN.
+   */
   list(namespace: string, query: Query<'listKeys'> = {}): Pages<ListedKey> {
     return listOf(this.transport, 'listKeys', { namespace }, query)
   }
@@ -281,8 +308,8 @@ export class Namespaces extends Resource {
   }
 
   /**
-   * Read a value and its version in any namespace. Throws KEY_NOT_FOUND, VERSION_MISMATCH,
-   * NAMESPACE_FORBIDDEN.
+   * Read a value and its version in any namespace. With the admin key, also in the private namespaces of
+   * agents. Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
    */
   get(
     namespace: string,
@@ -296,7 +323,10 @@ export class Namespaces extends Resource {
     )
   }
 
-  /** List the keys of any namespace, in bytewise order. Throws NAMESPACE_FORBIDDEN. */
+  /**
+   * List the keys of any namespace, in bytewise order. With the admin key, also in the private
+   * namespaces of agents. Without values. Throws NAMESPACE_FORBIDDEN.
+   */
   keys(namespace: string, query: Query<'listNamespaceKeys'> = {}): Pages<ListedKey> {
     return listOf(this.transport, 'listNamespaceKeys', { namespace }, query)
   }
@@ -311,17 +341,23 @@ export class Namespaces extends Resource {
 }
 
 export class Audit extends Resource {
-  /** Append an entry. Throws QUOTA_EXCEEDED. */
+  /**
+   * Append an entry. Entries are numbered without gaps and never change. `metadata` is kept as the exact
+   * text. Throws QUOTA_EXCEEDED.
+   */
   append(body: Body<'appendEntry'>, options: CreateOptions = {}): Promise<AuditEntry> {
     return this.transport.call('appendEntry', { body }, options)
   }
 
-  /** List entries, newest first. */
+  /**
+   * List entries, newest first. All filters that are given must hold. A page may be short, or empty,
+   * before the end: go on while there is a `next_cursor`.
+   */
   list(query: Query<'listEntries'> = {}): Pages<AuditEntry> {
     return listOf(this.transport, 'listEntries', {}, query)
   }
 
-  /** Read an entry. Throws AUDIT_ENTRY_NOT_FOUND. */
+  /** Read an entry. As it was appended: entries never change. Throws AUDIT_ENTRY_NOT_FOUND. */
   get(id: string, options: CallOptions = {}): Promise<AuditEntry> {
     return this.transport.call('getEntry', { params: { id } }, options)
   }
@@ -339,12 +375,18 @@ export class Audit extends Resource {
 }
 
 export class Dlq extends Resource {
-  /** Record a failure. Throws QUOTA_EXCEEDED. */
+  /**
+   * Record a failure. The payload is kept as the exact text. `cause` groups it with others that failed
+   * alike. Throws QUOTA_EXCEEDED.
+   */
   create(body: Body<'captureItem'>, options: CreateOptions = {}): Promise<DeadLetter> {
     return this.transport.call('captureItem', { body }, options)
   }
 
-  /** List dead letters, newest first, without payloads. */
+  /**
+   * List dead letters, newest first, without payloads. All filters that are given must hold. A page may
+   * be short, or empty, before the end: go on while there is a `next_cursor`.
+   */
   list(query: Query<'listItems'> = {}): Pages<ListedDeadLetter> {
     return listOf(this.transport, 'listItems', {}, query)
   }
@@ -390,24 +432,30 @@ export class Dlq extends Resource {
     return this.transport.call('cancelOperation', { params: { id } }, options)
   }
 
-  /** Lock a failed item. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE. */
+  /**
+   * Lock a failed item. Of any number of callers exactly one gets the lock. It ends by itself after
+   * `lock_seconds`. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE.
+   */
   claim(id: string, given: Body<'claimItem'> & CallOptions = {}): Promise<ClaimedDeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('claimItem', { params: { id }, body }, options)
   }
 
-  /** Lock the oldest failed item; 204 when there is none. */
+  /**
+   * Lock the oldest failed item; 204 when there is none. Of any number of callers each gets another
+   * item. The lock ends by itself after `lock_seconds`.
+   */
   async claimOldest(given: Body<'claimOldestItem'> & CallOptions = {}): Promise<ClaimedDeadLetter | null> {
     const [body, options] = split(given)
     return (await this.transport.call('claimOldestItem', { body }, options)) ?? null
   }
 
-  /** Read a dead letter. Throws DLQ_NOT_FOUND. */
+  /** Read a dead letter. With its payload, the exact text that was captured. Throws DLQ_NOT_FOUND. */
   get(id: string, options: CallOptions = {}): Promise<DeadLetter> {
     return this.transport.call('getItem', { params: { id } }, options)
   }
 
-  /** Remove a dead letter for good. Throws DLQ_NOT_FOUND. */
+  /** Remove a dead letter for good. In any status. Throws DLQ_NOT_FOUND. */
   delete(id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteItem', { params: { id } }, options)
   }
@@ -422,41 +470,52 @@ export class Dlq extends Resource {
   }
 
   /**
-   * Give up on the item; it is archived. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD,
-   * TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
+   * Give up on the item; it is archived. By the agent that holds the lock. An archived item can be sent
+   * again by a redrive. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED,
+   * AGENT_READ_ONLY.
    */
   fail(id: string, given: Body<'failItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('failItem', { params: { id }, body }, options)
   }
 
-  /** Read how far an operation is. Throws OPERATION_NOT_FOUND. */
+  /**
+   * Read how far an operation is. Poll it until its status is no longer `running`. Throws
+   * OPERATION_NOT_FOUND.
+   */
   operation(id: string, options: CallOptions = {}): Promise<DeadLetterOperation> {
     return this.transport.call('getOperation', { params: { id } }, options)
   }
 
-  /** Group dead letters by their cause, the most frequent first. */
+  /**
+   * Group dead letters by their cause, the most frequent first. Ids and numbers are masked in a cause,
+   * so that failures of one kind are counted together.
+   */
   causes(given: Query<'listCauses'> = {}): Promise<Operations['listCauses']['answer']> {
     const [query, options] = split(given)
     return this.transport.call('listCauses', { query }, options)
   }
 
   /**
-   * List the items of an operation with their outcomes, in the order of their turns. Throws
-   * OPERATION_NOT_FOUND.
+   * List the items of an operation with their outcomes, in the order of their turns. An item waits, is
+   * done, was skipped, or has failed with an error code. Throws OPERATION_NOT_FOUND.
    */
   operationItems(id: string, query: Query<'listOperationItems'> = {}): Pages<DeadLetterOperationItem> {
     return listOf(this.transport, 'listOperationItems', { id }, query)
   }
 
-  /** List operations on many dead letters, newest first. */
+  /**
+   * List operations on many dead letters, newest first. Those that run, and those that ended within 7
+   * days.
+   */
   operations(query: Query<'listOperations'> = {}): Pages<DeadLetterOperation> {
     return listOf(this.transport, 'listOperations', {}, query)
   }
 
   /**
-   * Release the lock; the item is failed again. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD,
-   * TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
+   * Release the lock; the item is failed again. By the agent that holds the lock. Any agent may then
+   * claim the item. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED,
+   * AGENT_READ_ONLY.
    */
   release(id: string, given: Body<'releaseItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
@@ -474,12 +533,15 @@ export class Dlq extends Resource {
 }
 
 export class Schedules extends Resource {
-  /** Schedule one signed callback. Throws QUOTA_EXCEEDED. */
+  /**
+   * Schedule one signed callback. At `fire_at` the payload is sent byte for byte, signed by Standard
+   * Webhooks, at least once and up to three times until the receiver answers 2xx. Throws QUOTA_EXCEEDED.
+   */
   create(body: Body<'createSchedule'>, options: CreateOptions = {}): Promise<Schedule> {
     return this.transport.call('createSchedule', { body }, options)
   }
 
-  /** List schedules, newest first. */
+  /** List schedules, newest first. Narrowed by status and workflow. */
   list(query: Query<'listSchedules'> = {}): Pages<Schedule> {
     return listOf(this.transport, 'listSchedules', {}, query)
   }
@@ -493,37 +555,47 @@ export class Schedules extends Resource {
     return this.transport.call('retrySchedule', { params: { id } }, options)
   }
 
-  /** Read a schedule. Throws SCHEDULE_NOT_FOUND. */
+  /** Read a schedule. With its state and its last outcome. Throws SCHEDULE_NOT_FOUND. */
   get(id: string, options: CallOptions = {}): Promise<Schedule> {
     return this.transport.call('getSchedule', { params: { id } }, options)
   }
 
   /**
-   * Change a pending schedule; a new fire_at starts the attempts again. Throws SCHEDULE_NOT_FOUND,
-   * INVALID_STATE, QUOTA_EXCEEDED.
+   * Change a pending schedule; a new fire_at starts the attempts again. Only what is given changes. It
+   * must still be pending. Throws SCHEDULE_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
    */
   update(id: string, body: Body<'updateSchedule'>, options: CallOptions = {}): Promise<Schedule> {
     return this.transport.call('updateSchedule', { params: { id }, body }, options)
   }
 
-  /** Cancel a pending schedule. Throws SCHEDULE_NOT_FOUND, INVALID_STATE. */
+  /**
+   * Cancel a pending schedule. It is not called any more, and no longer counts against the quota. Throws
+   * SCHEDULE_NOT_FOUND, INVALID_STATE.
+   */
   cancel(id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('cancelSchedule', { params: { id } }, options)
   }
 
-  /** List the attempts to call it, newest first. Throws SCHEDULE_NOT_FOUND. */
+  /**
+   * List the attempts to call it, newest first. Each with its status code, or why there was none. Throws
+   * SCHEDULE_NOT_FOUND.
+   */
   attempts(id: string, query: Query<'listScheduleAttempts'> = {}): Pages<Attempt> {
     return listOf(this.transport, 'listScheduleAttempts', { id }, query)
   }
 }
 
 export class Checkpoints extends Resource {
-  /** Ask a human. Throws QUOTA_EXCEEDED. */
+  /**
+   * Ask a human. A person decides it with the admin key or an approval key. The decision is sent to
+   * `callback_url`, and the agent can wait for it. Without a decision the timeout settles it. Throws
+   * QUOTA_EXCEEDED.
+   */
   create(body: Body<'createCheckpoint'>, options: CreateOptions = {}): Promise<Checkpoint> {
     return this.transport.call('createCheckpoint', { body }, options)
   }
 
-  /** List checkpoints, newest first. */
+  /** List checkpoints, newest first. Narrowed by status and workflow. */
   list(query: Query<'listCheckpoints'> = {}): Pages<Checkpoint> {
     return listOf(this.transport, 'listCheckpoints', {}, query)
   }
@@ -537,7 +609,10 @@ export class Checkpoints extends Resource {
     return this.transport.call('createComment', { params: { id }, body }, options)
   }
 
-  /** List the comments on a checkpoint, oldest first. Throws CHECKPOINT_NOT_FOUND. */
+  /**
+   * List the comments on a checkpoint, oldest first. For the agent that asked, its approvers, and the
+   * admin. Throws CHECKPOINT_NOT_FOUND.
+   */
   comments(id: string, query: Query<'listComments'> = {}): Pages<Comment> {
     return listOf(this.transport, 'listComments', { id }, query)
   }
@@ -566,12 +641,18 @@ export class Checkpoints extends Resource {
     )
   }
 
-  /** Cancel a checkpoint; its creator only. Throws CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED. */
+  /**
+   * Cancel a checkpoint; its creator only. By the agent that created it. No decision is sent. Throws
+   * CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+   */
   cancel(id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('cancelCheckpoint', { params: { id } }, options)
   }
 
-  /** List the attempts to send the decision, newest first. Throws CHECKPOINT_NOT_FOUND. */
+  /**
+   * List the attempts to send the decision, newest first. Each with its status code, or why there was
+   * none. Throws CHECKPOINT_NOT_FOUND.
+   */
   attempts(id: string, query: Query<'listCheckpointAttempts'> = {}): Pages<Attempt> {
     return listOf(this.transport, 'listCheckpointAttempts', { id }, query)
   }
@@ -612,7 +693,10 @@ export class Approvals extends Resource {
 }
 
 export class Inboxes extends Resource {
-  /** Create an inbox. Throws QUOTA_EXCEEDED. */
+  /**
+   * Create an inbox. Its URL takes any request without a key, until `ttl` seconds have passed. Throws
+   * QUOTA_EXCEEDED.
+   */
   create(given: Body<'createInbox'> & CreateOptions = {}): Promise<CreatedInbox> {
     const [body, options] = split(given)
     return this.transport.call('createInbox', { body }, options)
@@ -631,12 +715,15 @@ export class Inboxes extends Resource {
     return this.transport.call('replayMessage', { params: { id, message_id } }, options)
   }
 
-  /** Read an inbox and its latest 50 messages, newest first. Throws INBOX_NOT_FOUND. */
+  /**
+   * Read an inbox and its latest 50 messages, newest first. Messages are shown with their exact bytes.
+   * Throws INBOX_NOT_FOUND.
+   */
   get(id: string, options: CallOptions = {}): Promise<InboxDetail> {
     return this.transport.call('getInbox', { params: { id } }, options)
   }
 
-  /** Delete an inbox and its messages. Throws INBOX_NOT_FOUND. */
+  /** Delete an inbox and its messages. Its URL answers 404 from then on. Throws INBOX_NOT_FOUND. */
   delete(id: string, options: CallOptions = {}): Promise<Operations['deleteInbox']['answer']> {
     return this.transport.call('deleteInbox', { params: { id } }, options)
   }
@@ -653,7 +740,10 @@ export class Inboxes extends Resource {
 }
 
 export class RateLimit extends Resource {
-  /** Count a hit and say whether it is within the limit. */
+  /**
+   * Count a hit and say whether it is within the limit. Counting and judging are one step, on all nodes
+   * together. One that is blocked answers 429, with the seconds until the next may pass.
+   */
   check(
     key: Body<'checkRateLimit'>['key'],
     body: Omit<Body<'checkRateLimit'>, 'key'>,
@@ -670,12 +760,15 @@ export class RateLimit extends Resource {
     return this.transport.call('getRateLimit', { params: { key } }, options)
   }
 
-  /** End the window of a counter. */
+  /** End the window of a counter. The next hit begins a new window. */
   reset(key: Body<'resetRateLimit'>['key'], options: CallOptions = {}): Promise<RateLimitReset> {
     return this.transport.call('resetRateLimit', { body: { key } }, options)
   }
 
-  /** List the counters whose window is running; the earliest end first. */
+  /**
+   * List the counters whose window is running; the earliest end first. Narrowed by the beginning of
+   * their keys.
+   */
   list(query: Query<'listRateLimits'> = {}): Pages<RateLimitCounter> {
     return offsetListOf(this.transport, 'listRateLimits', {}, query)
   }
@@ -701,7 +794,10 @@ export class Effects extends Resource {
     return listOf(this.transport, 'listEffects', {}, query)
   }
 
-  /** Extend the lease, to lease_seconds from now. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD. */
+  /**
+   * Extend the lease, to lease_seconds from now. For the holder of the lease, whose number stays the
+   * same. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
+   */
   extend(id: string, body: Body<'extendEffect'>, options: CallOptions = {}): Promise<Effect> {
     return this.transport.call('extendEffect', { params: { id }, body }, options)
   }
@@ -757,7 +853,10 @@ export class Effects extends Resource {
 }
 
 export class EffectPolicies extends Resource {
-  /** Read the policy for a type of effects. Throws EFFECT_POLICY_NOT_FOUND. */
+  /**
+   * Read the policy for a type of effects. Answers 404 while there is none for this type. Throws
+   * EFFECT_POLICY_NOT_FOUND.
+   */
   get(type: string, options: CallOptions = {}): Promise<EffectPolicy> {
     return this.transport.call('getEffectPolicy', { params: { type } }, options)
   }
@@ -770,12 +869,15 @@ export class EffectPolicies extends Resource {
     return this.transport.call('setEffectPolicy', { params: { type }, body }, options)
   }
 
-  /** Delete the policy for a type of effects. Throws EFFECT_POLICY_NOT_FOUND. */
+  /**
+   * Delete the policy for a type of effects. Effects of this type then need what their claims ask for.
+   * Throws EFFECT_POLICY_NOT_FOUND.
+   */
   delete(type: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteEffectPolicy', { params: { type } }, options)
   }
 
-  /** List the policies for effects, by type. */
+  /** List the policies for effects, by type. A type without a policy is not listed. */
   list(query: Query<'listEffectPolicies'> = {}): Pages<EffectPolicy> {
     return listOf(this.transport, 'listEffectPolicies', {}, query)
   }
@@ -807,38 +909,44 @@ export class Subscriptions extends Resource {
     return this.transport.call('createSubscription', { body }, options)
   }
 
-  /** List subscriptions, newest first. */
+  /** List subscriptions, newest first. URLs and addresses are masked. */
   list(query: Query<'listSubscriptions'> = {}): Pages<Subscription> {
     return listOf(this.transport, 'listSubscriptions', {}, query)
   }
 
   /**
-   * Read a subscription: how far it is, and what its last attempt came to. Throws
-   * SUBSCRIPTION_NOT_FOUND.
+   * Read a subscription: how far it is, and what its last attempt came to. `behind` is the number of
+   * events that have happened since the last one that it took. Throws SUBSCRIPTION_NOT_FOUND.
    */
   get(id: string, options: CallOptions = {}): Promise<Subscription> {
     return this.transport.call('getSubscription', { params: { id } }, options)
   }
 
   /**
-   * Change, pause or resume a subscription; the event that failed is tried again at once. Throws
-   * SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
+   * Change, pause or resume a subscription; the event that failed is tried again at once. Only what is
+   * given changes. Throws SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
    */
   update(id: string, body: Body<'updateSubscription'>, options: CallOptions = {}): Promise<Subscription> {
     return this.transport.call('updateSubscription', { params: { id }, body }, options)
   }
 
-  /** Delete a subscription. Throws SUBSCRIPTION_NOT_FOUND. */
+  /** Delete a subscription. Nothing more is delivered. Throws SUBSCRIPTION_NOT_FOUND. */
   delete(id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteSubscription', { params: { id } }, options)
   }
 
-  /** List the last attempts to deliver, newest first. Throws SUBSCRIPTION_NOT_FOUND. */
+  /**
+   * List the last attempts to deliver, newest first. The last 100 at most. Throws
+   * SUBSCRIPTION_NOT_FOUND.
+   */
   attempts(id: string, query: Query<'listSubscriptionAttempts'> = {}): Pages<SubscriptionAttempt> {
     return listOf(this.transport, 'listSubscriptionAttempts', { id }, query)
   }
 
-  /** Deliver again what comes after a number, or skip what lies before it. Throws SUBSCRIPTION_NOT_FOUND. */
+  /**
+   * Deliver again what comes after a number, or skip what lies before it. Events keep their webhook-ids,
+   * so that a receiver can tell that it has them. Throws SUBSCRIPTION_NOT_FOUND.
+   */
   replay(id: string, body: Body<'replaySubscription'>, options: CallOptions = {}): Promise<Subscription> {
     return this.transport.call('replaySubscription', { params: { id }, body }, options)
   }
@@ -857,7 +965,8 @@ export class Seal extends Resource {
   }
 
   /**
-   * Prove that the journal goes on from an earlier checkpoint. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * Prove that the journal goes on from an earlier checkpoint. The tree of `to` events begins with the
+   * tree of `from` events: nothing before was changed. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
    * STORAGE_FULL.
    */
   consistency(given: Query<'getConsistencyProof'>): Promise<SealConsistency> {
@@ -866,7 +975,8 @@ export class Seal extends Resource {
   }
 
   /**
-   * Prove that an event is in the journal. Throws SEAL_EVENT_NOT_FOUND, SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * Prove that an event is in the journal. By the id or the number of the event, against the checkpoint
+   * of `size` events or the present one. Throws SEAL_EVENT_NOT_FOUND, SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
    * STORAGE_FULL.
    */
   proof(given: Query<'getInclusionProof'>): Promise<SealProof> {
@@ -894,13 +1004,40 @@ export class Seal extends Resource {
   }
 }
 
+export class Clock extends Resource {
+  /**
+   * Move the time of a service with a test clock, and do all that falls due on the way. With CLOCK=test
+   * alone; other services answer 404 ROUTE_NOT_FOUND. The time moves from one due time to the next, and
+   * all that is due is finished before it goes on, for every tenant. The answer has what happened to the
+   * tenant of the key. Throws ROUTE_NOT_FOUND, CLOCK_ADVANCING, QUARANTINED.
+   */
+  advance(seconds: Body<'advanceClock'>['seconds'], options: CallOptions = {}): Promise<Advanced> {
+    return this.transport.call('advanceClock', { body: { seconds } }, options)
+  }
+
+  /**
+   * Read the time of a service with a test clock. With CLOCK=test alone; other services answer 404
+   * ROUTE_NOT_FOUND. Throws ROUTE_NOT_FOUND.
+   */
+  get(options: CallOptions = {}): Promise<TestClock> {
+    return this.transport.call('getClock', {}, options)
+  }
+}
+
 export class Health extends Resource {
-  /** Check that the process answers, and nothing else. */
+  /**
+   * Check that the process answers, and nothing else. For a process supervisor. It asks nothing of the
+   * database.
+   */
   live(options: CallOptions = {}): Promise<Liveness> {
     return this.transport.call('livez', {}, options)
   }
 
-  /** Check that the database answers, the schema is right and no drain has begun. Throws UNAVAILABLE. */
+  /**
+   * Check that the database answers, the schema is right and no drain has begun. For a load balancer:
+   * 503 while the service cannot do its work. With `verbose` it says with what it runs. Throws
+   * UNAVAILABLE.
+   */
   ready(
     given: Omit<Query<'readyz'>, 'verbose'> & { verbose?: boolean | undefined } = {},
   ): Promise<Readiness> {
@@ -932,6 +1069,7 @@ export class Resources {
   readonly workflows: Workflows
   readonly subscriptions: Subscriptions
   readonly seal: Seal
+  readonly clock: Clock
   readonly health: Health
 
   readonly #transport: Transport
@@ -956,15 +1094,22 @@ export class Resources {
     this.workflows = new Workflows(transport)
     this.subscriptions = new Subscriptions(transport)
     this.seal = new Seal(transport)
+    this.clock = new Clock(transport)
     this.health = new Health(transport)
   }
 
-  /** Do all that is due, and answer when it is done. Throws UNAUTHORIZED, QUARANTINED. */
+  /**
+   * Do all that is due, and answer when it is done. For an external timer, with the cron secret. The
+   * service does the same by itself. Throws UNAUTHORIZED, QUARANTINED.
+   */
   tick(options: CallOptions = {}): Promise<TickSummary> {
     return this.#transport.call('tick', {}, options)
   }
 
-  /** This API as an OpenAPI 3.1 document. */
+  /**
+   * This API as an OpenAPI 3.1 document. With the address of this service as its server. `x-errors` says
+   * what to do about each error code.
+   */
   openapi(options: CallOptions = {}): Promise<Record<string, unknown>> {
     return this.#transport.call('openapi', {}, options)
   }

@@ -126,4 +126,5 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     done: { code: 'SUBSCRIPTION_NOT_FOUND' },
   },
   replaySubscription: { safe: true, why: 'deliveries begin behind the same event again' },
+  advanceClock: { safe: false, why: 'a second call would move the time a second time' },
 }

@@ -40,6 +40,7 @@ export type ErrorCode =
   | 'ALREADY_CLAIMED'
   | 'ALREADY_VOTED'
   | 'CHECKPOINT_ALREADY_RESOLVED'
+  | 'CLOCK_ADVANCING'
   | 'EFFECT_APPROVERS_GONE'
   | 'EFFECT_IN_FLIGHT'
   | 'EFFECT_NOT_HELD'
@@ -68,6 +69,7 @@ export type ErrorCode =
   | 'UNAVAILABLE'
   | 'STORAGE_FULL'
 
+/** A tenant with its admin key and signing secret, as only its creation answers them. */
 export interface CreatedTenant {
   tenant_id: string
   name: string
@@ -89,6 +91,7 @@ export interface CreatedTenant {
   signing_secret: string
 }
 
+/** The quotas of a tenant, each with its use. */
 export interface Quota {
   agents: Usage
   kv_keys: Usage
@@ -102,17 +105,20 @@ export interface Quota {
   storage_bytes: Usage
 }
 
+/** How much of a quota is used. */
 export interface Usage {
   used: number
   limit: number | null
 }
 
+/** The tenant that is scheduled for deletion. */
 export interface DeletedTenant {
   tenant_id: string
   status: 'active' | 'pending_deletion'
   purge_at: string | null
 }
 
+/** An account: its plan, what it uses of its quotas, and its state. */
 export interface Tenant {
   tenant_id: string
   name: string
@@ -130,6 +136,7 @@ export interface Tenant {
   quarantined_since?: string
 }
 
+/** A tenant with its new signing secret. */
 export interface TenantWithSecret {
   tenant_id: string
   name: string
@@ -149,6 +156,7 @@ export interface TenantWithSecret {
   signing_secret: string
 }
 
+/** A tenant with its new admin key, and when the key before ends. */
 export interface RotatedTenant {
   tenant_id: string
   name: string
@@ -169,6 +177,7 @@ export interface RotatedTenant {
   previous_key_expires_at: string | null
 }
 
+/** The calls of one hour or day. */
 export interface UsageStep {
   /** When the step begins. */
   start_at: string
@@ -200,6 +209,7 @@ export interface UsageStep {
   }>
 }
 
+/** A program that calls the service with a key of its own. */
 export interface Agent {
   agent_id: string
   /** The same as agent_id. */
@@ -216,6 +226,7 @@ export interface Agent {
   paused_reason: string | null
 }
 
+/** An agent with its new key, and when the key before ends. */
 export interface RotatedAgent {
   agent_id: string
   /** The same as agent_id. */
@@ -233,6 +244,7 @@ export interface RotatedAgent {
   previous_key_expires_at: string | null
 }
 
+/** An approval key in full, as only its creation answers it. */
 export interface CreatedApprovalKey {
   approval_key_id: string
   checkpoint_id: string | null
@@ -246,6 +258,7 @@ export interface CreatedApprovalKey {
   approval_url: string | null
 }
 
+/** A key with which a person decides checkpoints, masked. */
 export interface ApprovalKey {
   approval_key_id: string
   checkpoint_id: string | null
@@ -258,6 +271,7 @@ export interface ApprovalKey {
   last_used_at: string | null
 }
 
+/** A value under a key, with its version. */
 export interface Entry {
   namespace: string
   key: string
@@ -270,6 +284,7 @@ export interface Entry {
   updated_at: string
 }
 
+/** The version that a put wrote. */
 export interface PutResult {
   namespace: string
   key: string
@@ -278,6 +293,7 @@ export interface PutResult {
   expires_at: string | null
 }
 
+/** A namespace of keys and its settings. */
 export interface Namespace {
   namespace: string
   agent_id: string | null
@@ -285,6 +301,7 @@ export interface Namespace {
   events: boolean
 }
 
+/** A key as lists show it: without its value. */
 export interface ListedKey {
   key: string
   /** Starts at 1, rises by 1, never repeats for a key. */
@@ -294,6 +311,7 @@ export interface ListedKey {
   updated_at: string
 }
 
+/** An entry of the audit log, which never changes. */
 export interface AuditEntry {
   id: string
   /** Starts at 1, rises by 1, without gaps, per tenant. */
@@ -309,14 +327,17 @@ export interface AuditEntry {
   created_at: string
 }
 
+/** A text that a field has in the log. */
 export interface AuditSuggestion {
   value: string
 }
 
+/** A redrive or discard of many dead letters, with how far it is. */
 export interface DeadLetterOperation {
   id: string
   verb: 'redrive' | 'discard'
   status: 'running' | 'succeeded' | 'cancelled'
+  /** The dead letters that an operation takes. */
   filter: {
     status: 'failed' | 'claimed' | 'resolved' | 'archived' | null
     source: 'agent' | 'schedule' | 'checkpoint' | null
@@ -347,6 +368,7 @@ export interface DeadLetterOperation {
   finished_at: string | null
 }
 
+/** Work that failed for good and is kept until somebody resolves it. */
 export interface DeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
@@ -372,6 +394,7 @@ export interface DeadLetter {
   payload: unknown
 }
 
+/** A dead letter as lists show it: without its payload. */
 export interface ListedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
@@ -395,6 +418,7 @@ export interface ListedDeadLetter {
   redriven_as: string | null
 }
 
+/** A dead letter with the token of the lock that the call got. */
 export interface ClaimedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
@@ -422,6 +446,7 @@ export interface ClaimedDeadLetter {
   lock_token: string
 }
 
+/** The answer of a dry run: what an operation would take. */
 export interface MatchedDeadLetters {
   /** Dead letters that an operation would take, `max` at most. */
   matched: number
@@ -429,6 +454,7 @@ export interface MatchedDeadLetters {
   looked_until?: string
 }
 
+/** A dead letter with the token of the lock that was extended. */
 export interface ExtendedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
@@ -455,6 +481,7 @@ export interface ExtendedDeadLetter {
   lock_token: string | null
 }
 
+/** Dead letters of one cause and source, counted. */
 export interface DeadLetterCause {
   cause: string
   source: 'agent' | 'schedule' | 'checkpoint'
@@ -468,6 +495,7 @@ export interface DeadLetterCause {
   latest_id: string
 }
 
+/** One dead letter of an operation, with its outcome. */
 export interface DeadLetterOperationItem {
   /** The dead letter. */
   id: string
@@ -476,6 +504,7 @@ export interface DeadLetterOperationItem {
   redriven_as: string | null
 }
 
+/** One signed callback at one time, with its state and its last outcome. */
 export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'
@@ -504,6 +533,7 @@ export interface Schedule {
   updated_at: string
 }
 
+/** One attempt to deliver, with its outcome. */
 export interface Attempt {
   /** 1, 2 or 3. */
   attempt: number
@@ -516,6 +546,7 @@ export interface Attempt {
   error: string | null
 }
 
+/** A question to people: what is asked, who may decide, and the decision. */
 export interface Checkpoint {
   id: string
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
@@ -572,6 +603,7 @@ export interface Checkpoint {
   payload: unknown
 }
 
+/** How the delivery of the decision stands. */
 export interface CheckpointCallback {
   status: 'none' | 'pending' | 'delivered' | 'failed'
   attempts: number
@@ -580,11 +612,13 @@ export interface CheckpointCallback {
   dead_letter_id: string | null
 }
 
+/** A step of an escalation: who may decide too, after how many seconds. */
 export interface Escalation {
   after_seconds: number
   approvers: string[] | null
 }
 
+/** The effect that a checkpoint decides. */
 export interface AboutEffect {
   /** The type of that effect. */
   type: string
@@ -593,6 +627,7 @@ export interface AboutEffect {
   note: string | null
 }
 
+/** A comment on a checkpoint. */
 export interface Comment {
   /** cmt_… */
   id: string
@@ -604,12 +639,14 @@ export interface Comment {
   at: string
 }
 
+/** A checkpoint as an approval key sees it. */
 export interface Approval {
   checkpoint_id: string
   title: string
   prompt: string | null
   /** The callback_payload, the exact text that was sent, or null. */
   payload: unknown
+  /** The agent that asks. */
   agent: {
     /** The agent that asks. */
     agent_id: string
@@ -659,6 +696,7 @@ export interface Approval {
   voted: 'approved' | 'rejected' | null
 }
 
+/** The vote of one approver. */
 export interface Vote {
   /** The id of an approval key, or admin. */
   voter: string
@@ -678,6 +716,7 @@ export interface Vote {
   at: string
 }
 
+/** An inbox as its creation answers it. */
 export interface CreatedInbox {
   id: string
   /** The secret part of the URL. */
@@ -691,6 +730,7 @@ export interface CreatedInbox {
   expiresAt: string
 }
 
+/** An inbox as lists show it. */
 export interface ListedInbox {
   id: string
   /** The secret part of the URL. */
@@ -706,11 +746,13 @@ export interface ListedInbox {
   expiresAt: string
 }
 
+/** An inbox with its latest messages. */
 export interface InboxDetail {
   inbox: Inbox
   messages: Message[]
 }
 
+/** A public URL that keeps whatever is sent to it. */
 export interface Inbox {
   id: string
   /** The secret part of the URL. */
@@ -729,6 +771,7 @@ export interface Inbox {
   expiresAt: string
 }
 
+/** A request that came to an inbox. */
 export interface Message {
   id: string
   method: string
@@ -751,6 +794,7 @@ export interface Message {
   forward: Forward | null
 }
 
+/** How the forward of a message stands. */
 export interface Forward {
   status: 'pending' | 'delivered' | 'failed'
   statusCode: number | null
@@ -759,6 +803,7 @@ export interface Forward {
   attemptedAt: string | null
 }
 
+/** A hit that is within the limit. */
 export interface RateLimitAllowed {
   allowed: boolean
   /** Hits of the window, this check included. */
@@ -771,6 +816,7 @@ export interface RateLimitAllowed {
   limit: number
 }
 
+/** A hit that is past the limit. */
 export interface RateLimitBlocked {
   allowed: boolean
   /** Hits of the window, this check included. */
@@ -785,6 +831,7 @@ export interface RateLimitBlocked {
   limit: number
 }
 
+/** How a key stands against the limit of its last check. */
 export interface RateLimitStatus {
   key: string
   /** Hits of the window; 0 when it is over. */
@@ -798,12 +845,14 @@ export interface RateLimitStatus {
   limit: number
 }
 
+/** The outcome of a reset. */
 export interface RateLimitReset {
   key: string
   /** False when no window was running. */
   reset: boolean
 }
 
+/** A counter that is running. */
 export interface RateLimitCounter {
   key: string
   algorithm: 'fixed_window' | 'sliding_window'
@@ -819,6 +868,10 @@ export interface RateLimitCounter {
   windowSeconds: number
 }
 
+/**
+ * An effect as its claim or start answers it, with the token of the lease and the checkpoint that it
+ * waits for.
+ */
 export interface ClaimedEffect {
   id: string
   status:
@@ -867,6 +920,7 @@ export interface ClaimedEffect {
   checkpoint: EffectApproval | null
 }
 
+/** The approval that it waits for, or null. */
 export interface EffectApproval {
   /** The checkpoint. */
   id: string
@@ -878,6 +932,7 @@ export interface EffectApproval {
   expires_at: string
 }
 
+/** An effect as lists show it: without payload and result. */
 export interface ListedEffect {
   id: string
   status:
@@ -918,6 +973,7 @@ export interface ListedEffect {
   updated_at: string
 }
 
+/** Something that is done at most once: its payload, its approval, its lease and its result. */
 export interface Effect {
   id: string
   status:
@@ -964,6 +1020,7 @@ export interface Effect {
   result: unknown
 }
 
+/** The conditions on which the effects of a type may start. */
 export interface EffectPolicy {
   type: string
   /** required: an effect that asks for no approval gets one all the same. */
@@ -978,6 +1035,7 @@ export interface EffectPolicy {
   updated_at: string
 }
 
+/** A workflow with a page of its events. */
 export interface WorkflowTimeline {
   workflow_id: string
   /** Its events, those that were removed since included. */
@@ -1001,6 +1059,7 @@ export interface WorkflowTimeline {
   more: boolean
 }
 
+/** A change that happened, as the journal keeps it. */
 export interface JournalEvent {
   /** evt_… */
   id: string
@@ -1008,6 +1067,7 @@ export interface JournalEvent {
   seq: number
   /** Such as schedule.fired. */
   type: string
+  /** The thing that an event is about. */
   subject: { kind: string; id: string }
   workflow_id: string | null
   workflow_seq: number | null
@@ -1021,6 +1081,7 @@ export interface JournalEvent {
   data: Record<string, unknown>
 }
 
+/** The events of a workflow, in numbers. */
 export interface Workflow {
   workflow_id: string
   /** Its events, those that were removed since included. */
@@ -1039,6 +1100,7 @@ export interface Workflow {
   last_type: string
 }
 
+/** Events that are delivered to a URL or an address, with how far it is. */
 export interface Subscription {
   id: string
   /** unconfirmed: the holder of the address has to press the button of the mail first. */
@@ -1067,6 +1129,7 @@ export interface Subscription {
   updated_at: string
 }
 
+/** One attempt to deliver an event. */
 export interface SubscriptionAttempt {
   /** The number of this attempt of all of the subscription, from 0. */
   number: number
@@ -1084,6 +1147,7 @@ export interface SubscriptionAttempt {
   error: string | null
 }
 
+/** Events with everything that it takes to check them without the service. */
 export interface SealBundle {
   /** waystation-seal-bundle/1 */
   format: string
@@ -1110,10 +1174,12 @@ export interface SealBundle {
   events: Array<{ event: SealedEvent; proof: string[] | null }>
 }
 
+/** An event as it was sealed. */
 export interface SealedEvent {
   id: string
   seq: number
   type: string
+  /** The thing that an event is about. */
   subject: { kind: string; id: string }
   workflow_id: string | null
   workflow_seq: number | null
@@ -1125,6 +1191,7 @@ export interface SealedEvent {
   data: unknown
 }
 
+/** A proof that a journal only grew. */
 export interface SealConsistency {
   from: number
   /** The root of the tree of `from` events, base64. */
@@ -1143,6 +1210,7 @@ export interface SealConsistency {
   keys: string[]
 }
 
+/** A proof that an event is in the journal. */
 export interface SealProof {
   event: SealedEvent | null
   /** Its number; its place among the leaves is one less. */
@@ -1163,6 +1231,7 @@ export interface SealProof {
   keys: string[]
 }
 
+/** The signed checkpoint of the journal. */
 export interface SealCheckpoint {
   /** The name of the journal, and of the key that signs: waystation/ten_…. */
   origin: string
@@ -1176,6 +1245,7 @@ export interface SealCheckpoint {
   keys: string[]
 }
 
+/** A checkpoint that the service keeps. */
 export interface SealKeptCheckpoint {
   /** How many events the tree has: the number, seq, of its last. */
   size: number
@@ -1187,26 +1257,57 @@ export interface SealKeptCheckpoint {
   created_at: string
 }
 
+/** The event that was waited for, or none. */
 export interface Awaited {
   event: JournalEvent | null
   /** Give it as after to go on. */
   after: number
 }
 
+/** The work that a tick did, in numbers. */
 export interface TickSummary {
+  /** Numbers of schedules. */
   schedules: { due: number; fired: number; retrying: number; failed: number }
+  /** Numbers of checkpoints. */
   checkpoints: { rejected: number; expired: number; callbacks: number }
+  /** Numbers of dlq. */
   dlq: { locks_released: number }
+  /** Numbers of effects. */
   effects: { ran_out: number }
+  /** Numbers of expired. */
   expired: { kv_keys: number; inboxes: number; idempotency_keys: number }
   tenants_purged: number
   duration_ms: number
 }
 
+/** How far a test clock was moved, and what happened on the way. */
+export interface Advanced {
+  /** The time of the service. */
+  now: string
+  /** How far the time was moved. */
+  advanced_seconds: number
+  /** False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on. */
+  done: boolean
+  /** How many events each type has left, for the tenant of the key. */
+  counts: Record<string, unknown>
+  /** These events in their order, the first 1000. GET /v1/events has the others. */
+  events: JournalEvent[]
+}
+
+/** The time of a service with a test clock. */
+export interface TestClock {
+  /** The time of the service. */
+  now: string
+  /** How far it is ahead of real time. */
+  offset_seconds: number
+}
+
+/** The process answers. */
 export interface Liveness {
   status: 'alive'
 }
 
+/** The service can do its work. */
 export interface Readiness {
   status: 'ready'
   version?: string
@@ -2974,6 +3075,21 @@ export interface Operations {
     body: object
     answer: TickSummary
   }
+  advanceClock: {
+    params: object
+    query: object
+    body: {
+      /** How far; to the millisecond. 259200 are three days. */
+      seconds: number
+    }
+    answer: Advanced
+  }
+  getClock: {
+    params: object
+    query: object
+    body: undefined
+    answer: TestClock
+  }
   livez: {
     params: object
     query: object
@@ -3125,6 +3241,8 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   listEvents: { method: 'GET', path: '/v1/events' },
   waitForEvent: { method: 'POST', path: '/v1/wait' },
   tick: { method: 'POST', path: '/v1/tick' },
+  advanceClock: { method: 'POST', path: '/v1/clock/advance' },
+  getClock: { method: 'GET', path: '/v1/clock' },
   livez: { method: 'GET', path: '/livez' },
   openapi: { method: 'GET', path: '/openapi.json' },
   readyz: { method: 'GET', path: '/readyz' },
@@ -3237,6 +3355,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   },
   CHECKPOINT_ALREADY_RESOLVED: {
     next: 'Read the checkpoint to see who decided what, and act on that.',
+    exit: 'conflict',
+  },
+  CLOCK_ADVANCING: {
+    next: 'Wait until the other request has ended. Tests that move the time at once need a service each.',
     exit: 'conflict',
   },
   EFFECT_APPROVERS_GONE: {

@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
+import { followTestClock } from '../clock/service.ts'
 import { type Config, readConfig } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { requireCurrent } from '../db/migrate.ts'
@@ -109,13 +110,14 @@ async function open({ database_url }: Config): Promise<Db> {
   if (path !== null && !existsSync(path))
     throw new Error(`there is no database at ${path}; start the service first`)
   const db = await openDb(database_url, {
-    ...{ clock: systemClock, database_time: true, exclusive: false },
+    ...{ clock: systemClock, database_time: true, movable: true, exclusive: false },
     onFatal: (error) => {
       throw error
     },
   })
   try {
     await requireCurrent(db, migrations)
+    await followTestClock(db)
     return db
   } catch (error) {
     await db.close()

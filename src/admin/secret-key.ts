@@ -16,15 +16,23 @@ export const rotateSecretKey: DatabaseCommand = {
         value: { begun: true, resealed: 0, done: false },
       }
     const resealed = await rotateKey(db, foundKeys(config), sealed_columns, () => tenants.all(db))
-    const removed = config.secret_key === null && endFileRotation(config.data_dir)
+    // A node on PostgreSQL that was restarted late may still seal with the previous key, which then has to be at hand.
+    const last = resealed === 0 || db.engine === 'sqlite'
+    const in_files = config.secret_key === null
+    const removed = last && in_files && endFileRotation(config.data_dir)
     return {
       text: [
         `${resealed} secrets were sealed again: the new key alone is enough`,
-        removed
-          ? 'secret_key_previous is gone.'
-          : 'Run this again until it says 0, in case a node was restarted late. Then remove SECRET_KEY_PREVIOUS from every node and restart it; backups from before still need the old key.',
+        next(removed, in_files),
       ].join('\n'),
       value: { begun: false, resealed, done: true },
     }
   },
+}
+
+function next(removed: boolean, in_files: boolean): string {
+  if (removed) return 'secret_key_previous is gone.'
+  const again = 'Run this again until it says 0, in case a node was restarted late.'
+  if (in_files) return `${again} Then secret_key_previous is removed.`
+  return `${again} Then remove SECRET_KEY_PREVIOUS from every node and restart it; backups from before still need the old key.`
 }

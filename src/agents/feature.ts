@@ -9,6 +9,7 @@ import { purge } from './service.ts'
 
 export const agents: Feature = {
   name: 'agents',
+  tags: { Agents: 'The programs that call the service, with their keys and modes.' },
   routes: routesOf({ ...routes, ...pauses }),
   events,
   errors,

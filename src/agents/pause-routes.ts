@@ -5,7 +5,7 @@ import { limit } from '../base/limit.ts'
 import { agent_modes } from '../contract/caller.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Text } from '../contract/schemas.ts'
+import { action_request, sharing, Text } from '../contract/schemas.ts'
 import * as agents from './pause-service.ts'
 import { Agent, agentId, masked, tag } from './shapes.ts'
 
@@ -32,13 +32,17 @@ export const updateAgent = route({
   },
   auth: ['admin'],
   params: { agent_id: agentId },
-  body: Type.Object({
-    mode: Type.Enum([...agent_modes], {
-      description:
-        'full: everything that agents may. read: it changes nothing. propose: each of its effects waits for an approval.',
-    }),
-  }),
+  body: Type.Object(
+    {
+      mode: Type.Enum([...agent_modes], {
+        description:
+          'full: everything that agents may. read: it changes nothing. propose: each of its effects waits for an approval.',
+      }),
+    },
+    sharing('AgentRequest', 'The settings of an agent.'),
+  ),
   replies: { 200: { body: Agent } },
+  shed: 'last',
   emits: ['agent.mode_changed'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, body }) {
@@ -63,10 +67,14 @@ export const pauseAgent = route({
   auth: ['admin'],
   destructive: true,
   params: { agent_id: agentId },
-  body: Type.Object({
-    reason: Type.Optional(Text(reason_characters_max, 'Shown to the agent when it is refused.')),
-  }),
+  body: Type.Object(
+    {
+      reason: Type.Optional(Text(reason_characters_max, 'Shown to the agent when it is refused.')),
+    },
+    action_request,
+  ),
   replies: { 200: { body: Agent } },
+  shed: 'last',
   emits: ['agent.paused'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, body }) {
@@ -81,6 +89,7 @@ export const resumeAgent = route({
   path: '/v1/agents/:agent_id/resume',
   tag,
   summary: 'Let a paused agent go on',
+  description: 'On all nodes within a second. An agent that is not paused stays as it is.',
   sdk: { name: 'agents.resume', retry: { safe: true, why: 'an agent that is not paused stays as it is' } },
   cli: {
     usage: 'agent resume <agent_id>',
@@ -91,6 +100,7 @@ export const resumeAgent = route({
   params: { agent_id: agentId },
   body: Type.Object({}),
   replies: { 200: { body: Agent } },
+  shed: 'last',
   emits: ['agent.resumed'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params }) {

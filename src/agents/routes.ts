@@ -6,7 +6,7 @@ import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
-import { Page, PageQuery, PreviousKey, RotateBody, Shape, Text, Url } from '../contract/schemas.ts'
+import { Page, PageQuery, PreviousKey, RotateBody, Shape, sharing, Text, Url } from '../contract/schemas.ts'
 import * as agents from './service.ts'
 import { Agent, agentId, agentOf, masked, tag } from './shapes.ts'
 import * as store from './store.ts'
@@ -38,11 +38,14 @@ export const createAgent = route({
     key: 'api_key',
   },
   auth: ['admin'],
-  body: Type.Object({
-    name: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{2,31}$' }),
-    description: Type.Optional(Text(description_characters_max, 'For people.')),
-    callback_base_url: Type.Optional(Url('An http or https URL.')),
-  }),
+  body: Type.Object(
+    {
+      name: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{2,31}$' }),
+      description: Type.Optional(Text(description_characters_max, 'For people.')),
+      callback_base_url: Type.Optional(Url('An http or https URL.')),
+    },
+    sharing('AgentRequest', 'The settings of an agent.'),
+  ),
   replies: { 201: { body: Agent } },
   emits: ['agent.created'],
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
@@ -65,6 +68,7 @@ export const listAgents = route({
   path: '/v1/agents',
   tag,
   summary: 'List agents, newest first',
+  description: 'Keys are masked.',
   sdk: { name: 'agents.list' },
   cli: {
     usage: 'agent list',
@@ -73,6 +77,7 @@ export const listAgents = route({
   auth: ['admin'],
   query: Type.Object(PageQuery),
   replies: { 200: { body: Page(Agent) } },
+  shed: 'last',
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
@@ -91,6 +96,7 @@ export const getAgent = route({
   path: '/v1/agents/:agent_id',
   tag,
   summary: 'Read an agent, its key masked',
+  description: 'With the admin key or the key of any agent of the tenant.',
   sdk: { name: 'agents.get' },
   cli: { usage: 'agent get <agent_id>', examples: ['waystation agent get worker-1'] },
   auth: ['admin', 'agent'],
@@ -108,12 +114,15 @@ export const deleteAgent = route({
   path: '/v1/agents/:agent_id',
   tag,
   summary: 'Remove an agent; its keys end, its records stay',
+  description:
+    'Its keys are refused on all nodes within a second. Its values, entries and schedules stay, under its id.',
   sdk: { name: 'agents.delete', retry: { safe: false, why: 'its name may be in use again by then' } },
   cli: { usage: 'agent delete <agent_id>', examples: ['waystation agent delete worker-1'] },
   auth: ['admin'],
   destructive: true,
   params: { agent_id: agentId },
   replies: { 204: { body: null } },
+  shed: 'last',
   emits: ['agent.deleted'],
   errors: ['AGENT_NOT_FOUND'],
   handle: ({ db, caller, dependencies }, { params }) =>
@@ -143,8 +152,15 @@ export const rotateAgentKey = route({
   params: { agent_id: agentId },
   body: RotateBody,
   replies: {
-    200: { body: Shape('RotatedAgent', { ...Agent.properties, previous_key_expires_at: PreviousKey }) },
+    200: {
+      body: Shape(
+        'RotatedAgent',
+        { of: 'Agent', about: 'An agent with its new key, and when the key before ends.' },
+        { ...Agent.properties, previous_key_expires_at: PreviousKey },
+      ),
+    },
   },
+  shed: 'last',
   emits: ['agent.key_rotated'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, body }) {

@@ -9,7 +9,7 @@ import type * as store from './store.ts'
 
 export const tag = 'Agents'
 export const agentId = idParam('The agent, which is its name.')
-export const Agent = Shape('Agent', {
+export const Agent = Shape('Agent', 'A program that calls the service with a key of its own.', {
   agent_id: Type.String(),
   name: Type.String({ description: 'The same as agent_id.' }),
   description: Nullable(Type.String()),

@@ -27,6 +27,8 @@ export interface Background {
   internal: boolean
   /** True while nothing may be sent: the database is a restored copy that the operator has not released. */
   held: () => boolean
+  /** Called before each look for due jobs. */
+  beforeLook: (() => Promise<void>) | undefined
   onError(error: unknown): void
   measures: Measures | null
   /** Null: there are no spans. */
@@ -37,7 +39,7 @@ export function backgroundOf(
   config: Config,
   db: Db,
   log: Log,
-  given: Pick<Background, 'held' | 'measures' | 'tracer'>,
+  given: Pick<Background, 'held' | 'beforeLook' | 'measures' | 'tracer'>,
 ): Background {
   const { measures } = given
   return {

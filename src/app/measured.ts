@@ -1,7 +1,6 @@
 // The metrics of a service, put together: what is raised, what is read when they are collected, and the listener.
 
 import { backupFigures } from '../backup/figures.ts'
-import { LoopDelay } from '../base/loop-delay.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
@@ -23,16 +22,13 @@ export interface Measured {
 
 export class Metrics {
   readonly #measured: Measured
-  readonly #delay: LoopDelay
   readonly #started_at: number
   #listener: MetricsListener | null = null
   #requests = () => 0
 
   constructor(measured: Measured) {
-    const { db, measures } = measured
     this.#measured = measured
-    this.#started_at = db.clock.now()
-    this.#delay = new LoopDelay(db.clock, (ms) => measures.loop_delay_seconds.observe(ms / 1_000))
+    this.#started_at = measured.db.clock.now()
   }
 
   /** Where they are served; null before the start, and where another process collects for this one. */
@@ -44,7 +40,6 @@ export class Metrics {
   start(server: { readonly pendingRequests: number }, listens: boolean): void {
     const { config, onError } = this.#measured
     this.#requests = () => server.pendingRequests
-    this.#delay.start()
     if (!listens) return
     this.#listener = naming('METRICS', () => listenForMetrics(config.metrics!, () => this.collect(), onError))
   }
@@ -60,7 +55,6 @@ export class Metrics {
   }
 
   stop(): void {
-    this.#delay.stop()
     this.#listener?.stop()
   }
 }

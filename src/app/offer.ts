@@ -2,7 +2,7 @@
 
 import type { Config } from '../config.ts'
 import { openapiOf } from '../contract/openapi.ts'
-import { routes } from '../features.ts'
+import { routes, tags } from '../features.ts'
 import type { SignUpOffer } from '../site/console.ts'
 import { version } from '../version.ts'
 
@@ -15,7 +15,7 @@ export function signUpOffer({ signup_open, default_plan, plans_open, plans }: Co
 export function openapiTexts(): (public_url: string) => string {
   const made = new Map<string, string>()
   return (public_url) => {
-    const text = made.get(public_url) ?? JSON.stringify(openapiOf(routes, version, public_url))
+    const text = made.get(public_url) ?? JSON.stringify(openapiOf(routes, tags, version, public_url))
     made.set(public_url, text)
     return text
   }

@@ -5,12 +5,13 @@ import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { limit } from '../base/limit.ts'
 import { MemoryBudget } from '../base/memory.ts'
 import { Notifier } from '../base/notifier.ts'
+import type { Overload } from '../base/overload.ts'
 import { Remembered } from '../base/remembered.ts'
 import type { Tracer } from '../base/tracer.ts'
 import { type EgressPolicy, refusalAtCreation } from '../callbacks/guard.ts'
 import type { Listening } from '../callbacks/own-address.ts'
 import type { Config } from '../config.ts'
-import type { Dependencies, Jobs, Journal, Secrets } from '../contract/dependencies.ts'
+import type { Dependencies, Jobs, Journal, Secrets, TestClock } from '../contract/dependencies.ts'
 import { Tails } from '../contract/tails.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
@@ -62,6 +63,7 @@ export interface Given {
   state: State
   facts: Facts
   options: Pick<AppOptions, 'log' | 'looks_again'>
+  overload: Overload
   quarantine: Quarantine
   /** Another node has due jobs and no permits for them. */
   lookForJobs(): void
@@ -71,12 +73,17 @@ export interface Given {
   tracer: Tracer | null
 }
 
+interface Connected {
+  policy: EgressPolicy
+  jobs: Jobs
+  journal: Journal
+  test_clock: TestClock | null
+}
+
 /** The dependencies of handlers, and those of them that are started and stopped. */
 export function dependenciesOf(
   { config, db, state, facts, options, quarantine, lookForJobs }: Given,
-  policy: EgressPolicy,
-  jobs: Jobs,
-  journal: Journal,
+  { policy, jobs, journal, test_clock }: Connected,
 ) {
   const { clock } = db
   const openapiText = openapiTexts()
@@ -108,6 +115,7 @@ export function dependenciesOf(
     },
     jobs,
     journal,
+    test_clock,
     redrives,
     decides,
     deadlines,
@@ -128,14 +136,14 @@ export function dependenciesOf(
 }
 
 export function handlersOf(
-  { config, db, state, facts, measures, tracer }: Omit<Given, 'options' | 'lookForJobs'>,
+  { config, db, state, facts, measures, tracer, overload }: Omit<Given, 'options' | 'lookForJobs'>,
   { log, limiters }: Pick<AppOptions, 'log' | 'limiters'>,
   dependencies: Dependencies,
 ): RequestHandlers {
   const { clock } = db
   const { urls, shared, service } = dependencies
   return requestHandlers(
-    routes,
+    routes.filter(({ route }) => config.test_clock || !route.with_test_clock),
     {
       db,
       clock,
@@ -150,6 +158,7 @@ export function handlersOf(
       drain: state.drain,
       deliveries: new Deliveries(shared.memory),
       heavy_reads: new HeavyReads(),
+      overload,
       request_log: config.log_requests.length === 0 ? null : new RequestLog(log, config.log_requests),
       measures: measures?.requests ?? null,
       tracer,
@@ -160,6 +169,7 @@ export function handlersOf(
       version,
       cors_origins: config.cors_origins,
       sign_up: signUpOffer(config),
+      test_clock: config.test_clock,
     }),
   )
 }

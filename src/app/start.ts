@@ -1,6 +1,8 @@
 // The steps of a start that can fail. Each throws one line that names the setting to look at.
 
 import { type Clock, systemClock } from '../base/clock.ts'
+import type { Overload } from '../base/overload.ts'
+import { requireClock } from '../clock/service.ts'
 import type { Config } from '../config.ts'
 import type { Secrets as Sealer } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
@@ -13,7 +15,7 @@ import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import type { Limiters } from '../http/limits.ts'
 import { requireWhole } from '../quarantine/service.ts'
-import { type KeptSecret, keptKeys, keptSecret, secretsOf } from '../secrets/service.ts'
+import { hasServed, type KeptSecret, keptKeys, keptSecret, secretsOf } from '../secrets/service.ts'
 import { ConfigError } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
 
@@ -37,6 +39,8 @@ export interface AppOptions {
   shares_port?: boolean
   /** The limits per client address; counted in this process unless given. */
   limiters?: Limiters
+  /** Says whether new work is refused; judged by the delay of the event loop unless given. For tests. */
+  overload?: Overload
   /** True: a stop waits until clients have noticed that their connections end. Default false. */
   lingers?: boolean
 }
@@ -66,6 +70,7 @@ export async function openDatabase(config: Config, options: AppOptions, measures
     return await openDb(config.database_url, {
       clock,
       database_time: clock === systemClock,
+      movable: config.test_clock,
       connections_max: config.database_connections,
       onFatal,
       onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
@@ -102,6 +107,11 @@ export async function requireUsable(
   const is_damaged = db.trouble()?.kind === 'damaged'
   const schema_version = await (is_damaged ? requireCurrent(db, migrations) : migrate(db, migrations))
   await requireWhole(db) // before anything is written to it
+  try {
+    await requireClock(db, config.test_clock, !is_damaged && !(await hasServed(db)))
+  } catch (error) {
+    throw new ConfigError('CLOCK', (error as Error).message)
+  }
   const sealer = await secretsOf(db, { current: secret_key.value, previous: secret_key_previous })
   // A tenant on a plan without limits would be a tenant without limits.
   for (const { plan } of await tenants.plansInUse(db)) {

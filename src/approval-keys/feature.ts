@@ -8,6 +8,7 @@ import { purge } from './service.ts'
 
 export const approvalKeys: Feature = {
   name: 'approval-keys',
+  tags: { 'Approval keys': 'Keys with which people decide checkpoints.' },
   routes: routesOf(routes),
   events,
   errors,

@@ -35,7 +35,7 @@ const fields = {
   expires_at: Nullable(Time('From then on it is refused; null: it does not end by itself.')),
   last_used_at: Nullable(Time('When it was last used, to the minute; null: never.')),
 }
-const ApprovalKey = Shape('ApprovalKey', fields)
+const ApprovalKey = Shape('ApprovalKey', 'A key with which a person decides checkpoints, masked.', fields)
 
 export const createApprovalKey = route({
   group: v1,
@@ -68,15 +68,19 @@ export const createApprovalKey = route({
   }),
   replies: {
     201: {
-      body: Shape('CreatedApprovalKey', {
-        ...fields,
-        approval_url: Nullable(
-          Type.String({
-            description:
-              'Of a key that is bound: a page that decides the checkpoint, the key in its fragment.',
-          }),
-        ),
-      }),
+      body: Shape(
+        'CreatedApprovalKey',
+        { of: 'ApprovalKey', about: 'An approval key in full, as only its creation answers it.' },
+        {
+          ...fields,
+          approval_url: Nullable(
+            Type.String({
+              description:
+                'Of a key that is bound: a page that decides the checkpoint, the key in its fragment.',
+            }),
+          ),
+        },
+      ),
     },
   },
   emits: ['approval_key.created'],
@@ -99,6 +103,7 @@ export const listApprovalKeys = route({
   path: '/v1/approval-keys',
   tag,
   summary: 'List approval keys, newest first, masked',
+  description: 'Those that are bound to a checkpoint, too, with when each was last used.',
   sdk: { name: 'approvalKeys.list' },
   cli: {
     usage: 'key list',
@@ -110,6 +115,7 @@ export const listApprovalKeys = route({
   auth: ['admin'],
   query: Type.Object(PageQuery),
   replies: { 200: { body: Page(ApprovalKey) } },
+  shed: 'last',
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
@@ -124,6 +130,7 @@ export const deleteApprovalKey = route({
   path: '/v1/approval-keys/:approval_key_id',
   tag,
   summary: 'Revoke an approval key',
+  description: 'It is refused on all nodes within a second.',
   sdk: {
     name: 'approvalKeys.delete',
     retry: {
@@ -137,6 +144,7 @@ export const deleteApprovalKey = route({
   destructive: true,
   params: { approval_key_id: idParam('The approval key, apk_….') },
   replies: { 204: { body: null } },
+  shed: 'last',
   emits: ['approval_key.revoked'],
   errors: ['APPROVAL_KEY_NOT_FOUND'],
   handle: ({ db, caller, dependencies }, { params }) =>

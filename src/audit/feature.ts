@@ -7,6 +7,7 @@ import { purge } from './service.ts'
 
 export const audit: Feature = {
   name: 'audit',
+  tags: { 'Audit log': 'Entries that never change, numbered without gaps.' },
   routes: routesOf(routes),
   events,
   errors,

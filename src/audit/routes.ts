@@ -30,7 +30,7 @@ import { valuesOf } from './values-store.ts'
 
 const tag = 'Audit log'
 
-const Entry = Shape('AuditEntry', {
+const Entry = Shape('AuditEntry', 'An entry of the audit log, which never changes.', {
   id: Type.String(),
   seq: Type.Integer({ description: 'Starts at 1, rises by 1, without gaps, per tenant.' }),
   action: Type.String(),
@@ -50,6 +50,7 @@ export const appendEntry = route({
   path: '/v1/audit',
   tag,
   summary: 'Append an entry',
+  description: 'Entries are numbered without gaps and never change. `metadata` is kept as the exact text.',
   sdk: { name: 'audit.append' },
   cli: {
     usage: 'audit append <action> [metadata]',
@@ -89,6 +90,8 @@ export const listEntries = route({
   path: '/v1/audit',
   tag,
   summary: 'List entries, newest first',
+  description:
+    'All filters that are given must hold. A page may be short, or empty, before the end: go on while there is a `next_cursor`.',
   sdk: { name: 'audit.list' },
   cli: {
     usage: 'audit list',
@@ -169,7 +172,11 @@ export const suggestEntries = route({
     ...PageQuery,
     prefix: Type.Optional(Type.String({ description: 'Only texts that begin with it.' })),
   }),
-  replies: { 200: { body: Page(Shape('AuditSuggestion', { value: Type.String() })) } },
+  replies: {
+    200: {
+      body: Page(Shape('AuditSuggestion', 'A text that a field has in the log.', { value: Type.String() })),
+    },
+  },
   errors: [],
   async handle(context, { params, query: { prefix = '', ...query } }) {
     const request = pageRequest(context, query)
@@ -191,6 +198,7 @@ export const getEntry = route({
   path: '/v1/audit/:id',
   tag,
   summary: 'Read an entry',
+  description: 'As it was appended: entries never change.',
   sdk: { name: 'audit.get' },
   cli: { usage: 'audit get <id>', examples: ['waystation audit get log_01m7yjrz37hxnv52px0106nehd'] },
   auth: ['agent', 'admin'],

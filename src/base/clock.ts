@@ -15,6 +15,38 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 }
 
+/** The clock of a service whose time can be moved: ahead of another clock, or standing still while it is moved. */
+export class MovedClock implements Clock {
+  #offset_ms = 0
+  #stands_at: Millis | null = null
+
+  constructor(readonly base: Clock) {}
+
+  now(): Millis {
+    return this.#stands_at ?? this.base.now() + this.#offset_ms
+  }
+
+  monotonic(): number {
+    return this.base.monotonic()
+  }
+
+  /** `stands_at`: null for a clock that runs. */
+  set(offset_ms: Millis, stands_at: Millis | null): void {
+    this.#offset_ms = offset_ms
+    this.#stands_at = stands_at
+  }
+}
+
+/** `movable`: true for a clock of tests. */
+export function clockOf(clock: Clock, movable = false): Clock {
+  return movable ? new MovedClock(clock) : clock
+}
+
+/** The time outside of the service, which no test clock moves. */
+export function realTime(clock: Clock): Millis {
+  return clock instanceof MovedClock ? clock.base.now() : clock.now()
+}
+
 export const second_ms = 1_000
 export const minute_ms = 60 * second_ms
 export const hour_ms = 60 * minute_ms

@@ -40,6 +40,23 @@ export interface Issue {
   message: string
 }
 
+/**
+ * Why a request was refused although nothing is wrong with it. share: its tenant, or its address, has more under way than
+ * its share. event_loop: the event loop is delayed. in_flight: too many requests are under way. memory: of bodies and
+ * answers. heavy_reads: too many are under way. database: too much waits for a commit, a connection or a lock. disk_full.
+ */
+export const shed_reasons = [
+  'share',
+  'event_loop',
+  'in_flight',
+  'memory',
+  'heavy_reads',
+  'database',
+  'disk_full',
+] as const
+
+export type ShedReason = (typeof shed_reasons)[number]
+
 interface ErrorOptions {
   details?: Record<string, unknown>
   /** Whole seconds for the Retry-After header (RFC 9110 section 10.2.3). */
@@ -48,6 +65,8 @@ interface ErrorOptions {
   close?: boolean
   /** True when a condition in a header failed, which has a status of its own. */
   precondition?: boolean
+  /** Set when the request was refused for want of room. */
+  shed?: ShedReason
   /** Instead of the sentence of the code's row, where more can be said. */
   message?: string
 }
@@ -59,6 +78,7 @@ export class ApiError extends Error {
   readonly details: Record<string, unknown> | undefined
   readonly retry_after_seconds: number | undefined
   readonly close: boolean
+  readonly shed: ShedReason | undefined
 
   constructor(
     readonly code: ErrorCode,
@@ -71,6 +91,7 @@ export class ApiError extends Error {
     this.details = options.details
     this.retry_after_seconds = options.retry_after_seconds
     this.close = options.close ?? false
+    this.shed = options.shed
   }
 }
 

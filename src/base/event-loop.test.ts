@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { TurnBudget, Turns, turn_ms_max } from './event-loop.ts'
+import { begun_a_turn_max } from './fair-turns.ts'
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -28,7 +29,7 @@ describe('turns', () => {
 describe('the budget of a turn', () => {
   /** As many as it takes for the turn to be looked at. */
   function looked(budget: TurnBudget): void {
-    for (let request = 0; request < 16; request++) expect(budget.enter()).toBeNull()
+    for (let request = 0; request < 16; request++) expect(budget.begin()).toBe(true)
   }
 
   test('lets any number of requests begin while it lasts', () => {
@@ -36,22 +37,28 @@ describe('the budget of a turn', () => {
     const budget = new TurnBudget(clock)
     looked(budget)
     clock.advance(turn_ms_max - 1)
-    for (let request = 0; request < 1_000; request++) expect(budget.enter()).toBeNull()
+    for (let request = 0; request < 1_000; request++) expect(budget.begin()).toBe(true)
   })
 
-  test('then tells the next to wait for a turn, and nobody overtakes them', async () => {
+  test('then makes the next wait for a turn, and nobody overtakes them', async () => {
     const clock = new TestClock()
     const budget = new TurnBudget(clock)
     looked(budget)
     clock.advance(turn_ms_max)
     const begun: number[] = []
-    for (let request = 0; request < 6; request++) void budget.enter()!.then(() => begun.push(request))
+    const enter = (request: number) => {
+      expect(budget.begin()).toBe(false)
+      void budget.turn('tenant').then(() => begun.push(request))
+    }
+    const one_too_many = begun_a_turn_max + 1
+    const requests = Array.from({ length: one_too_many + 1 }, (_, request) => request)
+    for (const request of requests.slice(0, one_too_many)) enter(request)
     await nextTurn()
-    expect(begun).toEqual([0, 1, 2, 3])
-    void budget.enter()!.then(() => begun.push(6))
+    expect(begun).toEqual(requests.slice(0, begun_a_turn_max))
+    enter(one_too_many)
     await nextTurn()
-    expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6])
-    expect(budget.enter()).toBeNull()
+    expect(begun).toEqual(requests)
+    expect(budget.begin()).toBe(true)
   })
 
   test('begins anew in the next turn', async () => {
@@ -60,6 +67,6 @@ describe('the budget of a turn', () => {
     looked(budget)
     await nextTurn()
     clock.advance(turn_ms_max)
-    expect(budget.enter()).toBeNull()
+    expect(budget.begin()).toBe(true)
   })
 })

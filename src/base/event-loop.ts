@@ -2,7 +2,9 @@
 // are still there.
 
 import type { Clock } from './clock.ts'
+import { FairTurns } from './fair-turns.ts'
 import { limit } from './limit.ts'
+import { NextTurn } from './next-turn.ts'
 
 export const turn_ms_max = limit(
   'http.turn_ms',
@@ -14,36 +16,36 @@ export const turn_ms_max = limit(
 /** One request in so many checks that the turn still runs. */
 const looked_at_every = 16
 
-const begun_a_turn_max = limit(
-  'http.begun_a_turn',
-  4,
-  'requests',
-  'Requests that begin in one turn of the event loop once they had to wait for it.',
-)
-
 /**
  * Makes requests wait once a turn of the event loop has taken long: Bun accepts connections and begins their
  * requests for as long as new ones come, and meanwhile serves no others.
  */
 export class TurnBudget {
-  readonly #turns = new Turns(begun_a_turn_max)
+  readonly #turns: FairTurns
   #begun = 0
   /** When this turn was first looked at; null from the next one on. */
   #turn_since: number | null = null
 
-  constructor(private readonly clock: Clock) {}
+  constructor(private readonly clock: Clock) {
+    this.#turns = new FairTurns(clock)
+  }
 
-  /** Null when the request may begin at once. */
-  enter(): Promise<void> | null {
-    if (this.#turn_since !== null || this.#turns.size > 0) return this.#isOver() ? this.#turns.next() : null
+  /** True when the request may begin at once; otherwise it has to wait for its turn. */
+  begin(): boolean {
+    if (this.#turn_since !== null || this.#turns.size > 0) return !this.#isOver()
     this.#begun += 1
-    if (this.#begun < looked_at_every) return null
+    if (this.#begun < looked_at_every) return true
     this.#begun = 0
     this.#turn_since = this.clock.monotonic()
     setImmediate(() => {
       this.#turn_since = null
     })
-    return null
+    return true
+  }
+
+  /** Resolves when a request of this key may begin, in fair order between keys. Rejects with UNAVAILABLE when that takes too long. */
+  turn(key: string, is_urgent = false): Promise<void> {
+    return this.#turns.next(key, is_urgent)
   }
 
   /** Also true while others wait, so that none overtakes them. */
@@ -54,7 +56,10 @@ export class TurnBudget {
 
 export class Turns {
   #waiting: (() => void)[] = []
-  #is_set = false
+  readonly #next_turn = new NextTurn(() => {
+    for (const begin of this.#waiting.splice(0, this.pieces_max)) begin()
+    if (this.#waiting.length > 0) this.#next_turn.set()
+  })
 
   /** `pieces_max` pieces of work begin in one turn; the others wait. */
   constructor(private readonly pieces_max: number) {}
@@ -68,17 +73,7 @@ export class Turns {
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
-      this.#set()
-    })
-  }
-
-  #set(): void {
-    if (this.#is_set) return
-    this.#is_set = true
-    setImmediate(() => {
-      this.#is_set = false
-      for (const begin of this.#waiting.splice(0, this.pieces_max)) begin()
-      if (this.#waiting.length > 0) this.#set()
+      this.#next_turn.set()
     })
   }
 }

@@ -12,6 +12,10 @@ export class Held implements Place {
   running = false
   turn: Promise<void> | null = null
   go: () => void = () => {}
+  /** When it began to wait for a permit alone. */
+  ready_since = 0
+  /** When it was first seen to wait for too long. */
+  seen_late_at: number | null = null
 
   constructor(
     readonly key: string,

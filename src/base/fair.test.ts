@@ -1,13 +1,18 @@
 import { describe, expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import { FairQueue } from './fair.ts'
 import type { Place } from './fair-rows.ts'
 
-const limits = { running_max: 10, reserve: 2, row_running_max: 2, waiting_max: 100 }
+const limits = {
+  ...{ running_max: 10, reserve: 2, row_running_max: 2 },
+  ...{ waiting_max: 100, patient_waiting_max: 10, wait_ms_max: 1_000, late_ms_max: 5_000 },
+}
 
 /** Places by name, and who runs. */
 function bench(changes: Partial<typeof limits> = {}) {
-  const queue = new FairQueue({ ...limits, ...changes })
+  const clock = new TestClock()
+  const queue = new FairQueue({ ...limits, ...changes }, clock)
   const places = new Map<string, Place>()
   const enter = (name: string, key: string, row?: string) => {
     const place = queue.enter(key, row)
@@ -21,7 +26,7 @@ function bench(changes: Partial<typeof limits> = {}) {
     queue.leave(places.get(name)!)
     places.delete(name)
   }
-  return { queue, enter, many, running, leave, places }
+  return { clock, queue, enter, many, running, leave, places }
 }
 
 describe('a fair queue', () => {
@@ -29,6 +34,41 @@ describe('a fair queue', () => {
     const { many, running } = bench()
     many(20, 'a')
     expect(running()).toEqual(['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'])
+  })
+
+  test('refuses a place behind one of its key that has waited too long, until that has its permit; not to others', () => {
+    const { clock, queue, enter, many, leave } = bench()
+    many(12, 'a')
+    clock.advance(1_000)
+    expect(enter('a12', 'a')).toBe(true)
+    clock.advance(1)
+    expect(enter('a13', 'a')).toBe(true) // seen for the first time
+    clock.advance(100)
+    expect(enter('a14', 'a')).toBe(false)
+    expect([enter('b0', 'b'), enter('c0', 'c'), enter('d0', 'd')]).toEqual([true, true, true])
+    expect(queue.enter('a', undefined, undefined, true)).not.toBeNull()
+    for (let i = 0; i < 8; i++) leave(`a${i}`)
+    expect(enter('a14', 'a')).toBe(true)
+  })
+
+  test('takes one long pause of the process for no long wait', () => {
+    const { clock, queue, enter, many, leave } = bench()
+    many(12, 'a')
+    many(2, 'b')
+    many(2, 'c')
+    clock.advance(60_000)
+    expect([enter('a12', 'a'), queue.isLate()]).toEqual([true, false])
+    for (let i = 0; i < 8; i++) leave(`a${i}`)
+    clock.advance(100)
+    expect([enter('a13', 'a'), queue.isLate()]).toEqual([true, false])
+  })
+
+  test('counts the wait for a row to the row, not to the permits', () => {
+    const { clock, enter, leave } = bench()
+    for (const name of ['w0', 'w1', 'w2']) enter(name, 'a', 'row')
+    clock.advance(5_000)
+    leave('w0')
+    expect(enter('w3', 'a', 'row')).toBe(true)
   })
 
   test('gives a key that comes a permit of the reserve at once, and no second one while others wait', () => {
@@ -79,7 +119,7 @@ describe('a fair queue', () => {
   })
 
   test('lets the keys of a group wait beside each other, and leaves room for all that are in none', () => {
-    const queue = new FairQueue(limits)
+    const queue = new FairQueue(limits, new TestClock())
     const waiting = (count: number, keyOf: (i: number) => string, group?: string) =>
       Array.from({ length: count }, (_, i) => queue.enter(keyOf(i), undefined, group)).filter(
         (place) => place !== null && place.turn !== null,
@@ -87,6 +127,34 @@ describe('a fair queue', () => {
     expect(waiting(200, () => 'flooded', 'strangers')).toBe(50)
     expect(waiting(200, (i) => `made up ${i}`, 'strangers')).toBe(25)
     expect(waiting(20, (i) => `tenant ${i}`)).toBe(20)
+  })
+
+  test('is late once a key without a permit has waited too long for one, and lets only the patient wait then', () => {
+    const { clock, queue, enter, many, running, leave } = bench()
+    many(8, 'a')
+    for (const key of ['b', 'x']) many(1, key)
+    enter('a waits', 'a')
+    clock.advance(60_000)
+    expect(queue.isLate()).toBe(false) // a, b and x hold permits
+    enter('c0', 'c')
+    clock.advance(limits.late_ms_max)
+    expect([queue.isLate(), enter('d0', 'd')]).toEqual([false, true])
+    clock.advance(1)
+    expect(queue.isLate()).toBe(false) // seen for the first time
+    clock.advance(100)
+    expect([queue.isLate(), enter('e0', 'e'), queue.enter('f', undefined, undefined, true) !== null]).toEqual(
+      [...[true, false, true]],
+    )
+    leave('b0')
+    expect(running()).toContain('c0')
+    expect([queue.isLate(), enter('e0', 'e')]).toEqual([false, true])
+  })
+
+  test('has room for the patient when the others have none, and for no more than that', () => {
+    const { queue, many } = bench()
+    for (let i = 0; i < 200; i++) many(1, `c${i}`)
+    const patient = Array.from({ length: 11 }, (_, i) => queue.enter(`p${i}`, undefined, undefined, true))
+    expect(patient.map((place) => place !== null)).toEqual([...Array(10).fill(true), false])
   })
 
   test('serves a key that always waits, however many keys with one call each leave and come back', () => {
@@ -152,7 +220,7 @@ describe('a fair queue', () => {
     'whatever comes and goes, no permit is lost, none given twice, and no row has more than two (%d)',
     (seed) => {
       const random = randomFrom(seed)
-      const queue = new FairQueue(limits)
+      const queue = new FairQueue(limits, new TestClock())
       const places: { place: Place; row: string | undefined }[] = []
       for (let step = 0; step < 3_000; step++) {
         if (random(100) < 55) {

@@ -1,5 +1,6 @@
 // Shares a fixed number of permits out between keys: of the keys that wait, the one that holds fewest is next.
 
+import type { Clock } from './clock.ts'
 import { FairRows, Held, type Place } from './fair-rows.ts'
 
 export interface FairLimits {
@@ -11,7 +12,16 @@ export interface FairLimits {
   row_running_max: number
   /** Places that wait at once. */
   waiting_max: number
+  /** Places beyond these for those that are patient. */
+  patient_waiting_max: number
+  /** How long the first of a key may have waited for a permit while others of it may wait behind it. */
+  wait_ms_max: number
+  /** How long a key that holds no permit may have waited for one while places of any key may begin to wait. */
+  late_ms_max: number
 }
+
+/** One long pause of the process is not taken for a long wait: a permit that is late is still late after this. Milliseconds. */
+const confirmed_ms = 100
 
 interface Line {
   running: number
@@ -33,16 +43,21 @@ export class FairQueue {
   #waiting = 0
   #served = 0
 
-  constructor(private readonly limits: FairLimits) {
+  constructor(
+    private readonly limits: FairLimits,
+    private readonly clock: Clock,
+  ) {
     this.#rows = new FairRows(limits.row_running_max)
   }
 
   /**
    * A place for this key. `row` names what all its holders change, one after the other. Null when too many wait: a key
    * may have as many waiting as there is room left for, and a row half as many, so one alone never takes all of it.
-   * The keys of a `group`, which a stranger may make up, have three times as many together.
+   * The keys of a `group`, which a stranger may make up, have three times as many together. Null also when the first of
+   * the key has waited so long for a permit that it would take too long, and when all permits are late, unless it is
+   * `patient`: then it also finds room when the others have none.
    */
-  enter(key: string, row?: string, group?: string): Place | null {
+  enter(key: string, row?: string, group?: string, patient = false): Place | null {
     const line = this.#lines.get(key) ?? this.#newLine()
     const place = new Held(key, row === undefined ? null : `${key} ${row}`, group ?? null)
     const row_is_free = this.#rows.isFree(place)
@@ -52,8 +67,13 @@ export class FairQueue {
       this.#start(line, place)
       return place
     }
-    const room = this.limits.waiting_max - this.#waiting
-    if (line.waiting >= room) return null
+    const { waiting_max, patient_waiting_max } = this.limits
+    const room = waiting_max + (patient ? patient_waiting_max : 0) - this.#waiting
+    if (
+      line.waiting >= room ||
+      (!patient && (this.#hasWaited(line, this.limits.wait_ms_max) || this.isLate()))
+    )
+      return null
     if (group !== undefined && (this.#waiting_of_group.get(group) ?? 0) >= 3 * room) return null
     if (!row_is_free && this.#rows.waitingFor(place).size >= room / 2) return null
     this.#lines.set(key, line)
@@ -63,7 +83,7 @@ export class FairQueue {
     })
     if (row_is_free) {
       this.#rows.acquire(place)
-      line.ready.add(place)
+      this.#ready(line, place)
     } else this.#rows.waitingFor(place).add(place)
     return place
   }
@@ -102,7 +122,33 @@ export class FairQueue {
   /** The next of this row waits for a permit alone from now on. */
   #releaseRow(held: Held): void {
     const next = this.#rows.release(held)
-    if (next) this.#lines.get(next.key)!.ready.add(next)
+    if (next) this.#ready(this.#lines.get(next.key)!, next)
+  }
+
+  #ready(line: Line, place: Held): void {
+    place.ready_since = this.clock.monotonic()
+    line.ready.add(place)
+  }
+
+  /**
+   * True when all permits are late: a key that holds none has waited for one for too long. A key that holds some may have
+   * to wait for its own.
+   */
+  isLate(): boolean {
+    if (this.#waiting === 0) return false
+    for (const line of this.#lines.values())
+      if (line.running === 0 && this.#hasWaited(line, this.limits.late_ms_max)) return true
+    return false
+  }
+
+  /** True when the first of this line has waited for a permit for longer than this, and did so at an earlier look as well. */
+  #hasWaited({ ready }: Line, ms_max: number): boolean {
+    if (ready.size === 0) return false
+    const first = ready.values().next().value!
+    const now = this.clock.monotonic()
+    if (now - first.ready_since <= ms_max) return false
+    first.seen_late_at ??= now
+    return now - first.seen_late_at >= confirmed_ms
   }
 
   #countWaiting(line: Line, { group }: Held, by: 1 | -1): void {

@@ -21,6 +21,13 @@ async function turns(): Promise<void> {
   for (let turn = 0; turn < 40; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
 }
 
+/** What is entered here waits for as long as it has to. */
+function withoutEnd(enterAll: () => void): void {
+  jest.useFakeTimers()
+  enterAll()
+  jest.useRealTimers()
+}
+
 function bench() {
   const reads = new HeavyReads()
   const running: [name: string, permit: Permit][] = []
@@ -101,7 +108,9 @@ test('a client that is gone leaves the line, and what it would have read is not 
 
 test('past 2,000 that wait of a tenant the next is UNAVAILABLE, and others may still wait', async () => {
   const { reads, refused, enter } = bench()
-  for (let i = 0; i < running_of_tenant_max + waiting_of_tenant_max; i++) enter('waits', 'ten_a')
+  withoutEnd(() => {
+    for (let i = 0; i < running_of_tenant_max + waiting_of_tenant_max; i++) enter('waits', 'ten_a')
+  })
   await turns()
   expect([reads.size.waiting, refused]).toEqual([waiting_of_tenant_max, []])
   enter('too many', 'ten_a')
@@ -114,9 +123,11 @@ test('past 2,000 that wait of a tenant the next is UNAVAILABLE, and others may s
 test('past 10,000 that wait of all tenants the next is UNAVAILABLE', async () => {
   const { reads, refused, enter } = bench()
   const tenants = waiting_max / waiting_of_tenant_max
-  for (let tenant = 0; tenant < running_max; tenant++) enter('runs', `first-${tenant}`)
-  for (let tenant = 0; tenant < tenants; tenant++)
-    for (let i = 0; i < waiting_of_tenant_max; i++) enter('waits', `ten_${tenant}`)
+  withoutEnd(() => {
+    for (let tenant = 0; tenant < running_max; tenant++) enter('runs', `first-${tenant}`)
+    for (let tenant = 0; tenant < tenants; tenant++)
+      for (let i = 0; i < waiting_of_tenant_max; i++) enter('waits', `ten_${tenant}`)
+  })
   await turns()
   expect([reads.size.waiting, refused]).toEqual([waiting_max, []])
   enter('too many')

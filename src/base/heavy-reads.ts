@@ -163,7 +163,7 @@ export class HeavyReads {
 }
 
 function noPermit(): ApiError {
-  return new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
+  return new ApiError('UNAVAILABLE', { retry_after_seconds: 1, shed: 'heavy_reads' })
 }
 
 /** Not an error of the service: there is no client to read the answer. */

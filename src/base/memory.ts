@@ -108,7 +108,7 @@ export class MemoryBudget {
 
 /** The answer when there is no room: 503 UNAVAILABLE with Retry-After. */
 export function outOfMemory(close = false): ApiError {
-  return new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close })
+  return new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close, shed: 'memory' })
 }
 
 function share(bytes_max: number, percent: number): number {

@@ -19,7 +19,8 @@ export interface SignedCallback extends Callback {
   /** The webhook-id, the same on every retry. */
   id: string
   attempt: number
-  started_at: Millis
+  /** Real time, by which receivers judge it. */
+  sent_at: Millis
   secrets: readonly string[]
 }
 
@@ -30,10 +31,10 @@ export function signedRequest({
   workflow_id,
   id,
   attempt,
-  started_at,
+  sent_at,
   secrets,
 }: SignedCallback): Outgoing {
-  const timestamp_seconds = Math.floor(started_at / second_ms)
+  const timestamp_seconds = Math.floor(sent_at / second_ms)
   return {
     method: 'POST',
     url,

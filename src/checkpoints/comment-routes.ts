@@ -19,7 +19,7 @@ const text_characters_max = limit(
   'The text of a comment. Past it 400.',
 )
 
-const Comment = Shape('Comment', {
+const Comment = Shape('Comment', 'A comment on a checkpoint.', {
   id: Type.String({ description: 'cmt_…' }),
   author: Type.String({ description: 'The id of an agent or of an approval key, or admin.' }),
   author_label: Nullable(Type.String({ description: 'The label of the key: who has it.' })),
@@ -57,6 +57,7 @@ export const listComments = route({
   path: '/v1/checkpoints/:id/comments',
   tag,
   summary: 'List the comments on a checkpoint, oldest first',
+  description: 'For the agent that asked, its approvers, and the admin.',
   sdk: { name: 'checkpoints.comments' },
   cli: { usage: 'checkpoint comments <id>', columns: ['at', 'author', 'author_label', 'text'] },
   auth: ['agent', 'admin', 'approval'],

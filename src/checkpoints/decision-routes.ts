@@ -5,7 +5,7 @@ import type { ErrorCode } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { AnyJson, AnyJsonObject, Text, Time, value_bytes_max } from '../contract/schemas.ts'
+import { AnyJson, AnyJsonObject, sharing, Text, Time, value_bytes_max } from '../contract/schemas.ts'
 import * as checkpoints from './service.ts'
 import { Approval, approvalOf, Checkpoint, checkpointOf, id, readWhenSettled, tag, Wait } from './shapes.ts'
 import { answer_bytes_max, uses_max } from './steering-fields.ts'
@@ -20,25 +20,28 @@ const reason_characters_max = limit(
 )
 
 const reason = Type.Optional(Text(reason_characters_max, 'Sent to the agent.'))
-const RejectBody = Type.Object({ reason })
-const ApproveBody = Type.Object({
-  reason,
-  answer: Type.Optional(AnyJsonObject(answer_bytes_max, 'Fits the `answer_schema` of the checkpoint.')),
-  effective_payload: Type.Optional(
-    AnyJson(
-      value_bytes_max,
-      'The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed.',
+const RejectBody = Type.Object({ reason }, sharing('DecisionRequest', 'A decision, with what it allows.'))
+const ApproveBody = Type.Object(
+  {
+    reason,
+    answer: Type.Optional(AnyJsonObject(answer_bytes_max, 'Fits the `answer_schema` of the checkpoint.')),
+    effective_payload: Type.Optional(
+      AnyJson(
+        value_bytes_max,
+        'The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed.',
+      ),
     ),
-  ),
-  expires_at: Type.Optional(Time('Until when the effect may start under the approval. Default: no end.')),
-  uses: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: uses_max,
-      description: 'Effects with the same bytes that may start under the approval; default 1.',
-    }),
-  ),
-})
+    expires_at: Type.Optional(Time('Until when the effect may start under the approval. Default: no end.')),
+    uses: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: uses_max,
+        description: 'Effects with the same bytes that may start under the approval; default 1.',
+      }),
+    ),
+  },
+  sharing('DecisionRequest', 'A decision, with what it allows.'),
+)
 
 export const getApproval = route({
   group: v1,
@@ -53,6 +56,7 @@ export const getApproval = route({
   params: { checkpoint_id: id },
   query: Type.Object({ wait: Wait }),
   replies: { 200: { body: Approval } },
+  shed: 'last',
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
     const look = () => checkpoints.readFor(context.db, context.caller, params.checkpoint_id)
@@ -125,6 +129,7 @@ function decision({ verb, title, status, description, body, errors }: Deciding) 
     params: { id },
     body,
     replies: { 200: { body: Checkpoint } },
+    shed: 'last',
     emits: [
       ...[`checkpoint.${status}`, 'checkpoint.voted', 'approval_key.used'],
       ...(status === 'rejected' ? ['dlq.created'] : []),

@@ -16,6 +16,7 @@ import * as votes from './vote-routes.ts'
 
 export const checkpoints: Feature = {
   name: 'checkpoints',
+  tags: { Checkpoints: 'Questions to people, their votes, comments and decisions.' },
   routes: routesOf({ ...routes, ...decisions, ...votes, ...comments, ...lists }),
   errors,
   events,

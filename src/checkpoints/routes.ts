@@ -11,6 +11,7 @@ import {
   kib,
   label_characters_max,
   OrNull,
+  sharing,
   Text,
   Time,
   Url,
@@ -42,6 +43,8 @@ export const createCheckpoint = route({
   path: '/v1/checkpoints',
   tag,
   summary: 'Ask a human',
+  description:
+    'A person decides it with the admin key or an approval key. The decision is sent to `callback_url`, and the agent can wait for it. Without a decision the timeout settles it.',
   sdk: { name: 'checkpoints.create' },
   cli: {
     usage: 'checkpoint create <title> [callback_payload]',
@@ -71,31 +74,34 @@ export const createCheckpoint = route({
     },
   },
   auth: ['agent'],
-  body: Type.Object({
-    title: Text(label_characters_max, 'The question.', { minLength: 1 }),
-    prompt: Type.Optional(
-      Type.String({ 'x-bytes-max': prompt_bytes_max, description: 'At most 32 KiB of plain text.' }),
-    ),
-    callback_url: OrNull(
-      Url(
-        "An http or https URL, or a path that is resolved against the agent's callback_base_url; null for no callback.",
+  body: Type.Object(
+    {
+      title: Text(label_characters_max, 'The question.', { minLength: 1 }),
+      prompt: Type.Optional(
+        Type.String({ 'x-bytes-max': prompt_bytes_max, description: 'At most 32 KiB of plain text.' }),
       ),
-    ),
-    callback_payload: Type.Optional(
-      AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent with the decision.'),
-    ),
-    timeout_action: Type.Optional(
-      Type.Enum([...timeout_actions], { description: 'auto_reject, the default, or dlq.' }),
-    ),
-    timeout_seconds: Type.Optional(
-      Type.Integer({ minimum: timeout_seconds_min, maximum: timeout_seconds_max }),
-    ),
-    expires_at: Type.Optional(
-      Time('With timeout_seconds, the earlier of both; without either, 24 hours from now.'),
-    ),
-    workflow_id: Type.Optional(WorkflowId),
-    ...steering_fields,
-  }),
+      callback_url: OrNull(
+        Url(
+          "An http or https URL, or a path that is resolved against the agent's callback_base_url; null for no callback.",
+        ),
+      ),
+      callback_payload: Type.Optional(
+        AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent with the decision.'),
+      ),
+      timeout_action: Type.Optional(
+        Type.Enum([...timeout_actions], { description: 'auto_reject, the default, or dlq.' }),
+      ),
+      timeout_seconds: Type.Optional(
+        Type.Integer({ minimum: timeout_seconds_min, maximum: timeout_seconds_max }),
+      ),
+      expires_at: Type.Optional(
+        Time('With timeout_seconds, the earlier of both; without either, 24 hours from now.'),
+      ),
+      workflow_id: Type.Optional(WorkflowId),
+      ...steering_fields,
+    },
+    sharing('CheckpointRequest', 'A question to people, and who may decide it.'),
+  ),
   replies: { 201: { body: Checkpoint } },
   emits: ['checkpoint.created'],
   errors: ['QUOTA_EXCEEDED'],
@@ -147,6 +153,7 @@ export const cancelCheckpoint = route({
   path: '/v1/checkpoints/:id',
   tag,
   summary: 'Cancel a checkpoint; its creator only',
+  description: 'By the agent that created it. No decision is sent.',
   sdk: {
     name: 'checkpoints.cancel',
     retry: {

@@ -5,7 +5,7 @@ import { iso, isoOrNull, second_ms } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Urls } from '../contract/dependencies.ts'
 import type { Context } from '../contract/route.ts'
-import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
+import { idParam, Json, Nullable, Part, RawJson, Shape, Time } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import { ShownWorkflowId } from '../contract/workflow.ts'
 import {
@@ -24,7 +24,7 @@ export const tag = 'Checkpoints'
 export const id = idParam('The checkpoint, chk_….')
 const EffectId = Nullable(Type.String({ description: 'The effect that it was asked for.' }))
 const AboutEffect = Nullable(
-  Shape('AboutEffect', {
+  Shape('AboutEffect', 'The effect that a checkpoint decides.', {
     type: Type.String({ description: 'The type of that effect.' }),
     key: Type.String({ description: 'Its key.' }),
     note: Nullable(Type.String({ description: 'The note of its agent, for people.' })),
@@ -52,9 +52,15 @@ const steered = {
   rejections: Type.Integer({ description: 'Rejections so far.' }),
   approvers: Approvers,
   escalate: Nullable(
-    Type.Array(Shape('Escalation', { after_seconds: Type.Integer(), approvers: Approvers }), {
-      description: 'Who may decide too after how many seconds.',
-    }),
+    Type.Array(
+      Shape('Escalation', 'A step of an escalation: who may decide too, after how many seconds.', {
+        after_seconds: Type.Integer(),
+        approvers: Approvers,
+      }),
+      {
+        description: 'Who may decide too after how many seconds.',
+      },
+    ),
   ),
   escalated: Type.Integer({ description: 'Steps of `escalate` that were made.' }),
   comments: Type.Integer({ description: 'How many comments there are.' }),
@@ -68,46 +74,50 @@ const steered = {
   }),
 }
 
-export const Checkpoint = Shape('Checkpoint', {
-  id: Type.String(),
-  status: Type.Enum([...statuses]),
-  title: Type.String(),
-  prompt: Nullable(Type.String()),
-  approval_url: Type.String({
-    description: 'A page for a person to decide it, who needs an approval key: this address has none.',
-  }),
-  callback_url: Nullable(Type.String({ description: 'Null: the decision is sent nowhere.' })),
-  callback_payload: Json('The exact text that was sent, or null.'),
-  timeout_action: Type.Enum([...timeout_actions]),
-  expires_at: Time('When the timeout is due.'),
-  agent_id: Type.String(),
-  workflow_id: ShownWorkflowId,
-  reason: Nullable(Type.String()),
-  resolved_by: Nullable(Type.String({ description: 'admin, approval_key:<id>, timeout or agent:<id>.' })),
-  resolved_at: Nullable(Time('When it was settled.')),
-  callback: Shape('CheckpointCallback', {
-    status: Type.Enum([...callback_statuses]),
-    attempts: Type.Integer(),
-    last_error: Nullable(Type.String()),
-    redrive_of: Nullable(Type.String({ description: 'The dead letter for which it was sent again.' })),
-    dead_letter_id: Nullable(
-      Type.String({ description: 'The dead letter that its last failure left; it may have been removed.' }),
-    ),
-  }),
-  created_at: Time('When it was created.'),
-  updated_at: Time('When it last changed.'),
-  ...steered,
-  effect_id: EffectId,
-  effect: AboutEffect,
-  payload: Json('The payload of the effect, the exact text; null without one.'),
-})
+export const Checkpoint = Shape(
+  'Checkpoint',
+  'A question to people: what is asked, who may decide, and the decision.',
+  {
+    id: Type.String(),
+    status: Type.Enum([...statuses]),
+    title: Type.String(),
+    prompt: Nullable(Type.String()),
+    approval_url: Type.String({
+      description: 'A page for a person to decide it, who needs an approval key: this address has none.',
+    }),
+    callback_url: Nullable(Type.String({ description: 'Null: the decision is sent nowhere.' })),
+    callback_payload: Json('The exact text that was sent, or null.'),
+    timeout_action: Type.Enum([...timeout_actions]),
+    expires_at: Time('When the timeout is due.'),
+    agent_id: Type.String(),
+    workflow_id: ShownWorkflowId,
+    reason: Nullable(Type.String()),
+    resolved_by: Nullable(Type.String({ description: 'admin, approval_key:<id>, timeout or agent:<id>.' })),
+    resolved_at: Nullable(Time('When it was settled.')),
+    callback: Shape('CheckpointCallback', 'How the delivery of the decision stands.', {
+      status: Type.Enum([...callback_statuses]),
+      attempts: Type.Integer(),
+      last_error: Nullable(Type.String()),
+      redrive_of: Nullable(Type.String({ description: 'The dead letter for which it was sent again.' })),
+      dead_letter_id: Nullable(
+        Type.String({ description: 'The dead letter that its last failure left; it may have been removed.' }),
+      ),
+    }),
+    created_at: Time('When it was created.'),
+    updated_at: Time('When it last changed.'),
+    ...steered,
+    effect_id: EffectId,
+    effect: AboutEffect,
+    payload: Json('The payload of the effect, the exact text; null without one.'),
+  },
+)
 
-export const Approval = Shape('Approval', {
+export const Approval = Shape('Approval', 'A checkpoint as an approval key sees it.', {
   checkpoint_id: Type.String(),
   title: Type.String(),
   prompt: Nullable(Type.String()),
   payload: Json('The callback_payload, the exact text that was sent, or null.'),
-  agent: Shape({
+  agent: Part('ApprovalAgent', 'The agent that asks.', {
     agent_id: Type.String({ description: 'The agent that asks.' }),
     name: Type.String(),
   }),

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox'
 import { limit } from '../base/limit.ts'
-import { AnyJsonObject, kib } from '../contract/schemas.ts'
+import { AnyJsonObject, kib, Part } from '../contract/schemas.ts'
 import { timeout_seconds_max } from './checkpoint.ts'
 
 const votes_max = limit(
@@ -70,10 +70,14 @@ export const steering_fields = {
   }),
   escalate: Type.Optional(
     Type.Array(
-      Type.Object({
-        after_seconds: Type.Integer({ minimum: 1, maximum: timeout_seconds_max }),
-        approvers: Type.Optional(Approvers),
-      }),
+      Part(
+        'EscalationStep',
+        { of: 'Escalation', about: 'Who may decide too, after how many seconds.' },
+        {
+          after_seconds: Type.Integer({ minimum: 1, maximum: timeout_seconds_max }),
+          approvers: Type.Optional(Approvers),
+        },
+      ),
       {
         minItems: 1,
         maxItems: steps_max,

@@ -10,7 +10,7 @@ import * as checkpoints from './service.ts'
 import { id, tag } from './shapes.ts'
 import * as store from './vote-store.ts'
 
-const Vote = Shape('Vote', {
+const Vote = Shape('Vote', 'The vote of one approver.', {
   voter: Type.String({ description: 'The id of an approval key, or admin.' }),
   voter_label: Nullable(Type.String({ description: 'The label of the key: who has it.' })),
   decision: Type.Enum(['approved', 'rejected']),

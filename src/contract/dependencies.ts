@@ -126,6 +126,21 @@ export interface Journal {
   number(tenant_id: string): Promise<void>
 }
 
+/** The answer of an advance of a test clock. */
+export interface Advanced {
+  now: string
+  advanced_seconds: number
+  done: boolean
+  counts: Readonly<Record<string, number>>
+  events: readonly unknown[]
+}
+
+export interface TestClock {
+  readonly time: { readonly now: Millis; readonly ahead_ms: Millis }
+  /** Moves the time, and does all that falls due; returns what happened to this tenant. */
+  advance(tenant_id: string, ms: Millis): Promise<Advanced>
+}
+
 export interface TickReport {
   /** By `group.name`. */
   counts: Readonly<Record<string, number>>
@@ -158,6 +173,8 @@ export interface Dependencies {
   shared: Shared
   jobs: Jobs
   journal: Journal
+  /** Null: the time is the real one. */
+  test_clock: TestClock | null
   /** The types of events, by name. */
   event_types: ReadonlyMap<string, EventType>
   service: ServiceFacts

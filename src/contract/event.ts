@@ -3,7 +3,7 @@
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
 import { iso, type Millis } from '../base/clock.ts'
 import type { Caller } from './caller.ts'
-import { Nullable, RawJson, Shape, Time } from './schemas.ts'
+import { Nullable, Part, RawJson, Shape, Time } from './schemas.ts'
 
 /** The cause of a change. */
 export interface Cause {
@@ -92,11 +92,14 @@ export interface EventRow {
   data: string
 }
 
-export const JournalEvent = Shape('JournalEvent', {
+export const JournalEvent = Shape('JournalEvent', 'A change that happened, as the journal keeps it.', {
   id: Type.String({ description: 'evt_…' }),
   seq: Type.Integer({ description: 'Its number: starts at 1, rises by 1, without gaps, per tenant.' }),
   type: Type.String({ description: 'Such as schedule.fired.' }),
-  subject: Shape({ kind: Type.String(), id: Type.String() }),
+  subject: Part('EventSubject', 'The thing that an event is about.', {
+    kind: Type.String(),
+    id: Type.String(),
+  }),
   workflow_id: Nullable(Type.String()),
   workflow_seq: Nullable(Type.Integer({ description: 'Its number in the workflow; null outside of one.' })),
   agent_id: Nullable(Type.String({ description: 'The agent whose call caused it.' })),

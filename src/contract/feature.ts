@@ -43,6 +43,8 @@ export interface Sweep {
   counters?: Counters
   /** `rows_max` and `bytes_max` bound a step that has no bounds of its own. */
   run(db: Db, now: Millis, rows_max: number, bytes_max: number): Promise<Swept>
+  /** When the next row expires after now, which a test clock moves to; null when none does. Of `expiries`. */
+  nextAt?(q: Reader, now: Millis): Promise<Millis | null>
 }
 
 export interface Swept {
@@ -81,6 +83,8 @@ export interface Feature {
   /** The folder in src/. */
   name: string
   routes?: readonly NamedRoute[]
+  /** The tags of its routes, each with a sentence. */
+  tags?: Readonly<Record<string, string>>
   /** The types of its events, which its events.ts declares. */
   events?: Readonly<Record<string, EventType>>
   /** Hears of events that have got their numbers. */

@@ -1,9 +1,15 @@
 // The list of routes as an OpenAPI 3.1 document.
 
-import type { TSchema } from 'typebox'
+import { Components } from './components.ts'
+import { addErrors, errorRows } from './error-schemas.ts'
+import examples from './examples.json' with { type: 'json' }
 import type { NamedRoute } from './feature.ts'
-import { errorRows, errorSchema, type Json, markedErrorSchema, plain, responsesOf } from './responses.ts'
+import { parametersOf } from './parameters.ts'
+import { type Example, type Json, plain, responsesOf } from './responses.ts'
 import type { Route } from './route.ts'
+
+const description =
+  'State, audit log, dead letters, schedules, approvals, webhook inboxes and rate limits behind one JSON API. An answer that is refused has a code; `x-errors` says what to do about each.'
 
 const security_schemes: Record<string, Json> = {
   admin: { type: 'apiKey', in: 'header', name: 'x-admin-key', description: 'Admin key, svc_adm_…' },
@@ -30,13 +36,20 @@ const security_schemes: Record<string, Json> = {
   bearer: { type: 'http', scheme: 'bearer', description: 'Any kind of key as Authorization: Bearer <key>' },
 }
 
-/** The whole document. `public_url` becomes its only server. */
-export function openapiOf(list: readonly NamedRoute[], version: string, public_url: string): Json {
+/** The whole document. `tags` by name; `public_url` becomes its only server. */
+export function openapiOf(
+  list: readonly NamedRoute[],
+  tags: Readonly<Record<string, string>>,
+  version: string,
+  public_url: string,
+): Json {
+  const components = new Components()
+  addErrors(components)
   const paths: Record<string, Json> = {}
   for (const { name, route } of list) {
     const path = route.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}')
     paths[path] ??= {}
-    paths[path][route.method.toLowerCase()] = operationOf(name, route)
+    paths[path][route.method.toLowerCase()] = operationOf(name, route, components)
   }
   return {
     openapi: '3.1.0',
@@ -44,30 +57,33 @@ export function openapiOf(list: readonly NamedRoute[], version: string, public_u
       title: 'Waystation',
       version,
       summary: 'The backend that software agents lack.',
+      description,
+      contact: { name: 'The operator of this service' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: public_url }],
-    tags: [...new Set(list.map(({ route }) => route.tag))].map((name) => ({ name })),
+    tags: [...new Set(list.map(({ route }) => route.tag))].map((name) => ({ name, description: tags[name] })),
     paths,
     components: {
       securitySchemes: security_schemes,
-      schemas: { Error: errorSchema(), ApiError: markedErrorSchema() },
+      schemas: components.schemas(),
     },
     'x-errors': errorRows(),
   }
 }
 
-function operationOf(name: string, route: Route): Json {
-  const parameters = parametersOf(route)
+function operationOf(name: string, route: Route, components: Components): Json {
+  const example = (examples as Record<string, Example>)[name] ?? { answers: {} }
+  const parameters = parametersOf(route, components, example)
   return {
     operationId: name,
     tags: [route.tag],
     summary: route.summary,
     ...(route.description ? { description: route.description } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body ? { requestBody: requestBodyOf(route.body) } : {}),
+    ...(route.body ? { requestBody: requestBodyOf(name, route, components, example) } : {}),
     ...(route.raw && route.method !== 'GET' ? { requestBody: any_body } : {}),
-    responses: responsesOf(route),
+    responses: responsesOf(route, components, example),
     security: route.cron ? [{ cron: [] }] : securityOf(route),
     ...(route.group.wraps_data ? { 'x-wrapped': true } : {}),
     ...(route.raw ? { 'x-raw': true } : {}),
@@ -78,51 +94,30 @@ function operationOf(name: string, route: Route): Json {
   }
 }
 
-function parametersOf(route: Route): Json[] {
-  const required = (route.query as (TSchema & { required?: string[] }) | undefined)?.required ?? []
-  return [
-    ...Object.entries(route.params ?? {}).map(([name, { schema }]) => parameter('path', name, schema, true)),
-    ...(route.path.endsWith('*') ? [rest_of_path] : []),
-    ...Object.entries(route.query?.properties ?? {}).map(([name, schema]) =>
-      parameter('query', name, schema as TSchema, required.includes(name)),
-    ),
-    ...Object.entries(route.headers ?? {}).map(([name, description]) =>
-      parameter('header', name, { type: 'string', description } as TSchema, false),
-    ),
-    ...(route.create ? [idempotency_key] : []),
-  ]
+const any_body: Json = {
+  required: false,
+  content: {
+    'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+    '*/*': { schema: {} },
+  },
 }
 
-const idempotency_key = parameter(
-  'header',
-  'Idempotency-Key',
-  {
-    type: 'string',
-    pattern: '^[!-~]{1,255}$',
-    description:
-      'A repeat with the same key and body within 24 hours gets the first answer and has no second effect.',
-  } as TSchema,
-  false,
-)
-
-function parameter(place: string, name: string, schema: TSchema, required: boolean): Json {
-  const { description, ...rest } = plain(schema)
-  return { in: place, name, required, ...(description ? { description } : {}), schema: rest }
-}
-
-const rest_of_path = parameter(
-  'path',
-  'path',
-  { type: 'string', description: 'Anything, further slashes included.' } as TSchema,
-  true,
-)
-
-const any_body: Json = { required: false, content: { '*/*': { schema: {} } } }
-
-function requestBodyOf(body: TSchema & { required?: string[] }): Json {
+function requestBodyOf(
+  name: string,
+  { body, summary }: Route,
+  components: Components,
+  { request }: Example,
+): Json {
+  const { description = `The body of \`${name}\`: ${summary}.`, ...schema } = plain(body!)
+  const operation = name[0]!.toUpperCase() + name.slice(1)
   return {
-    required: (body.required ?? []).length > 0,
-    content: { 'application/json': { schema: plain(body) } },
+    required: ((schema.required as string[] | undefined) ?? []).length > 0,
+    content: {
+      'application/json': {
+        schema: components.of({ ...schema, description }, `${operation}Request`),
+        ...(request === undefined ? {} : { example: request }),
+      },
+    },
   }
 }
 

@@ -1,11 +1,21 @@
 // The answers of a route in the OpenAPI document: schemas, headers and error codes.
 
 import type { TSchema } from 'typebox'
-import { type ErrorCode, errorCodes, errors, statusesOf } from '../base/errors.ts'
+import { type ErrorCode, statusesOf } from '../base/errors.ts'
+import type { Components } from './components.ts'
 import { type Declared, type Route, successStatus } from './route.ts'
+import { partNamed } from './schemas.ts'
 import { goesOnWhileStopped } from './stopped.ts'
 
 export type Json = Record<string, unknown>
+
+/** A request of an operation and its answers, by status, as scripts/api-examples.ts writes them. */
+export interface Example {
+  path?: Record<string, string>
+  query?: Record<string, string>
+  request?: unknown
+  answers: Record<string, unknown>
+}
 
 const request_id_header: Json = {
   'X-Request-Id': {
@@ -14,41 +24,57 @@ const request_id_header: Json = {
   },
 }
 
-export function responsesOf(route: Route): Json {
+export function responsesOf(route: Route, components: Components, { answers }: Example): Json {
   const responses: Json = {}
   for (const [status, declared] of Object.entries(route.replies)) {
     responses[status] = {
       description: descriptionOf(status, declared),
       headers: headersOf(route, status),
-      ...(declared.body ? contentOf(wrapped(route, status, declared.body), declared.event_stream) : {}),
+      ...(declared.body
+        ? contentOf(
+            answerOf(route, status, declared.body, components),
+            answers[status],
+            declared.event_stream,
+          )
+        : {}),
     }
   }
   const error = { $ref: `#/components/schemas/${route.group.marks_errors ? 'ApiError' : 'Error'}` }
   for (const [status, codes] of byStatus(errorCodesOf(route))) {
     const declared = route.replies[Number(status)]
-    const schema = declared?.body ? { anyOf: [wrapped(route, status, declared.body), error] } : error
+    const schema = declared?.body
+      ? { anyOf: [answerOf(route, status, declared.body, components), error] }
+      : error
     responses[status] = {
       description: [...(declared ? [descriptionOf(status, declared)] : []), ...codes].join(', '),
       headers: headersOf(route, status),
-      ...contentOf(schema),
+      ...contentOf(schema, answers[status]),
     }
   }
   return responses
 }
 
-function contentOf(schema: Json, event_stream?: string): Json {
+function contentOf(schema: Json, example: unknown, event_stream?: string): Json {
   const stream = event_stream && { schema: { type: 'string', description: event_stream } }
-  return { content: { 'application/json': { schema }, ...(stream ? { 'text/event-stream': stream } : {}) } }
+  const json = { schema, ...(example === undefined ? {} : { example }) }
+  return { content: { 'application/json': json, ...(stream ? { 'text/event-stream': stream } : {}) } }
 }
 
 /** In a group with an envelope the data lies in it. */
-function wrapped({ group }: Route, status: string, schema: TSchema): Json {
-  if (!group.wraps_data) return plain(schema)
-  return {
+function answerOf({ group }: Route, status: string, schema: TSchema, components: Components): Json {
+  const data = plain(schema)
+  if (!group.wraps_data) return components.of(data)
+  const name = String(data['x-name'] ?? data['x-component'])
+  return components.of({
+    ...partNamed(`${name}Answer`, {
+      of: 'ApiAnswer',
+      about: `The envelope of ${name}.`,
+      shared: 'The envelope of answers under /api.',
+    }),
     type: 'object',
     required: ['success', 'data'],
-    properties: { success: { type: 'boolean', const: Number(status) < 400 }, data: plain(schema) },
-  }
+    properties: { success: { type: 'boolean', const: Number(status) < 400 }, data },
+  })
 }
 
 const descriptions: Record<string, string> = {
@@ -130,45 +156,6 @@ function byStatus(codes: ErrorCode[]): Map<string, string[]> {
       groups.set(status, [...(groups.get(status) ?? []), code])
   }
   return groups
-}
-
-/** The envelope of errors; made on demand, when every feature has declared its codes. */
-export function errorSchema(): Json {
-  return {
-    type: 'object',
-    required: ['error'],
-    properties: {
-      error: {
-        type: 'object',
-        required: ['code', 'message', 'request_id'],
-        properties: {
-          code: { type: 'string', enum: errorCodes() },
-          message: { type: 'string' },
-          details: { type: 'object' },
-          request_id: { type: 'string' },
-        },
-      },
-    },
-  }
-}
-
-/** The envelope in groups that mark their errors. */
-export function markedErrorSchema(): Json {
-  return {
-    type: 'object',
-    required: ['success', 'error'],
-    properties: { success: { type: 'boolean', const: false }, ...(errorSchema().properties as Json) },
-  }
-}
-
-/** The row of each code, for clients that are made from the document. */
-export function errorRows(): Json {
-  return Object.fromEntries(
-    errorCodes().map((code) => {
-      const { status, precondition_status, message, next, exit } = errors[code]
-      return [code, { status, ...(precondition_status && { precondition_status }), message, next, exit }]
-    }),
-  )
 }
 
 /** TypeBox keeps marks that JSON does not show; a copy by JSON leaves the schema as it stands. */

@@ -134,6 +134,14 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
    * are refused. `allowed`: it changes nothing, or the handler requires the token of a lock or lease (`requireToken`).
    */
   frozen?: 'allowed' | 'refused'
+  /**
+   * While the service is overloaded. Absent: it is new work, which is refused first. `report`: it ends work that has been
+   * begun, and is refused only past the share of its tenant. `last`: it stops agents, revokes keys or decides, or shows
+   * what is to be stopped, revoked or decided; it does not wait behind the calls of its own tenant, and is refused when
+   * nothing else is left to refuse. No agent may call it: one that runs wild would keep the others of its line waiting.
+   * `never`: it costs next to nothing and asks whether the service is there.
+   */
+  shed?: 'report' | 'last' | 'never'
   /** Every fault of the body is this one code. */
   body_error?: ErrorCode
   destructive?: boolean
@@ -141,6 +149,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   sign_up?: boolean
   /** Takes the cron secret as Bearer, and nothing else. */
   cron?: boolean
+  /** Served while the service has a test clock; to others its path is unknown. */
+  with_test_clock?: boolean
   /** Takes any bytes of any type: the handler gets them as they came. */
   raw?: boolean
   /** The plan does not count what the console reads here: `isConsoleRead` in http/console-read.ts. */

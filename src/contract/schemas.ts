@@ -65,16 +65,46 @@ export function OrNull<S extends TSchema>(schema: S) {
   return Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }], 'x-null': true })
 }
 
-/** An object of an answer: every field is always there. Its name is that of the type in generated clients. */
-export function Shape<P extends TProperties>(properties: P): TObject<P>
-export function Shape<P extends TProperties>(name: string, properties: P): TObject<P>
-export function Shape<P extends TProperties>(name_or: string | P, properties?: P): TObject<P> {
-  return typeof name_or === 'string' ? Type.Object(properties!, named(name_or)) : Type.Object(name_or)
+/** A description, or also the component that a shape shares with others that differ from it in a few members. */
+type About = string | Sharing
+
+interface Sharing {
+  about: string
+  of: string
+  /** The description of the component, where no shape has its very name. */
+  shared?: string
 }
 
+/** An object of an answer: every field is always there. Its name is that of the type in generated clients. */
+export function Shape<P extends TProperties>(name: string, about: About, properties: P): TObject<P> {
+  return Type.Object(properties, named(name, about))
+}
+
+/** The same for an object whose name only the document has: a part of another, a page or a body. */
+export function Part<P extends TProperties>(name: string, about: About, properties: P): TObject<P> {
+  return Type.Object(properties, partNamed(name, about))
+}
+
+type Marks = Record<string, string>
+
 /** The mark of a schema whose type has a name in generated clients. */
-export function named(name: string): { 'x-name': string } {
-  return { 'x-name': name }
+export function named(name: string, about: About): Marks {
+  return { 'x-name': name, ...marksOf(about) }
+}
+
+export function partNamed(name: string, about: About): Marks {
+  return { 'x-component': name, ...marksOf(about) }
+}
+
+/** Bodies of several routes that share a component. Each has the name of its operation. */
+export function sharing(of: string, shared: string): Marks {
+  return { 'x-of': of, 'x-of-about': shared }
+}
+
+function marksOf(about: About): Marks {
+  if (typeof about === 'string') return { description: about }
+  const { of, about: description, shared } = about
+  return { description, 'x-of': of, ...(shared === undefined ? {} : { 'x-of-about': shared }) }
 }
 
 export function Text(characters_max: number, description: string, options: object = {}) {
@@ -121,16 +151,27 @@ export const PageQuery = {
   cursor: Type.Optional(Type.String({ maxLength: 2_048, description: 'next_cursor of the page before.' })),
 }
 
+/** `item` is a shape with a name. */
 export function Page<S extends TSchema>(item: S) {
-  return Shape({
-    items: Type.Array(item),
-    next_cursor: Nullable(
-      Type.String({
-        description:
-          'Give it as cursor to get the next page, which may follow even an empty one; null on the last.',
-      }),
-    ),
-  })
+  const noun = String((item as { 'x-name'?: string })['x-name']).replace(/^Listed/, '')
+  const shared = 'A page of a list, with the cursor of the next one.'
+  return Part(
+    `${noun}Page`,
+    { of: 'Page', about: `A page of a list: each item is ${article(noun)} ${noun}.`, shared },
+    {
+      items: Type.Array(item),
+      next_cursor: Nullable(
+        Type.String({
+          description:
+            'Give it as cursor to get the next page, which may follow even an empty one; null on the last.',
+        }),
+      ),
+    },
+  )
+}
+
+function article(noun: string): string {
+  return /^[AEIO]/.test(noun) ? 'an' : 'a'
 }
 
 const grace_seconds_max = limit(
@@ -139,14 +180,24 @@ const grace_seconds_max = limit(
   'seconds',
   'How long a rotated key may keep working. Past it 400.',
 )
+/** Bodies of calls that act on a tenant or an agent. */
+export const action_request = sharing(
+  'ActionRequest',
+  'Stops, resumes or deletes a tenant or an agent, or rotates a key.',
+)
+
 /** Body of every rotate-key. */
-export const RotateBody = Type.Object({
-  grace_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: grace_seconds_max,
-      description: 'How long the old key still works; 0, the default, ends it at once.',
-    }),
-  ),
-})
+export const RotateBody = Part(
+  'RotateKeyRequest',
+  { of: 'ActionRequest', about: 'How long the old key still works.' },
+  {
+    grace_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: grace_seconds_max,
+        description: 'How long the old key still works; 0, the default, ends it at once.',
+      }),
+    ),
+  },
+)
 export const PreviousKey = Nullable(Time('When the key before stops working; null when it already has.'))

@@ -34,6 +34,18 @@ export const answer_ms_max = limit(
   'milliseconds',
   'Bounds how long a request waits for PostgreSQL; past it the answer is UNAVAILABLE, or OUTCOME_UNKNOWN once a commit was sent.',
 )
+export const pool_wait_ms_max = limit(
+  'postgres.pool_wait_ms',
+  750,
+  'milliseconds',
+  'How long the first request of a tenant may have waited for a connection; past it the next of that tenant are refused as UNAVAILABLE, while others go on. Due work waits.',
+)
+export const pool_late_ms_max = limit(
+  'postgres.pool_late_ms',
+  1_000,
+  'milliseconds',
+  'How long a tenant that has no connection may wait for one; past it new statements and transactions of all tenants that would wait are refused as UNAVAILABLE. Due work waits, and what stops agents, revokes keys and decides.',
+)
 const statement_ms_max = limit(
   'postgres.statement_ms',
   2_500,

@@ -98,8 +98,15 @@ export interface Turn {
   group?: string
   /** Absent: it has a transaction of its own. SQLite, where writes share commits, ignores it. */
   batch?: Batch
+  /** Waits for a connection however long others of its key have waited. */
+  patient?: boolean
   /** How long it may take; absent: as long as a request waits; null: as long as it needs. Milliseconds. */
   ms_max?: number | null
+}
+
+/** True for work that no request waits for, or for longer. */
+export function isPatient({ patient, ms_max }: Turn): boolean {
+  return patient ?? ms_max !== undefined
 }
 
 /** A tenant's id stands for its requests. */
@@ -118,11 +125,11 @@ export const upkeep: Turn = {
 
 /** The turn of a tenant's due work, apart from the tenant's own calls. */
 export function dueWork(tenant_id: string): Turn {
-  return { key: `work ${tenant_id}` }
+  return { key: `work ${tenant_id}`, patient: true }
 }
 
 /** The turn of a transaction that names no owner. */
-export const service: Turn = { key: 'service' }
+export const service: Turn = { key: 'service', patient: true }
 
 /** The arguments of `read` and `write`. */
 export function turnOf<W extends (tx: never) => unknown>(owner: Owner | W, work?: W): [Turn, W] {

@@ -13,6 +13,8 @@ export interface OpenOptions {
   clock: Clock
   /** PostgreSQL: true to take the time from the database. */
   database_time?: boolean
+  /** True: `Db.clock` is a MovedClock, which begins as this clock. */
+  movable?: boolean
   /** PostgreSQL: connections in the pool. */
   connections_max?: number
   onFatal: (error: unknown) => void

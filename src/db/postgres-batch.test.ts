@@ -332,11 +332,14 @@ onPostgres('writes that share transactions', () => {
           clock.advance(100)
           const fails = (caller * 60 + i) % failing === 0
           const kind = await kindOf(
-            db.write(turnOf(`key ${caller % 7}`, { batch: { line: `line ${caller % 2}` } }), async (tx) => {
-              await add(tx, caller % 3 ? 'a' : 'b')
-              if (caller % 5 === 0) await tx.one(FIND, { id: 'a' })
-              if (fails) throw new Error('undo')
-            }),
+            db.write(
+              turnOf(`key ${caller % 7}`, { patient: true, batch: { line: `line ${caller % 2}` } }),
+              async (tx) => {
+                await add(tx, caller % 3 ? 'a' : 'b')
+                if (caller % 5 === 0) await tx.one(FIND, { id: 'a' })
+                if (fails) throw new Error('undo')
+              },
+            ),
           )
           if (kind === 'done') done += 1
           else undone += 1

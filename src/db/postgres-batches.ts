@@ -3,7 +3,7 @@
 
 import type { ReservedSQL } from 'bun'
 import { limit } from '../base/limit.ts'
-import { runEffects, type Turn } from './db.ts'
+import { isPatient, runEffects, type Turn } from './db.ts'
 import {
   BatchFailed,
   type Ended,
@@ -110,7 +110,7 @@ export class Batches {
   /** False when too many wait. */
   enter(member: Member): boolean {
     const { key, group, batch } = member.turn
-    if (!this.#room.enter(key, group)) return false
+    if (!this.#room.enter(key, group, isPatient(member.turn))) return false
     const line = this.#lineAt(this.#placeOf(batch!.line))
     line.add(member)
     this.#startSoon(line)

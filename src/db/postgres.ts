@@ -2,8 +2,8 @@
 // postgres.js could replace it.
 
 import { type ReservedSQL, SQL } from 'bun'
-import type { Clock } from '../base/clock.ts'
-import { FairQueue } from '../base/fair.ts'
+import { type Clock, clockOf } from '../base/clock.ts'
+import type { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
 import {
   answer_ms_max,
@@ -15,6 +15,7 @@ import {
 import {
   type Awaitable,
   type Db,
+  isPatient,
   type Owner,
   type Params,
   type Reader,
@@ -37,6 +38,7 @@ import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
 import { passing_max as passing_default } from './postgres-lines.ts'
 import { channel } from './postgres-listen.ts'
+import { connectionQueue, waiting_max } from './postgres-permits.ts'
 import {
   abandoned,
   type Call,
@@ -57,20 +59,6 @@ const tries_max = limit(
   4,
   'attempts',
   'How often a transaction is tried that PostgreSQL refused for another one. Past it 503.',
-)
-const waiting_max = limit(
-  'postgres.waiting',
-  2_000,
-  'requests',
-  'Bounds the statements and transactions that wait for a connection; a tenant may have as many as there is room left for, so one alone has half. Past it one is refused as UNAVAILABLE.',
-)
-/** One connection in this many is kept for tenants that have none. */
-const reserve_part = 6
-const row_running_max = limit(
-  'postgres.row_transactions',
-  2,
-  'connections',
-  'Bounds the connections that wait for the lock of one busy row, such as the head of an audit log.',
 )
 const readiness_ms_max = limit(
   'postgres.readiness_ms',
@@ -98,6 +86,8 @@ export interface PostgresOptions {
   clock: Clock
   /** True to take the time from the database, so that nodes with different clocks agree. Tests move a clock of their own. */
   database_time?: boolean
+  /** True: its clock is a MovedClock. */
+  movable?: boolean
   /** Connections in the pool. */
   connections_max?: number
   /** Writes of a line that do not share transactions while they are few. */
@@ -180,19 +170,14 @@ class PostgresDb implements Db {
     this.#traffic.measures = options.measures
     this.#pool = this.#openPool()
     this.#queries = new Queries(this.#pool, this.#traffic)
-    this.#queue = new FairQueue({
-      running_max: connections_max,
-      reserve: Math.floor(connections_max / reserve_part),
-      row_running_max,
-      waiting_max,
-    })
+    this.#queue = connectionQueue(connections_max, clock)
     this.#database_clock = database_time
       ? new DatabaseClock(
           (question) => this.#guarded({ key: 'clock', ms_max: answer_ms_max }, () => question(this.#pool)),
           clock,
         )
       : null
-    this.clock = this.#database_clock ?? clock
+    this.clock = clockOf(this.#database_clock ?? clock, options.movable)
     this.#stored = new StoredBytes(clock)
     const around = { clock: this.clock, traffic: this.#traffic, stored: this.#stored }
     this.#batches = new Batches(
@@ -242,7 +227,7 @@ class PostgresDb implements Db {
     const call: Call = { place: null, abandoned: false, committing: false }
     const member: Member = { turn, work, call, resolve: resolve as (value: unknown) => void, reject }
     if (this.#closed) return Promise.reject(new DbError('lost', 'the database is closed'))
-    if (!this.#batches.enter(member)) {
+    if ((!isPatient(turn) && this.#queue.isLate()) || !this.#batches.enter(member)) {
       return Promise.reject(new DbError('busy', 'too many writes are waiting'))
     }
     return this.#inTime(turn, promise, () => (this.#batches.leave(member) ? busy() : this.#abandon(call)))
@@ -250,13 +235,14 @@ class PostgresDb implements Db {
 
   /** A member of a batch, in a transaction of its own after all. */
   async #alone({ turn, work, call }: Member): Promise<unknown> {
-    call.place = this.#queue.enter(turn.key, turn.row, turn.group)
+    call.place = this.#queue.enter(turn.key, turn.row, turn.group, true)
     if (!call.place) throw new DbError('busy', 'too many statements are waiting')
     return this.#act(call, turn, () => this.#tried(call, turn, work, null))
   }
 
   async #connected<T>(key: string, action: (connection: ReservedSQL) => Promise<T>): Promise<T> {
-    const place = this.#queue.enter(key)
+    // Its members wait already, each no longer than its turn allows.
+    const place = this.#queue.enter(key, undefined, undefined, true)
     if (!place) throw new DbError('busy', 'too many statements are waiting')
     return this.#act({ place, abandoned: false, committing: false }, { key }, async () => {
       const connection = await this.#pool.reserve()
@@ -372,7 +358,7 @@ class PostgresDb implements Db {
   /** Waits for a connection, in fair order, and for the answer; together no longer than the turn allows. */
   async #guarded<T>(turn: Turn, action: (call: Call) => Promise<T>): Promise<T> {
     if (this.#closed) throw new DbError('lost', 'the database is closed')
-    const place = this.#queue.enter(turn.key, turn.row, turn.group)
+    const place = this.#queue.enter(turn.key, turn.row, turn.group, isPatient(turn))
     if (!place) throw new DbError('busy', 'too many statements are waiting')
     const call: Call = { place, abandoned: false, committing: false }
     return this.#inTime(turn, this.#act(call, turn, action), () => this.#abandon(call))

@@ -8,6 +8,13 @@ const waiting_max = limit(
   'requests',
   'Bounds the writes that wait for a commit and its flush; a tenant may have as many as there is room left for, so one alone has half. Past it a write is refused as UNAVAILABLE.',
 )
+/** For what is patient: due work, and requests that are refused last. */
+export const patient_waiting_max = limit(
+  'db.patient_waiting',
+  200,
+  'requests',
+  'Writes and statements that may wait beyond sqlite.waiting_writes and postgres.waiting: due work, and what is refused last.',
+)
 
 interface Waiting {
   key: string
@@ -26,8 +33,8 @@ export class WriteRoom {
   }
 
   /** False when there is no room left for this owner, or for its group. */
-  enter(key: string, group: string | undefined): boolean {
-    const room = this.max - this.#waiting
+  enter(key: string, group: string | undefined, is_patient = false): boolean {
+    const room = this.max + (is_patient ? patient_waiting_max : 0) - this.#waiting
     const of_owner = this.#of_owner.get(key) ?? 0
     const of_group = group === undefined ? 0 : (this.#of_group.get(group) ?? 0)
     if (of_owner >= room || of_group >= 3 * room) return false

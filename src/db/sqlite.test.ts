@@ -315,13 +315,18 @@ describe('the queue', () => {
     }
   })
 
-  test('all tenants together have 2,000 waiting, and what the service itself writes is one more of them', async () => {
+  test('all tenants together have 2,000 waiting, and the service itself, due work and what is refused last 200 more', async () => {
     const db = await counters()
     const write = add(db)
     const results = Promise.allSettled(many(4_000, (i) => write(`tenant-${i}`)))
     const of_service = Promise.allSettled([db.write((tx) => tx.run(ADD, { id: 'a', n: 1 }))])
+    const patient = (i: number) => ({ key: `work tenant-${i}`, patient: true })
+    const works = Promise.allSettled(
+      many(200, (i) => db.write(patient(i), (tx) => tx.run(ADD, { id: 'a', n: 1 }))),
+    )
     expect(kindsOf(await results).filter((kind) => kind === 'done')).toHaveLength(2_000)
-    expect(kindsOf(await of_service)).toEqual(['busy'])
+    expect(kindsOf(await of_service)).toEqual(['done'])
+    expect(kindsOf(await works)).toEqual([...Array(199).fill('done'), 'busy'])
   })
 })
 

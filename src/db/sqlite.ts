@@ -4,7 +4,7 @@
 import type { Database } from 'bun:sqlite'
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Clock, type Millis, systemClock } from '../base/clock.ts'
+import { type Clock, clockOf, type Millis, systemClock } from '../base/clock.ts'
 import { flushFolder, makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
 import { log_bytes, unsafeSqlite } from './connection-settings.ts'
@@ -12,6 +12,7 @@ import {
   type Awaitable,
   type ChangeListener,
   type Db,
+  isPatient,
   type Owner,
   type Params,
   type Reader,
@@ -47,6 +48,8 @@ const faults_listed_max = limit(
 
 export interface SqliteOptions {
   clock: Clock
+  /** True: its clock is a MovedClock. */
+  movable?: boolean
   /** True to take the lock that only one server may have. */
   exclusive: boolean
   /** The disk failed under a write: the process must stop serving and exit. */
@@ -120,7 +123,7 @@ class SqliteDb implements Db {
     this.#in_memory = in_memory
     this.#lock = lock
     this.#disk = disk
-    this.clock = clock
+    this.clock = clockOf(clock, options.movable)
     this.#disk_clock = options.sync ? clock : systemClock
     this.#stored = new StoredBytes(clock)
     this.#onFatal = onFatal
@@ -298,7 +301,11 @@ class SqliteDb implements Db {
     const work = typeof owner === 'function' ? owner : given!
     const key = typeof owner === 'string' ? owner : typeof owner === 'function' ? service.key : owner.key
     const group = typeof owner === 'object' ? owner.group : undefined
-    const refusal = this.#refusal(key, group)
+    const refusal = this.#refusal(
+      key,
+      group,
+      typeof owner !== 'string' && (typeof owner === 'function' || isPatient(owner)),
+    )
     if (refusal) return Promise.reject(refusal)
     return new Promise<T>((resolve, reject) => {
       this.#queue.add({ key, group, work, resolve: resolve as (value: unknown) => void, reject })
@@ -307,11 +314,13 @@ class SqliteDb implements Db {
   }
 
   /** Null when there is room for one more write, which then counts. */
-  #refusal(key: string, group: string | undefined): DbError | null {
+  #refusal(key: string, group: string | undefined, is_patient: boolean): DbError | null {
     if (this.#closed || this.#failed) return closed()
     if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
     if (this.#stalled) return new DbError('busy', 'the disk does not answer')
-    return this.#room.enter(key, group) ? null : new DbError('busy', 'too many writes are waiting')
+    return this.#room.enter(key, group, is_patient)
+      ? null
+      : new DbError('busy', 'too many writes are waiting')
   }
 
   #nextTurn(): Promise<void> {

@@ -18,6 +18,8 @@ export const claimOldestItem = route({
   path: '/v1/dlq/claim',
   tag,
   summary: 'Lock the oldest failed item; 204 when there is none',
+  description:
+    'Of any number of callers each gets another item. The lock ends by itself after `lock_seconds`.',
   sdk: {
     name: 'dlq.claimOldest',
     retry: { safe: false, why: 'a repeat would claim another item; the first lock expires by itself' },
@@ -39,6 +41,7 @@ export const claimItem = route({
   path: '/v1/dlq/:id/claim',
   tag,
   summary: 'Lock a failed item',
+  description: 'Of any number of callers exactly one gets the lock. It ends by itself after `lock_seconds`.',
   sdk: {
     name: 'dlq.claim',
     retry: { safe: false, why: 'the token of the lock would be lost; it expires by itself' },
@@ -79,6 +82,7 @@ export const extendItem = route({
   },
   auth: ['agent'],
   frozen: 'allowed', // for the holder of a lock_token
+  shed: 'report',
   params: { id },
   body: ExtendBody,
   replies: { 200: { body: ExtendedItem } },

@@ -13,10 +13,11 @@ import * as releases from './release-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { expire, sweep } from './sweep.ts'
-import { purge } from './sweep-store.ts'
+import { nextExpiry, purge } from './sweep-store.ts'
 
 export const dlq: Feature = {
   name: 'dlq',
+  tags: { 'Dead letters': 'Work that failed for good: locks, redrives, causes.' },
   routes: routesOf({ ...routes, ...lists, ...claims, ...releases, ...redrives, ...operations }),
   events,
   errors,
@@ -47,6 +48,7 @@ export const dlq: Feature = {
       const { locks_released, more } = await expire(db, now)
       return { counts: { 'dlq.locks_released': locks_released }, more }
     },
+    nextAt: nextExpiry,
   },
   async purge(tx, tenant_id, rows_max, bytes_max) {
     const operations = await purgeOperations(tx, tenant_id, rows_max, bytes_max)

@@ -18,6 +18,8 @@ export const listItems = route({
   path: '/v1/dlq',
   tag,
   summary: 'List dead letters, newest first, without payloads',
+  description:
+    'All filters that are given must hold. A page may be short, or empty, before the end: go on while there is a `next_cursor`.',
   sdk: { name: 'dlq.list' },
   cli: {
     usage: 'dlq list',
@@ -66,6 +68,7 @@ export const listCauses = route({
   path: '/v1/dlq/causes',
   tag,
   summary: 'Group dead letters by their cause, the most frequent first',
+  description: 'Ids and numbers are masked in a cause, so that failures of one kind are counted together.',
   sdk: { name: 'dlq.causes' },
   cli: {
     usage: 'dlq causes',

@@ -14,7 +14,10 @@ import {
   Nullable,
   Page,
   PageQuery,
+  Part,
+  partNamed,
   Shape,
+  sharing,
   Text,
   Time,
 } from '../contract/schemas.ts'
@@ -65,14 +68,18 @@ function filterOf(verb: Verb) {
       ),
     },
     {
+      ...partNamed(`DeadLetter${verb === 'redrive' ? 'Redrive' : 'Discard'}Filter`, {
+        of: 'DeadLetterFilter',
+        about: 'Which dead letters; {} takes every failed one.',
+        shared: 'Which dead letters; {} takes every failed one.',
+      }),
       additionalProperties: false,
-      description: 'Which dead letters; {} takes every failed one.',
       examples: [{ cause: 'card declined' }],
     },
   )
 }
 
-const OperationFilter = Shape({
+const OperationFilter = Part('DeadLetterOperationFilter', 'The dead letters that an operation takes.', {
   status: Nullable(Type.Enum([...statuses])),
   source: Nullable(Type.Enum([...sources])),
   source_id: Nullable(Type.String()),
@@ -83,40 +90,50 @@ const OperationFilter = Shape({
   ids_count: Nullable(Type.Integer({ description: 'How many ids were named; null when none were.' })),
 })
 
-const Operation = Shape('DeadLetterOperation', {
-  id: Type.String(),
-  verb: Type.Enum(verbs),
-  status: Type.Enum([...operation_statuses]),
-  filter: OperationFilter,
-  matched: Type.Integer({ description: 'Dead letters that matched when it began.' }),
-  done: Type.Integer(),
-  failed: Type.Integer({ description: 'Those that could not be sent again.' }),
-  skipped: Type.Integer({ description: 'Those that were claimed, or no longer matched, at their turn.' }),
-  max: Type.Integer(),
-  per_second: Nullable(Type.Number({ description: 'Null: as fast as is fair.' })),
-  more: Type.Boolean({
-    description:
-      'True when further dead letters may match: `max` was reached, or the look for them ended early.',
-  }),
-  looked_until: Nullable(
-    Time(
-      'The look ended early, at items captured then: as `from` it lets the next operation go on there. Null when no further items were there, or `max` was reached.',
+const Operation = Shape(
+  'DeadLetterOperation',
+  'A redrive or discard of many dead letters, with how far it is.',
+  {
+    id: Type.String(),
+    verb: Type.Enum(verbs),
+    status: Type.Enum([...operation_statuses]),
+    filter: OperationFilter,
+    matched: Type.Integer({ description: 'Dead letters that matched when it began.' }),
+    done: Type.Integer(),
+    failed: Type.Integer({ description: 'Those that could not be sent again.' }),
+    skipped: Type.Integer({ description: 'Those that were claimed, or no longer matched, at their turn.' }),
+    max: Type.Integer(),
+    per_second: Nullable(Type.Number({ description: 'Null: as fast as is fair.' })),
+    more: Type.Boolean({
+      description:
+        'True when further dead letters may match: `max` was reached, or the look for them ended early.',
+    }),
+    looked_until: Nullable(
+      Time(
+        'The look ended early, at items captured then: as `from` it lets the next operation go on there. Null when no further items were there, or `max` was reached.',
+      ),
     ),
-  ),
-  waiting_for: Nullable(
-    Type.String({ description: 'The quota that holds it up; it goes on by itself once there is room.' }),
-  ),
-  created_at: Time('When it began.'),
-  updated_at: Time('When it last changed.'),
-  finished_at: Nullable(Time('When it succeeded or was cancelled.')),
-})
+    waiting_for: Nullable(
+      Type.String({ description: 'The quota that holds it up; it goes on by itself once there is room.' }),
+    ),
+    created_at: Time('When it began.'),
+    updated_at: Time('When it last changed.'),
+    finished_at: Nullable(Time('When it succeeded or was cancelled.')),
+  },
+)
 
-const OperationItemShape = Shape('DeadLetterOperationItem', {
-  id: Type.String({ description: 'The dead letter.' }),
-  outcome: Type.Enum(['waiting', 'done', 'skipped', 'failed']),
-  code: Nullable(Type.String({ description: 'The error code of one that was skipped or has failed.' })),
-  redriven_as: Nullable(Type.String({ description: 'The schedule, or the checkpoint, that is sent again.' })),
-})
+const OperationItemShape = Shape(
+  'DeadLetterOperationItem',
+  'One dead letter of an operation, with its outcome.',
+  {
+    id: Type.String({ description: 'The dead letter.' }),
+    outcome: Type.Enum(['waiting', 'done', 'skipped', 'failed']),
+    code: Nullable(Type.String({ description: 'The error code of one that was skipped or has failed.' })),
+    redriven_as: Nullable(
+      Type.String({ description: 'The schedule, or the checkpoint, that is sent again.' }),
+    ),
+  },
+)
 
 function operationOf(row: OperationRow) {
   const { filter, ids_count, max, per_second } = settingsOf(row)
@@ -149,7 +166,7 @@ function operationOf(row: OperationRow) {
   }
 }
 
-const Matched = Shape('MatchedDeadLetters', {
+const Matched = Shape('MatchedDeadLetters', 'The answer of a dry run: what an operation would take.', {
   matched: Type.Integer({ description: 'Dead letters that an operation would take, `max` at most.' }),
   looked_until: Type.Optional(
     Time('Present when the look ended early, at items captured then: as `from` it counts those that follow.'),
@@ -209,24 +226,27 @@ function starting(verb: Verb, { name, cli, ...about }: Texts) {
       options: { filter: false, per_second: ['--per-second <n>', 'how many a second', 'number'] },
     },
     auth: ['agent', 'admin'],
-    body: Type.Object({
-      filter: filterOf(verb),
-      max: Type.Optional(
-        Type.Integer({
-          minimum: 1,
-          maximum: operation_items_max,
-          description: 'How many at most; default 5,000.',
-        }),
-      ),
-      per_second: Type.Optional(
-        Type.Number({
-          minimum: per_second_min,
-          maximum: per_second_max,
-          description: 'How many a second; default as fast as is fair.',
-        }),
-      ),
-      dry_run: Type.Optional(Type.Boolean({ description: 'Only count those that match.' })),
-    }),
+    body: Type.Object(
+      {
+        filter: filterOf(verb),
+        max: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: operation_items_max,
+            description: 'How many at most; default 5,000.',
+          }),
+        ),
+        per_second: Type.Optional(
+          Type.Number({
+            minimum: per_second_min,
+            maximum: per_second_max,
+            description: 'How many a second; default as fast as is fair.',
+          }),
+        ),
+        dry_run: Type.Optional(Type.Boolean({ description: 'Only count those that match.' })),
+      },
+      sharing('DeadLetterOperationRequest', 'The dead letters that are taken, how many, and how fast.'),
+    ),
     status: 202,
     replies: { 202: { body: Operation }, 200: { body: Matched, description: 'With `dry_run`.' } },
     emits: ['dlq_operation.created', 'dlq_operation.succeeded'],
@@ -288,6 +308,7 @@ export const listOperations = route({
   path: '/v1/dlq/operations',
   tag,
   summary: 'List operations on many dead letters, newest first',
+  description: 'Those that run, and those that ended within 7 days.',
   sdk: { name: 'dlq.operations' },
   cli: {
     usage: 'operation list',
@@ -312,6 +333,7 @@ export const getOperation = route({
   path: '/v1/dlq/operations/:id',
   tag,
   summary: 'Read how far an operation is',
+  description: 'Poll it until its status is no longer `running`.',
   sdk: { name: 'dlq.operation' },
   cli: { usage: 'operation get <id>', about: 'Show how far an operation on many dead letters is' },
   auth: ['agent', 'admin'],
@@ -348,6 +370,7 @@ export const listOperationItems = route({
   path: '/v1/dlq/operations/:id/items',
   tag,
   summary: 'List the items of an operation with their outcomes, in the order of their turns',
+  description: 'An item waits, is done, was skipped, or has failed with an error code.',
   sdk: { name: 'dlq.operationItems' },
   cli: { usage: 'operation items <id>', columns: ['id', 'outcome', 'code', 'redriven_as'] },
   auth: ['agent', 'admin'],

@@ -15,6 +15,7 @@ const token_option = [
 export const releaseItem = leaving('release', dlq.release, {
   status: 'failed',
   summary: 'Release the lock; the item is failed again',
+  description: 'By the agent that holds the lock. Any agent may then claim the item.',
   about: 'Release the lock; the dead letter can be claimed again',
   why: 'the token names one lock; a released item is failed again',
 })
@@ -22,6 +23,7 @@ export const releaseItem = leaving('release', dlq.release, {
 export const failItem = leaving('fail', dlq.fail, {
   status: 'archived',
   summary: 'Give up on the item; it is archived',
+  description: 'By the agent that holds the lock. An archived item can be sent again by a redrive.',
   about: 'Give up on a dead letter; it is archived',
   why: 'the token names one lock; an archived item stays archived',
 })
@@ -30,15 +32,22 @@ export const failItem = leaving('fail', dlq.fail, {
 function leaving(
   verb: 'release' | 'fail',
   end: typeof dlq.release,
-  texts: { status: 'failed' | 'archived'; summary: string; about: string; why: string },
+  texts: {
+    status: 'failed' | 'archived'
+    summary: string
+    description: string
+    about: string
+    why: string
+  },
 ) {
-  const { status, summary, about, why } = texts
+  const { status, summary, description, about, why } = texts
   return route({
     group: v1,
     method: 'POST',
     path: `/v1/dlq/:id/${verb}`,
     tag,
     summary,
+    description,
     sdk: {
       name: `dlq.${verb}`,
       retry: {
@@ -55,6 +64,7 @@ function leaving(
     },
     auth: ['agent'],
     frozen: 'allowed', // for the holder of a lock_token
+    shed: 'report',
     params: { id },
     body: LeaveBody,
     replies: { 200: { body: Item } },
@@ -82,6 +92,7 @@ export const resolveItem = route({
   },
   auth: ['agent'],
   frozen: 'allowed', // for the holder of a lock_token
+  shed: 'report',
   params: { id },
   body: LeaveBody,
   replies: { 200: { body: Item } },

@@ -30,6 +30,7 @@ export const captureItem = route({
   path: '/v1/dlq',
   tag,
   summary: 'Record a failure',
+  description: 'The payload is kept as the exact text. `cause` groups it with others that failed alike.',
   sdk: { name: 'dlq.create' },
   cli: {
     usage: 'dlq create [payload]',
@@ -70,6 +71,7 @@ export const getItem = route({
   path: '/v1/dlq/:id',
   tag,
   summary: 'Read a dead letter',
+  description: 'With its payload, the exact text that was captured.',
   sdk: { name: 'dlq.get' },
   cli: { usage: 'dlq get <id>', about: 'Show a dead letter with its payload' },
   auth: ['agent', 'admin'],
@@ -88,6 +90,7 @@ export const deleteItem = route({
   path: '/v1/dlq/:id',
   tag,
   summary: 'Remove a dead letter for good',
+  description: 'In any status.',
   sdk: {
     name: 'dlq.delete',
     retry: {

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
-import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
+import { idParam, Json, Nullable, Part, RawJson, Shape, sharing, Time } from '../contract/schemas.ts'
 import { type HeldItem, type ItemRow, lock_seconds_max, sources, statuses } from './item.ts'
 
 export const tag = 'Dead letters'
@@ -33,8 +33,15 @@ const listed_fields = {
     Type.String({ description: 'The schedule, or the checkpoint, that was sent again for it.' }),
   ),
 }
-export const ListedItem = Shape('ListedDeadLetter', listed_fields)
-export const Item = Shape('DeadLetter', { ...listed_fields, payload: Json('The exact text that was sent.') })
+export const ListedItem = Shape(
+  'ListedDeadLetter',
+  { of: 'DeadLetter', about: 'A dead letter as lists show it: without its payload.' },
+  listed_fields,
+)
+export const Item = Shape('DeadLetter', 'Work that failed for good and is kept until somebody resolves it.', {
+  ...listed_fields,
+  payload: Json('The exact text that was sent.'),
+})
 
 export function itemOf(item: ItemRow) {
   return { ...listedOf(item), payload: new RawJson(item.payload!) }
@@ -61,21 +68,25 @@ export function listedOf(item: ItemRow) {
   }
 }
 
-export const Causes = Shape({
-  items: Type.Array(
-    Shape('DeadLetterCause', {
-      cause: Type.String(),
-      source: Type.Enum([...sources]),
-      count: Type.Integer({ description: 'Dead letters of this cause and source.' }),
-      oldest_at: Time('When the oldest of them was captured.'),
-      newest_at: Time('When the latest of them was captured.'),
-      latest_id: Type.String({ description: 'The latest of them.' }),
+export const Causes = Part(
+  'DeadLetterCauses',
+  { of: 'Listing', about: 'The causes of dead letters, the most frequent first.' },
+  {
+    items: Type.Array(
+      Shape('DeadLetterCause', 'Dead letters of one cause and source, counted.', {
+        cause: Type.String(),
+        source: Type.Enum([...sources]),
+        count: Type.Integer({ description: 'Dead letters of this cause and source.' }),
+        oldest_at: Time('When the oldest of them was captured.'),
+        newest_at: Time('When the latest of them was captured.'),
+        latest_id: Type.String({ description: 'The latest of them.' }),
+      }),
+    ),
+    truncated: Type.Boolean({
+      description: 'True when there are older dead letters, or further causes, that are not counted.',
     }),
-  ),
-  truncated: Type.Boolean({
-    description: 'True when there are older dead letters, or further causes, that are not counted.',
-  }),
-})
+  },
+)
 
 const OwnLockSeconds = Type.Integer({
   ...seconds,
@@ -86,21 +97,38 @@ const LockToken = Type.Optional(
   Type.String({ description: 'The token that the claim answered; when sent, it must be the current one.' }),
 )
 
-export const ClaimedItem = Shape('ClaimedDeadLetter', {
-  ...Item.properties,
-  lock_token: Type.String({
-    description: 'Send it with extend, release, fail and resolve to be sure that the lock is still yours.',
-  }),
-})
+export const ClaimedItem = Shape(
+  'ClaimedDeadLetter',
+  { of: 'DeadLetter', about: 'A dead letter with the token of the lock that the call got.' },
+  {
+    ...Item.properties,
+    lock_token: Type.String({
+      description: 'Send it with extend, release, fail and resolve to be sure that the lock is still yours.',
+    }),
+  },
+)
 
-export const ExtendedItem = Shape('ExtendedDeadLetter', {
-  ...Item.properties,
-  lock_token: Nullable(Type.String({ description: 'The one that was sent; null when none was.' })),
-})
+export const ExtendedItem = Shape(
+  'ExtendedDeadLetter',
+  { of: 'DeadLetter', about: 'A dead letter with the token of the lock that was extended.' },
+  {
+    ...Item.properties,
+    lock_token: Nullable(Type.String({ description: 'The one that was sent; null when none was.' })),
+  },
+)
 
-export const ClaimBody = Type.Object({ lock_seconds: Type.Optional(OwnLockSeconds) })
-export const ExtendBody = Type.Object({ lock_seconds: Type.Optional(OwnLockSeconds), lock_token: LockToken })
-export const LeaveBody = Type.Object({ lock_token: LockToken })
+export const ClaimBody = Type.Object(
+  { lock_seconds: Type.Optional(OwnLockSeconds) },
+  sharing('LockRequest', 'The lock that is meant, and how long it holds.'),
+)
+export const ExtendBody = Type.Object(
+  { lock_seconds: Type.Optional(OwnLockSeconds), lock_token: LockToken },
+  sharing('LockRequest', 'The lock that is meant, and how long it holds.'),
+)
+export const LeaveBody = Type.Object(
+  { lock_token: LockToken },
+  sharing('LockRequest', 'The lock that is meant, and how long it holds.'),
+)
 
 export function claimedOf(item: HeldItem) {
   return { ...itemOf(item), lock_token: item.lock_token }

@@ -5,7 +5,7 @@ import { bytesOf, inChunk } from '../db/chunk.ts'
 import { of_shard, sql, type Tx } from '../db/db.ts'
 import type { FrozenDeadlines } from '../tenants/service.ts'
 import type { WholeEffect } from './effect.ts'
-import { after_run_out, run_out_columns, run_out_leases } from './sweep-store.ts'
+import { after_run_out, type Due, run_out_columns, run_out_leases } from './sweep-store.ts'
 
 const texts = ['payload', 'effective_payload', 'error', 'note']
 const table = { table: 'effects', key: 'tenant_id, id', texts }
@@ -46,12 +46,19 @@ export function move(tx: Tx, move: Move, after_id: string, rows_max: number, byt
  */
 export async function runOutOrHold(
   tx: Tx,
-  tenant_id: string,
+  { tenant_id, until }: Due,
   deadlines: FrozenDeadlines,
   rows_max: number,
   bytes_max: number,
 ): Promise<{ effects: WholeEffect[]; held: number }> {
-  const rows = await tx.all(RUN_OUT_OR_HOLD, { tenant_id, ...deadlines, now: tx.now, rows_max, bytes_max })
+  const rows = await tx.all(RUN_OUT_OR_HOLD, {
+    tenant_id,
+    due_until: until,
+    ...deadlines,
+    now: tx.now,
+    rows_max,
+    bytes_max,
+  })
   const effects = rows.filter(({ status }) => status !== 'running')
   return { effects, held: rows.length - effects.length }
 }

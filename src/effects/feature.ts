@@ -10,10 +10,11 @@ import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import * as starts from './start-routes.ts'
 import { forget, runOut } from './sweep.ts'
-import { purge } from './sweep-store.ts'
+import { nextExpiry, purge } from './sweep-store.ts'
 
 export const effects: Feature = {
   name: 'effects',
+  tags: { Effects: 'What was approved, at most once.' },
   routes: [...routesOf({ ...routes, ...starts, ...reports, ...lists }), ...routesOf(policies)],
   errors,
   events,
@@ -40,6 +41,7 @@ export const effects: Feature = {
       const { ran_out, more } = await runOut(db, now)
       return { counts: { 'effects.ran_out': ran_out }, more }
     },
+    nextAt: nextExpiry,
   },
   deadlines: [leases],
   purge,

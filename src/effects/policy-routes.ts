@@ -32,6 +32,7 @@ export const listEffectPolicies = route({
   path: '/v1/effect-policies',
   tag,
   summary: 'List the policies for effects, by type',
+  description: 'A type without a policy is not listed.',
   sdk: { name: 'effectPolicies.list' },
   cli: {
     usage: 'effect-policy list',
@@ -56,6 +57,7 @@ export const getEffectPolicy = route({
   path: '/v1/effect-policies/:type',
   tag,
   summary: 'Read the policy for a type of effects',
+  description: 'Answers 404 while there is none for this type.',
   sdk: { name: 'effectPolicies.get' },
   cli: { usage: 'effect-policy get <type>', examples: ['waystation effect-policy get refund'] },
   auth: ['agent', 'admin'],
@@ -137,6 +139,7 @@ export const deleteEffectPolicy = route({
   path: '/v1/effect-policies/:type',
   tag,
   summary: 'Delete the policy for a type of effects',
+  description: 'Effects of this type then need what their claims ask for.',
   sdk: {
     name: 'effectPolicies.delete',
     retry: {

@@ -17,21 +17,25 @@ export const policy_type: Param = {
   message: `must match ${policy_form}`,
 }
 
-export const EffectPolicy = Shape('EffectPolicy', {
-  type: Type.String(),
-  approval: Type.Enum([...approval_rules], {
-    description: 'required: an effect that asks for no approval gets one all the same.',
-  }),
-  required_approvals: Type.Integer({ description: 'The least number of approvals.' }),
-  approvers: Nullable(
-    Type.Array(Type.String(), {
-      description: 'Ids of approval keys, or admin; null: everybody with a key for it.',
+export const EffectPolicy = Shape(
+  'EffectPolicy',
+  'The conditions on which the effects of a type may start.',
+  {
+    type: Type.String(),
+    approval: Type.Enum([...approval_rules], {
+      description: 'required: an effect that asks for no approval gets one all the same.',
     }),
-  ),
-  lease_seconds_max: Nullable(Type.Integer({ description: 'The longest lease; a longer one is cut.' })),
-  created_at: Time('When it was first set.'),
-  updated_at: Time('When it was last set.'),
-})
+    required_approvals: Type.Integer({ description: 'The least number of approvals.' }),
+    approvers: Nullable(
+      Type.Array(Type.String(), {
+        description: 'Ids of approval keys, or admin; null: everybody with a key for it.',
+      }),
+    ),
+    lease_seconds_max: Nullable(Type.Integer({ description: 'The longest lease; a longer one is cut.' })),
+    created_at: Time('When it was first set.'),
+    updated_at: Time('When it was last set.'),
+  },
+)
 
 export function policyOf(row: PolicyRow) {
   return {

@@ -7,7 +7,7 @@ import { Text } from '../contract/schemas.ts'
 import { leaseMs, note_characters_max, outcomes } from './effect.ts'
 import * as reports from './report-service.ts'
 import { resolve } from './resolve-service.ts'
-import { Effect, effectOf, id, LeaseSeconds, LeaseToken, Result, tag } from './shapes.ts'
+import { Effect, effect_report, effectOf, id, LeaseSeconds, LeaseToken, Result, tag } from './shapes.ts'
 
 const example = 'eff_01m7yjrz37hxnv52px0106nehd'
 const token = 'lse_01m7yjrz37hxnv52px0106nehe'
@@ -20,7 +20,9 @@ export const extendEffect = route({
   path: '/v1/effects/:id/extend',
   tag,
   frozen: 'allowed', // for the holder of the lease
+  shed: 'report',
   summary: 'Extend the lease, to lease_seconds from now',
+  description: 'For the holder of the lease, whose number stays the same.',
   sdk: { name: 'effects.extend', retry: { safe: true, why: 'the token names one lease' } },
   cli: {
     usage: 'effect extend <id>',
@@ -33,7 +35,7 @@ export const extendEffect = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object({ lease_token: LeaseToken, lease_seconds: LeaseSeconds }),
+  body: Type.Object({ lease_token: LeaseToken, lease_seconds: LeaseSeconds }, effect_report),
   replies: { 200: { body: Effect } },
   emits: ['effect.extended'],
   errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
@@ -49,6 +51,7 @@ export const succeedEffect = route({
   path: '/v1/effects/:id/succeed',
   tag,
   frozen: 'allowed', // for the holder of the lease
+  shed: 'report',
   summary: 'Report that it happened',
   description:
     'Also after the lease has run out, until somebody has started it again or has resolved it. A repeat answers the same.',
@@ -64,7 +67,7 @@ export const succeedEffect = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object({ lease_token: LeaseToken, result: Result }),
+  body: Type.Object({ lease_token: LeaseToken, result: Result }, effect_report),
   replies: { 200: { body: Effect } },
   emits: ['effect.succeeded', 'checkpoint.cancelled'],
   errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
@@ -81,6 +84,7 @@ export const failEffect = route({
   path: '/v1/effects/:id/fail',
   tag,
   frozen: 'allowed', // for the holder of the lease
+  shed: 'report',
   summary: 'Report that it did not happen',
   description:
     'Without `retry` that is final. With it the effect may be started again. A repeat answers the same.',
@@ -96,15 +100,18 @@ export const failEffect = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object({
-    lease_token: LeaseToken,
-    error: ErrorText,
-    retry: Type.Optional(
-      Type.Boolean({
-        description: 'True: it did not happen, and may be started again. Default false: never.',
-      }),
-    ),
-  }),
+  body: Type.Object(
+    {
+      lease_token: LeaseToken,
+      error: ErrorText,
+      retry: Type.Optional(
+        Type.Boolean({
+          description: 'True: it did not happen, and may be started again. Default false: never.',
+        }),
+      ),
+    },
+    effect_report,
+  ),
   replies: { 200: { body: Effect } },
   emits: ['effect.failed', 'effect.retried', 'checkpoint.cancelled'],
   errors: ['EFFECT_NOT_FOUND', 'EFFECT_NOT_HELD'],
@@ -138,21 +145,25 @@ export const resolveEffect = route({
   },
   auth: ['admin'],
   params: { id },
-  body: Type.Object({
-    outcome: Type.Enum([...outcomes], {
-      description:
-        'succeeded: it happened. failed: it did not, and will not. retry: it did not, and may be started.',
-    }),
-    result: Result,
-    error: Type.Optional(ErrorText),
-    fence: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description: 'The `fence` of the effect that you looked at: 409 when it has another one now.',
+  body: Type.Object(
+    {
+      outcome: Type.Enum([...outcomes], {
+        description:
+          'succeeded: it happened. failed: it did not, and will not. retry: it did not, and may be started.',
       }),
-    ),
-  }),
+      result: Result,
+      error: Type.Optional(ErrorText),
+      fence: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          description: 'The `fence` of the effect that you looked at: 409 when it has another one now.',
+        }),
+      ),
+    },
+    effect_report,
+  ),
   replies: { 200: { body: Effect } },
+  shed: 'last',
   emits: ['effect.resolved', 'checkpoint.cancelled'],
   errors: ['EFFECT_NOT_FOUND', 'INVALID_STATE'],
   async handle({ db, caller, dependencies }, { params, body }) {

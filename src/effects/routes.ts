@@ -10,7 +10,16 @@ import type { AgentCaller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { v1 } from '../contract/group.ts'
 import { Reply, route } from '../contract/route.ts'
-import { AnyJson, kib, label_characters_max, Text, Time, Url, value_bytes_max } from '../contract/schemas.ts'
+import {
+  AnyJson,
+  kib,
+  label_characters_max,
+  partNamed,
+  Text,
+  Time,
+  Url,
+  value_bytes_max,
+} from '../contract/schemas.ts'
 import { WorkflowId, workflowOf } from '../contract/workflow.ts'
 import type { Db } from '../db/db.ts'
 import { requireReleased } from '../quarantine/service.ts'
@@ -62,7 +71,10 @@ const ApprovalBody = Type.Object(
     ...steering,
   },
   {
-    description: 'Asks a person first, who sees exactly these bytes.',
+    ...partNamed('EffectApprovalRequest', {
+      of: 'CheckpointRequest',
+      about: 'Asks a person first, who sees exactly these bytes.',
+    }),
     examples: [{ title: 'Refund 30 EUR?' }],
   },
 )

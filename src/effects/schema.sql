@@ -44,11 +44,9 @@ create index effects_type on effects (tenant_id, type, id);
 create index effects_type_status on effects (tenant_id, type, status, id);
 create index effects_workflow on effects (tenant_id, workflow_id, id) where workflow_id is not null;
 create index effects_workflow_status on effects (tenant_id, workflow_id, status, id) where workflow_id is not null;
--- Leases that are to end, of all tenants, and of one.
+-- Of all tenants. A sweep reads its first rows here, and then changes those of each tenant as far as it has read.
 create index effects_leased on effects (lease_until) where status = 'running' and held = 0;
-create index effects_tenant_leased on effects (tenant_id, lease_until) where status = 'running' and held = 0;
 create index effects_forget on effects (forget_at) where forget_at is not null;
-create index effects_tenant_forget on effects (tenant_id, forget_at) where forget_at is not null;
 -- type: that of effects, or * for all that have no policy of their own. approvers: JSON, null for everybody.
 create table effect_policies (
   tenant_id {text} not null,

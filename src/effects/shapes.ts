@@ -11,6 +11,7 @@ import {
   Nullable,
   RawJson,
   Shape,
+  sharing,
   Time,
   value_bytes_max,
 } from '../contract/schemas.ts'
@@ -27,6 +28,8 @@ import {
 import type { Claimed } from './new-service.ts'
 
 export const tag = 'Effects'
+/** Bodies of calls about a lease, and of its result. */
+export const effect_report = sharing('EffectReport', 'A report of what became of an effect.')
 export const id = idParam('The effect, eff_….')
 
 export const LeaseSeconds = Type.Optional(
@@ -96,25 +99,41 @@ const whole_fields = {
   result: Json('The exact text that the holder of the lease reported, or null.'),
 }
 
-export const ListedEffect = Shape('ListedEffect', listed_fields)
-export const Effect = Shape('Effect', whole_fields)
+export const ListedEffect = Shape(
+  'ListedEffect',
+  { of: 'Effect', about: 'An effect as lists show it: without payload and result.' },
+  listed_fields,
+)
+export const Effect = Shape(
+  'Effect',
+  'Something that is done at most once: its payload, its approval, its lease and its result.',
+  whole_fields,
+)
 
-const EffectApproval = Shape('EffectApproval', {
+const EffectApproval = Shape('EffectApproval', 'The checkpoint that an effect waits for.', {
   id: Type.String({ description: 'The checkpoint.' }),
   status: Type.String(),
   title: Type.String(),
   approval_url: Type.String({ description: 'A page for a person to decide it, who needs an approval key.' }),
   expires_at: Time('When its timeout is due.'),
 })
-export const ClaimedEffect = Shape('ClaimedEffect', {
-  ...whole_fields,
-  lease_token: Nullable(
-    Type.String({ description: 'Shown once, with a lease: send it with extend, succeed and fail.' }),
-  ),
-  checkpoint: Nullable(
-    Type.Unsafe<object>({ ...EffectApproval, description: 'The approval that it waits for, or null.' }),
-  ),
-})
+export const ClaimedEffect = Shape(
+  'ClaimedEffect',
+  {
+    of: 'Effect',
+    about:
+      'An effect as its claim or start answers it, with the token of the lease and the checkpoint that it waits for.',
+  },
+  {
+    ...whole_fields,
+    lease_token: Nullable(
+      Type.String({ description: 'Shown once, with a lease: send it with extend, succeed and fail.' }),
+    ),
+    checkpoint: Nullable(
+      Type.Unsafe<object>({ ...EffectApproval, description: 'The approval that it waits for, or null.' }),
+    ),
+  },
+)
 
 export function listedOf(row: EffectRow) {
   return {

@@ -7,7 +7,17 @@ import { route } from '../contract/route.ts'
 import { waitFor } from '../contract/wait.ts'
 import { requireReleased } from '../quarantine/service.ts'
 import { leaseMs, wait_seconds_max, waitKey } from './effect.ts'
-import { ClaimedEffect, claimedOf, Effect, effectOf, id, LeaseSeconds, OwnLeaseToken, tag } from './shapes.ts'
+import {
+  ClaimedEffect,
+  claimedOf,
+  Effect,
+  effect_report,
+  effectOf,
+  id,
+  LeaseSeconds,
+  OwnLeaseToken,
+  tag,
+} from './shapes.ts'
 import * as starts from './start-service.ts'
 
 const example = 'eff_01m7yjrz37hxnv52px0106nehd'
@@ -35,16 +45,20 @@ export const startEffect = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object({
-    payload_hash: Type.Optional(
-      Type.String({
-        pattern: '^[0-9a-f]{64}$',
-        description: 'The SHA-256 of the bytes that you are about to act on, in hex: any other are refused.',
-      }),
-    ),
-    lease_seconds: LeaseSeconds,
-    lease_token: OwnLeaseToken,
-  }),
+  body: Type.Object(
+    {
+      payload_hash: Type.Optional(
+        Type.String({
+          pattern: '^[0-9a-f]{64}$',
+          description:
+            'The SHA-256 of the bytes that you are about to act on, in hex: any other are refused.',
+        }),
+      ),
+      lease_seconds: LeaseSeconds,
+      lease_token: OwnLeaseToken,
+    },
+    effect_report,
+  ),
   replies: { 200: { body: ClaimedEffect } },
   emits: ['effect.started', 'effect.rejected', 'effect.unknown'],
   errors: [

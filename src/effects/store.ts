@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import { type EffectStatus, type moves as Moves, moves, type WholeEffect } from './effect.ts'
+import { type EffectStatus, type moves as Moves, moves, type OnUnknown, type WholeEffect } from './effect.ts'
 
 export const listed_columns = `id, status, type, key, agent_id, workflow_id, on_unknown, lease_ms, lease_ms_max, payload_hash,
      effective_hash, checkpoint_id, permit_expires_at, refused_as, question_id, fence, lease_token_hash, lease_until,
@@ -25,7 +25,7 @@ export const startable = `case when checkpoint_id is null then 'ready' else 'app
 
 // One statement for the pair, and for the policies that no effect may go around: `policies_known` for one that was made with
 // them in mind.
-const INSERT = sql<WholeEffect>(
+const INSERT = sql(
   'effects.insert',
   `insert into effects
      (tenant_id, id, status, type, key, agent_id, workflow_id, on_unknown, lease_ms, lease_ms_max, payload_hash,
@@ -38,8 +38,7 @@ const INSERT = sql<WholeEffect>(
           (select 1 from effect_policies
             where effect_policies.tenant_id = :tenant_id and effect_policies.type in (:type, '*')
               and (approval = 'required' or lease_seconds_max is not null))
-   on conflict (tenant_id, key, type) do nothing
-   returning ${columns}`,
+   on conflict (tenant_id, key, type) do nothing`,
 )
 
 const FIND = sql<WholeEffect>('effects.find', `select ${columns} from effects where ${here}`)
@@ -86,7 +85,7 @@ export interface NewEffect {
   key: string
   agent_id: string
   workflow_id: string | null
-  on_unknown: string
+  on_unknown: OnUnknown
   lease_ms: Millis
   lease_ms_max: Millis | null
   payload_hash: string
@@ -104,9 +103,43 @@ export interface NewEffect {
   policies_known: 0 | 1
 }
 
-/** Null when the pair is there already, or a policy might apply. */
-export function insert(tx: Tx, tenant_id: string, effect: NewEffect) {
-  return tx.one(INSERT, { tenant_id, ...effect, now: tx.now })
+/** Null when the pair is there already, or a policy might apply. The row is as it was given, and is not read again. */
+export async function insert(tx: Tx, tenant_id: string, effect: NewEffect): Promise<WholeEffect | null> {
+  const changed = await tx.run(INSERT, { tenant_id, ...effect, now: tx.now })
+  return changed === 0 ? null : madeOf(effect, tx.now)
+}
+
+function madeOf(effect: NewEffect, now: Millis): WholeEffect {
+  return {
+    id: effect.id,
+    status: effect.status,
+    type: effect.type,
+    key: effect.key,
+    agent_id: effect.agent_id,
+    workflow_id: effect.workflow_id,
+    on_unknown: effect.on_unknown,
+    lease_ms: effect.lease_ms,
+    lease_ms_max: effect.lease_ms_max,
+    payload_hash: effect.payload_hash,
+    effective_hash: null,
+    checkpoint_id: effect.checkpoint_id,
+    permit_expires_at: effect.permit_expires_at,
+    refused_as: null,
+    question_id: null,
+    fence: effect.fence,
+    lease_token_hash: effect.lease_token_hash,
+    lease_until: effect.lease_until,
+    held_by: effect.held_by,
+    resolved_by: null,
+    finished_at: null,
+    created_at: now,
+    updated_at: now,
+    note: effect.note,
+    error: null,
+    payload: effect.payload,
+    effective_payload: null,
+    result: null,
+  }
 }
 
 export function find(q: Reader, tenant_id: string, id: string) {

@@ -9,19 +9,25 @@ import { listed_columns } from './store.ts'
 const table = { table: 'effects', key: 'tenant_id, id' }
 const texts = ['payload', 'effective_payload', 'result', 'error', 'note']
 
-const TENANTS_RUN_OUT = sql<{ tenant_id: string; effects: number }>(
+/** `effects` of a tenant are due, the last of them at `until`: nothing beyond that is walked for it. */
+export interface Due {
+  tenant_id: string
+  effects: number
+  until: Millis
+}
+
+const TENANTS_RUN_OUT = sql<Due>(
   'effects.tenants_run_out',
-  `select tenant_id, count(*) as effects from
-     (select tenant_id from effects {by effects_leased} where status = 'running' and held = 0 and lease_until <= :now
+  `select tenant_id, count(*) as effects, max(lease_until) as until from
+     (select tenant_id, lease_until from effects {by effects_leased} where status = 'running' and held = 0 and lease_until <= :now
        order by lease_until limit :rows_max) as due
     group by tenant_id`,
 )
 
 // An update writes the whole row again, payload included, so bytes are bounded as well.
 export const run_out_leases = {
-  ...{ ...table, texts, index: 'effects_tenant_leased', order: 'tenant_id, lease_until', skip_locked: true },
-  where: `${of_shard} status = 'running' and held = 0 and tenant_id >= :tenant_id
-        and (tenant_id, lease_until) <= (:tenant_id, :now)`,
+  ...{ ...table, texts, index: 'effects_leased', order: 'lease_until', skip_locked: true },
+  where: `${of_shard} status = 'running' and held = 0 and lease_until <= :due_until and tenant_id = :tenant_id`,
 }
 
 export const after_run_out =
@@ -43,10 +49,10 @@ const ASK = sql(
   'update effects set question_id = :question_id where tenant_id = :tenant_id and id = :id',
 )
 
-const TENANTS_FORGETTING = sql<{ tenant_id: string; effects: number }>(
+const TENANTS_FORGETTING = sql<Due>(
   'effects.tenants_forgetting',
-  `select tenant_id, count(*) as effects from
-     (select tenant_id from effects {by effects_forget} where forget_at is not null and forget_at <= :now
+  `select tenant_id, count(*) as effects, max(forget_at) as until from
+     (select tenant_id, forget_at from effects {by effects_forget} where forget_at is not null and forget_at <= :now
        order by forget_at limit :rows_max) as due
     group by tenant_id`,
 )
@@ -58,12 +64,11 @@ const FORGET = sql<{ id: string; checkpoint_id: string | null; kept_bytes: numbe
       ...{
         ...table,
         texts,
-        index: 'effects_tenant_forget',
-        order: 'tenant_id, forget_at',
+        index: 'effects_forget',
+        order: 'forget_at',
         skip_locked: true,
       },
-      where: `${of_shard} forget_at is not null and tenant_id >= :tenant_id
-        and (tenant_id, forget_at) <= (:tenant_id, :now)`,
+      where: `${of_shard} forget_at is not null and forget_at <= :due_until and tenant_id = :tenant_id`,
     })}
    returning id, checkpoint_id, kept_bytes`,
 )
@@ -85,8 +90,8 @@ export function tenantsRunOut(q: Reader, now: Millis, rows_max: number) {
 }
 
 /** Ends the leases that have run out; returns the effects without their payloads. */
-export function runOut(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.all(RUN_OUT, { tenant_id, now: tx.now, rows_max, bytes_max })
+export function runOut(tx: Tx, { tenant_id, until }: Due, rows_max: number, bytes_max: number) {
+  return tx.all(RUN_OUT, { tenant_id, due_until: until, now: tx.now, rows_max, bytes_max })
 }
 
 /** A person is asked what became of it. */
@@ -100,12 +105,23 @@ export function tenantsForgetting(q: Reader, now: Millis, rows_max: number) {
 }
 
 /** Removes payload and result; `kept_bytes` are the bytes that each had. */
-export function forget(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.all(FORGET, { tenant_id, now: tx.now, rows_max, bytes_max })
+export function forget(tx: Tx, { tenant_id, until }: Due, rows_max: number, bytes_max: number) {
+  return tx.all(FORGET, { tenant_id, due_until: until, rows_max, bytes_max })
 }
 
 /** Removes rows of a tenant that is being purged; returns how many. */
 export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
   const effects = await tx.run(PURGE, { tenant_id, rows_max, bytes_max })
   return effects + (await tx.run(PURGE_POLICIES, { tenant_id, rows_max }))
+}
+
+const NEXT_EXPIRY = sql<{ at: Millis }>(
+  'effects.next_expiry',
+  `select lease_until as at from effects {by effects_leased}
+    where status = 'running' and held = 0 and lease_until > :now order by lease_until limit 1`,
+)
+
+/** When the next one expires after now; null when none does. */
+export async function nextExpiry(q: Reader, now: Millis): Promise<Millis | null> {
+  return (await q.one(NEXT_EXPIRY, { now }))?.at ?? null
 }

@@ -39,8 +39,8 @@ export async function runOut(db: Db, now: Millis): Promise<{ ran_out: number; mo
   const due = await store.tenantsRunOut(db, now, sweep_rows_max)
   let ran_out = 0
   let leases_held = 0
-  for (const { tenant_id } of due) {
-    const { ended, held } = await db.write(upkeep, (tx) => runOutOf(tx, tenant_id))
+  for (const of_tenant of due) {
+    const { ended, held } = await db.write(upkeep, (tx) => runOutOf(tx, of_tenant))
     ran_out += ended
     leases_held += held
   }
@@ -48,20 +48,20 @@ export async function runOut(db: Db, now: Millis): Promise<{ ran_out: number; mo
 }
 
 /** Of a frozen tenant only the leases end that had run out before. The others hold until the resume has moved them. */
-async function runOutOf(tx: Tx, tenant_id: string): Promise<{ ended: number; held: number }> {
-  const { effects, held } = await runOutOrHold(tx, tenant_id)
+async function runOutOf(tx: Tx, due: store.Due): Promise<{ ended: number; held: number }> {
+  const { effects, held } = await runOutOrHold(tx, due)
   for (const effect of effects.toSorted((a, b) => a.lease_until! - b.lease_until!))
-    await leaseRanOut(tx, tenant_id, effect)
+    await leaseRanOut(tx, due.tenant_id, effect)
   return { ended: effects.length, held }
 }
 
-async function runOutOrHold(tx: Tx, tenant_id: string): Promise<{ effects: WholeEffect[]; held: number }> {
-  const frozen = await tenants.lockFreeze(tx, tenant_id)
+async function runOutOrHold(tx: Tx, due: store.Due): Promise<{ effects: WholeEffect[]; held: number }> {
+  const frozen = await tenants.lockFreeze(tx, due.tenant_id)
   if (frozen) {
     const judged = tenants.frozenDeadlines(tx.now, frozen, leases.name)
-    return deadlines.runOutOrHold(tx, tenant_id, judged, sweep_rows_max, sweep_bytes_max)
+    return deadlines.runOutOrHold(tx, due, judged, sweep_rows_max, sweep_bytes_max)
   }
-  const effects = await store.runOut(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+  const effects = await store.runOut(tx, due, sweep_rows_max, sweep_bytes_max)
   return { effects, held: 0 }
 }
 
@@ -133,12 +133,13 @@ function codeOf(text: string): string {
 export async function forget(db: Db, now: Millis): Promise<{ more: boolean }> {
   const due = await store.tenantsForgetting(db, now, sweep_rows_max)
   let forgotten = 0
-  for (const { tenant_id } of due) forgotten += await db.write(upkeep, (tx) => forgetOf(tx, tenant_id))
+  for (const of_tenant of due) forgotten += await db.write(upkeep, (tx) => forgetOf(tx, of_tenant))
   return { more: isMore(due, forgotten) }
 }
 
-async function forgetOf(tx: Tx, tenant_id: string): Promise<number> {
-  const effects = await store.forget(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+async function forgetOf(tx: Tx, due: store.Due): Promise<number> {
+  const { tenant_id } = due
+  const effects = await store.forget(tx, due, sweep_rows_max, sweep_bytes_max)
   for (const { id, checkpoint_id, kept_bytes } of effects) {
     tx.stores(tenant_id, -kept_bytes)
     if (checkpoint_id !== null)

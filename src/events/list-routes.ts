@@ -6,7 +6,7 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { eventOf, JournalEvent } from '../contract/event.ts'
 import { v1 } from '../contract/group.ts'
 import { EventStream, route } from '../contract/route.ts'
-import { PageQuery, page_limit_default, page_limit_max, Shape } from '../contract/schemas.ts'
+import { PageQuery, Part, page_limit_default, page_limit_max } from '../contract/schemas.ts'
 import type { Wanted } from '../contract/wanted.ts'
 import { type EventsContext, followerOf, placeOf, read } from './service.ts'
 import { After, tag, type WantedFields, wait_seconds_max } from './shapes.ts'
@@ -59,7 +59,7 @@ export function listEventsOf({ type, subject, workflow_id }: WantedFields) {
     headers: { 'Last-Event-ID': 'The id of the last event that a stream sent; wins over `after`.' },
     replies: {
       200: {
-        body: Shape({
+        body: Part('JournalEventPage', 'A page of events, and where the next one begins.', {
           items: Type.Array(JournalEvent),
           next_after: Type.Integer({ description: 'Give it as after to go on.' }),
         }),

@@ -28,7 +28,10 @@ export type WantedFields = ReturnType<typeof wantedFields>
 export function wantedFields(types: readonly string[]) {
   const nouns = new Set(types.map((type) => `${type.split('.')[0]}.*`))
   return {
-    type: Type.Enum([...types, ...nouns], { description: 'This type, or all types of a noun: schedule.*.' }),
+    type: Type.Enum([...types, ...nouns], {
+      'x-component': 'EventType',
+      description: 'This type, or all types of a noun: schedule.*.',
+    }),
     subject: Text(subject_characters_max, 'Events of this thing: its id, or kind:id.', { minLength: 1 }),
     workflow_id: Text(label_characters_max, 'Events of this workflow.', { minLength: 1 }),
   }

@@ -6,7 +6,7 @@ import { limit } from '../base/limit.ts'
 import { eventOf, JournalEvent } from '../contract/event.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Nullable, OrNull, Shape } from '../contract/schemas.ts'
+import { Nullable, OrNull, partNamed, Shape } from '../contract/schemas.ts'
 import type { Wanted } from '../contract/wanted.ts'
 import { read } from './service.ts'
 import { After, tag, type WantedFields, wait_seconds_max } from './shapes.ts'
@@ -48,7 +48,11 @@ export function waitForEventOf({ type, subject, workflow_id }: WantedFields) {
             subject: Type.Optional(OrNull(subject)),
             workflow_id: Type.Optional(OrNull(workflow_id)),
           },
-          { additionalProperties: false, examples: [{ workflow_id: 'night-17' }] },
+          {
+            ...partNamed('EventFilter', 'Events that have all of these.'),
+            additionalProperties: false,
+            examples: [{ workflow_id: 'night-17' }],
+          },
         ),
         {
           minItems: 1,
@@ -70,7 +74,7 @@ export function waitForEventOf({ type, subject, workflow_id }: WantedFields) {
     }),
     replies: {
       200: {
-        body: Shape('Awaited', {
+        body: Shape('Awaited', 'The event that was waited for, or none.', {
           event: Nullable(JournalEvent),
           after: Type.Integer({ description: 'Give it as after to go on.' }),
         }),

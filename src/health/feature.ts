@@ -3,5 +3,6 @@ import * as routes from './routes.ts'
 
 export const health: Feature = {
   name: 'health',
+  tags: { Service: 'Health, and this document.' },
   routes: routesOf(routes),
 }

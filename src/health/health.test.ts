@@ -4,7 +4,7 @@ import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase, on_citus } from '../../test/support/postgres.ts'
 import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { openapiOf } from '../contract/openapi.ts'
-import { migrations, routes } from '../features.ts'
+import { migrations, routes, tags } from '../features.ts'
 import { version } from '../version.ts'
 
 function refusal({ status, body }: Answer) {
@@ -83,7 +83,7 @@ forEachService('Health', (service) => {
     const answer = await service.ask('GET', '/openapi.json')
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('application/json')
-    expect(answer.body).toEqual(JSON.parse(JSON.stringify(openapiOf(routes, version, service.url))))
+    expect(answer.body).toEqual(JSON.parse(JSON.stringify(openapiOf(routes, tags, version, service.url))))
   })
 })
 

@@ -15,9 +15,19 @@ export const livez = route({
   aliases: ['/health'], // where many tools look
   tag,
   summary: 'Check that the process answers, and nothing else',
+  description: 'For a process supervisor. It asks nothing of the database.',
   sdk: { name: 'health.live' },
   auth: [],
-  replies: { 200: { body: Shape('Liveness', { status: Type.Literal('alive') }) } },
+  replies: {
+    200: {
+      body: Shape(
+        'Liveness',
+        { of: 'Health', about: 'The process answers.', shared: 'How the service is.' },
+        { status: Type.Literal('alive') },
+      ),
+    },
+  },
+  shed: 'never',
   errors: [],
   handle: () => ({ status: 'alive' }),
 })
@@ -28,6 +38,8 @@ export const readyz = route({
   path: '/readyz',
   tag,
   summary: 'Check that the database answers, the schema is right and no drain has begun',
+  description:
+    'For a load balancer: 503 while the service cannot do its work. With `verbose` it says with what it runs.',
   sdk: { name: 'health.ready' },
   cli: {
     usage: 'health',
@@ -67,10 +79,11 @@ export const readyz = route({
           ),
           durability: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))),
         },
-        named('Readiness'),
+        named('Readiness', { of: 'Health', about: 'The service can do its work.' }),
       ),
     },
   },
+  shed: 'never',
   errors: ['UNAVAILABLE'],
   async handle({ dependencies }, { query }) {
     const { reason, ...facts } = await dependencies.service.readiness()
@@ -87,6 +100,8 @@ export const openapi = route({
   path: '/openapi.json',
   tag,
   summary: 'This API as an OpenAPI 3.1 document',
+  description:
+    'With the address of this service as its server. `x-errors` says what to do about each error code.',
   sdk: { name: 'openapi' },
   cli: {
     usage: 'openapi',

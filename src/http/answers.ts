@@ -1,6 +1,7 @@
 // Answers: JSON or nothing, always with the request id; and the error envelope.
 
-import { ApiError, type ErrorCode } from '../base/errors.ts'
+import { ApiError, type ErrorCode, type ShedReason } from '../base/errors.ts'
+import { Refusals } from '../base/overload.ts'
 import { encode } from '../contract/encode.ts'
 import { dataText, errorText, type Group } from '../contract/group.ts'
 import { EventStream, Reply, Streamed } from '../contract/route.ts'
@@ -120,8 +121,9 @@ export function failure(error: unknown, request_id: string, log: Log, route: Fai
   return new Response(text, { status, headers: headersOf({ request_id, ignored: null }, headers) })
 }
 
+const busy = new Refusals('database')
+
 const database_codes = {
-  busy: 'UNAVAILABLE',
   lost: 'UNAVAILABLE',
   damaged: 'UNAVAILABLE',
   full: 'STORAGE_FULL',
@@ -130,7 +132,16 @@ const database_codes = {
 
 function databaseError(error: unknown): ApiError | null {
   if (!(error instanceof DbError) || error.kind === 'unique') return null
+  if (error.kind === 'busy') return busy.next()
   return new ApiError(database_codes[error.kind], { retry_after_seconds: 1 })
+}
+
+/** Why this failure refused a request for want of room; null when it is another one. */
+export function shedReasonOf(error: unknown): ShedReason | null {
+  if (error instanceof ApiError) return error.shed ?? null
+  if (!(error instanceof DbError)) return null
+  if (error.kind === 'busy') return 'database'
+  return error.kind === 'full' ? 'disk_full' : null
 }
 
 function stackOf(error: unknown): string {

@@ -6,11 +6,13 @@ import { type Awaitable, type Db, from, type Origin, type Owner, type Tx } from 
 import { DelegatingDb } from '../db/delegating.ts'
 import { TracedDb } from '../db/traced.ts'
 import type { Exchange } from './exchange.ts'
+import { UrgentDb } from './urgent-db.ts'
 
 /** The database of a request. A GET is safe to repeat. A message is kept although its sender has left, once its length says that it came whole. */
 export function dbOf(route: Route, exchange: Exchange): Db {
   const { options } = exchange
-  const db = options.tracer ? new TracedDb(options.db, options.tracer, exchange) : options.db
+  const traced = options.tracer ? new TracedDb(options.db, options.tracer, exchange) : options.db
+  const db = route.shed === 'last' ? new UrgentDb(traced, exchange.caller?.kind ?? null) : traced
   if (route.method === 'GET') return db
   const outlives_client = route.raw && exchange.upload!.has_length
   return new ConnectedDb(db, outlives_client ? lasting : exchange.connection, exchange)

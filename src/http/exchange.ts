@@ -8,10 +8,12 @@ import type { Permit } from '../base/heavy-read.ts'
 import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
+import type { Overload } from '../base/overload.ts'
 import { traceparent_header, traceparentOf } from '../base/traceparent.ts'
 import type { Span, Tracer } from '../base/tracer.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
+import type { Route } from '../contract/route.ts'
 import type { Db } from '../db/db.ts'
 import { clientAddress, clientKey, type Range } from './address.ts'
 import type { Log } from './answers.ts'
@@ -23,8 +25,9 @@ import type { Limiters } from './limits.ts'
 import type { RequestMeasures } from './measures.ts'
 import type { RequestLog } from './request-log.ts'
 import type { KeyChecks } from './still-allowed.ts'
-import { type RequestsUnderWay, requests_max, uncounted_max } from './under-way.ts'
+import { type RequestsUnderWay, requests_max, uncounted_max, urgent_requests_max } from './under-way.ts'
 import { Upload } from './upload.ts'
+import { urgent } from './urgent-db.ts'
 
 export interface ServerOptions {
   db: Db
@@ -43,6 +46,7 @@ export interface ServerOptions {
   drain: Drain
   deliveries: Deliveries
   heavy_reads: HeavyReads
+  overload: Overload
   /** Null: no requests are logged, but at level debug. */
   request_log: RequestLog | null
   /** Null: requests are not counted. */
@@ -124,14 +128,36 @@ export class Exchange {
     return this.span?.traceparent ?? traceparentOf(this.request.headers.get(traceparent_header))
   }
 
-  /** Throws UNAVAILABLE when too many requests are under way. Costs nothing while they are few. */
-  requireRoom(): void {
+  /**
+   * Throws UNAVAILABLE when too many requests are under way. Costs nothing while they are few. What is refused last has
+   * room of its own, also for a client that has filled its other.
+   */
+  requireRoom(shed?: Route['shed']): void {
     const { pendingRequests } = this.server
     if (pendingRequests <= uncounted_max) return
-    const client = clientKey(this.address)
-    if (pendingRequests > requests_max || !this.options.under_way.enter(client))
-      throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true })
+    const { under_way } = this.options
+    const address = clientKey(this.address)
+    const client = shed === 'last' ? urgent(null, address) : address
+    const has_room =
+      shed === 'last'
+        ? pendingRequests <= requests_max + urgent_requests_max &&
+          under_way.enter(client, urgent_requests_max)
+        : pendingRequests <= requests_max && under_way.enter(client)
+    if (!has_room)
+      throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true, shed: 'in_flight' })
     this.counted_client = client
+  }
+
+  /**
+   * Waits for a turn of the event loop, in the line of its tenant, or of its client when no tenant is known. Throws
+   * UNAVAILABLE when that takes too long, and REQUEST_TIMEOUT when the client has left: nothing is done for it.
+   */
+  async turn(shed?: Route['shed']): Promise<void> {
+    const line = this.caller?.tenant_id ?? clientKey(this.address)
+    const { turn_budget } = this.options
+    if (shed === 'last') await turn_budget.turn(urgent(this.caller?.kind ?? null, line), true)
+    else await turn_budget.turn(line)
+    if (this.request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
   }
 
   /** Begins to count the body. Throws UNAVAILABLE when there is no room for a large one. */
@@ -167,10 +193,4 @@ export function requestId(headers: Headers, now: number): string {
 export function requireOneHost(headers: Headers): void {
   if (headers.get('host')?.includes(', '))
     throw invalid({ path: 'header.Host', message: 'was sent more than once' })
-}
-
-/** Throws REQUEST_TIMEOUT when the client has left: nothing is done for it. */
-export async function untilNextTurn(waiting: Promise<void>, { signal }: Request): Promise<void> {
-  await waiting
-  if (signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
 }

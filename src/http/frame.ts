@@ -2,7 +2,7 @@
 // everything that was held for the request is released.
 
 import type { Span, Tracer } from '../base/tracer.ts'
-import type { Method } from '../contract/route.ts'
+import type { Method, Route } from '../contract/route.ts'
 import { clientKey } from './address.ts'
 import { type Failing, failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
@@ -13,6 +13,8 @@ import { LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
 /** A route or a page, as the frame sees it. */
 export interface Served extends Failing {
   method: Method
+  /** Absent for a page. */
+  shed?: Route['shed']
   /** Null: it is not counted. */
   measures: RouteMeasures | null
   answer(exchange: Exchange): Promise<Outgoing>
@@ -27,12 +29,13 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   options.drain.requests += 1
   let response: Response
   try {
-    exchange.requireRoom()
+    if (served.shed !== 'never') exchange.requireRoom(served.shed)
     requireOneHost(request.headers)
     response = responseOf(served, exchange, await served.answer(exchange))
   } catch (error) {
     exchange.permit?.release()
     response = failure(error, exchange.request_id, options.log, served)
+    options.measures?.failed(error)
   }
   exchange.settle()
   served.finish(exchange, response)

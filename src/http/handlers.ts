@@ -77,11 +77,12 @@ function withAliases(named: NamedRoute): NamedRoute[] {
 
 /** `usage`: the name under which its calls are counted. */
 function servedRoute(prepared: Prepared, usage: string | null, measures: RouteMeasures | null): Served {
-  const { method, path, group } = prepared.route
+  const { method, path, group, shed } = prepared.route
   return {
     method,
     path,
     group,
+    shed,
     measures,
     answer: (exchange) => answer(prepared, exchange),
     finish: (exchange, response) => {

@@ -7,10 +7,11 @@ import type { Awaitable } from '../db/db.ts'
 import { authenticate, type Refusal, requireAllowed } from './auth.ts'
 import type { Exchange } from './exchange.ts'
 import { requireLeft } from './limits.ts'
+import { UrgentDb } from './urgent-db.ts'
 import { workflowOf } from './workflow.ts'
 
 /** A route, or a page, that requires a key. */
-type Asking = Pick<Route, 'method' | 'group' | 'auth' | 'while_pending_deletion' | 'frozen'>
+type Asking = Pick<Route, 'method' | 'group' | 'auth' | 'while_pending_deletion' | 'frozen' | 'shed'>
 
 /** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
 export function identify(
@@ -19,7 +20,9 @@ export function identify(
   headers: Headers,
   now = exchange.now,
 ): Awaitable<void> {
-  const found = authenticate(exchange.options, route.group, headers, now)
+  const { db, dependencies } = exchange.options
+  const asked = route.shed === 'last' ? { db: new UrgentDb(db, null), dependencies } : exchange.options
+  const found = authenticate(asked, route.group, headers, now)
   if (found instanceof Promise) return found.then((caller) => admit(exchange, route, caller))
   return admit(exchange, route, found)
 }

@@ -1,6 +1,8 @@
 // Requests as numbers: how many of each route with each status, and how long they took.
 
+import { type ShedReason, shed_reasons } from '../base/errors.ts'
 import { Counter, Histogram } from '../base/measures.ts'
+import { shedReasonOf } from './answers.ts'
 
 const seconds_bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
@@ -35,10 +37,18 @@ export class RequestMeasures {
   readonly routes: RouteMeasures[] = []
   /** Unknown paths, other methods, OPTIONS, and hosts that are not this service. */
   readonly unrouted = this.route('other', 'unrouted')
+  /** Requests that were refused for want of room. */
+  readonly shed = new Map<ShedReason, Counter>(shed_reasons.map((reason) => [reason, new Counter()]))
 
   route(method: string, path: string): RouteMeasures {
     const route = new RouteMeasures(method, path)
     this.routes.push(route)
     return route
+  }
+
+  /** Also of a call in process, which was refused although the page that made it is answered. */
+  failed(error: unknown): void {
+    const reason = shedReasonOf(error)
+    if (reason !== null) this.shed.get(reason)!.value += 1
   }
 }

@@ -4,7 +4,7 @@ import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import type { Method } from '../contract/route.ts'
-import { type Exchange, untilNextTurn } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import type { Served } from './frame.ts'
 import { identify } from './identify.ts'
 import type { InProcess } from './internal-calls.ts'
@@ -42,8 +42,7 @@ export function servedPage(
 async function answerPage(page: Page, api: InProcess, exchange: Exchange): Promise<Outgoing> {
   const { options, request, request_id } = exchange
   if (request.method === 'POST') exchange.expectBody()
-  const waiting = options.turn_budget.enter()
-  if (waiting) await untilNextTurn(waiting, request)
+  if (!options.turn_budget.begin()) await exchange.turn()
   return page.answer(request, {
     request_id,
     now: exchange.now,

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { Type } from 'typebox'
 import { TestClock } from '../../test/support/clock.ts'
 import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
+import { Overload } from '../base/overload.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Drain } from './drain.ts'
@@ -64,7 +65,7 @@ const handlers = requestHandlers(
   [{ name: 'echo', route: echo }],
   {
     ...{ clock, dependencies: { shared: { memory }, urls: {} }, log, log_requests: false, limits: null },
-    ...{ trusted_proxies: [], cors_origins: [], drain: new Drain() },
+    ...{ trusted_proxies: [], cors_origins: [], drain: new Drain(), overload: new Overload() },
   } as unknown as ServerOptions,
   pages,
 )

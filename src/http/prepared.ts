@@ -16,6 +16,10 @@ export interface Prepared {
   status: number
   /** True for a write without a key: a page that makes a browser send it must be of this service. */
   judges_origin: boolean
+  /** Refused first while the service is overloaded. */
+  is_new_work: boolean
+  /** Waits for a turn of the event loop when others do. */
+  takes_turns: boolean
 }
 
 export function prepare(route: Route, service: ServiceFacts): Prepared {
@@ -29,6 +33,8 @@ export function prepare(route: Route, service: ServiceFacts): Prepared {
     forwarded_body: forwarded_body ? new Reader(forwarded_body) : null,
     status: successStatus(route),
     judges_origin: route.method !== 'GET' && route.auth.length === 0 && !route.cron && !route.raw,
+    is_new_work: route.shed === undefined && !route.cron,
+    takes_turns: route.shed !== 'never',
   }
 }
 

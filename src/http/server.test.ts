@@ -5,6 +5,7 @@ import { TestClock } from '../../test/support/clock.ts'
 import { forEachRacedService, TestService } from '../../test/support/service.ts'
 import { ApiError, type ErrorCode, errors } from '../base/errors.ts'
 import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
+import { Overload } from '../base/overload.ts'
 import { v1 } from '../contract/group.ts'
 import { Reply, type Route, route } from '../contract/route.ts'
 import { DbError, type DbErrorKind } from '../db/errors.ts'
@@ -156,7 +157,13 @@ describe('A route', () => {
       },
     }
     const options = {
-      ...{ clock: new TestClock(), dependencies: {}, cors_origins: [], drain: new Drain() },
+      ...{
+        clock: new TestClock(),
+        dependencies: {},
+        cors_origins: [],
+        drain: new Drain(),
+        overload: new Overload(),
+      },
     } as unknown as ServerOptions
     const { routes } = requestHandlers([{ name: 'wait', route: waiting }], options, [page])
     const seconds: number[] = []
@@ -182,6 +189,7 @@ describe('A route', () => {
       log_requests: false,
       trusted_proxies: [],
       drain: new Drain(),
+      overload: new Overload(),
       cors_origins: [],
       limits: null,
     } as unknown as ServerOptions
@@ -256,17 +264,17 @@ describe('A route', () => {
   })
 
   test.each([
-    ['busy', 503, 'UNAVAILABLE'],
-    ['lost', 503, 'UNAVAILABLE'],
-    ['outcome_unknown', 503, 'OUTCOME_UNKNOWN'],
-    ['full', 507, 'STORAGE_FULL'],
-  ] as [DbErrorKind, number, ErrorCode][])(
+    ['busy', 503, 'UNAVAILABLE', /^[123]$/],
+    ['lost', 503, 'UNAVAILABLE', /^1$/],
+    ['outcome_unknown', 503, 'OUTCOME_UNKNOWN', /^1$/],
+    ['full', 507, 'STORAGE_FULL', /^1$/],
+  ] as [DbErrorKind, number, ErrorCode, RegExp][])(
     'whose database is %s answers %d %s with Retry-After, and tells nothing of it',
-    async (kind, status, code) => {
+    async (kind, status, code, seconds) => {
       const { ask, logged } = served([thatThrows(new DbError(kind, 'disk /dev/sda1'))])
       const response = await ask('GET', '/broken')
       expect(response.status).toBe(status)
-      expect(response.headers.get('retry-after')).toBe('1')
+      expect(response.headers.get('retry-after')).toMatch(seconds)
       expect(await response.json()).toEqual({
         error: { code, message: errors[code].message, request_id: 'request-0001' },
       })
@@ -308,6 +316,32 @@ describe('A route', () => {
       'close',
     ])
     expect(((await refused.json()) as { error: { code: string } }).error.code).toBe('UNAVAILABLE')
+  })
+
+  test('that is never refused is answered however many requests are under way', async () => {
+    const { askBeside } = served([{ ...thatThrows(new ApiError('FORBIDDEN')), shed: 'never' }])
+    expect((await askBeside(requests_max + 1, '/broken')).status).toBe(403)
+  })
+
+  test('that is refused last has room for 1,024 more', async () => {
+    const { askBeside } = served([{ ...thatThrows(new ApiError('FORBIDDEN')), shed: 'last' }])
+    expect((await askBeside(requests_max + 1_024, '/broken')).status).toBe(403)
+    expect((await askBeside(requests_max + 1_025, '/broken')).status).toBe(503)
+  })
+
+  test('that is refused last has room for 1,024 more of one client address, and no address has both rooms to itself', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const handle = async () => {
+      await promise
+      throw new ApiError('FORBIDDEN')
+    }
+    const { askBeside } = served([{ ...thatThrows(new ApiError('FORBIDDEN')), handle, shed: 'last' }])
+    const waiting = Array.from({ length: 1_024 }, () => askBeside(uncounted_max + 1, '/broken'))
+    expect((await askBeside(uncounted_max + 1, '/broken')).status).toBe(503)
+    resolve()
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status)
+    expect(new Set(statuses)).toEqual(new Set([403]))
+    expect((await askBeside(uncounted_max + 1, '/broken')).status).toBe(403)
   })
 
   test('past 2,048 under way a client address may have 8,192 more, and others have room all the same', async () => {

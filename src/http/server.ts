@@ -1,5 +1,6 @@
 // A request, top to bottom.
 
+import { overloaded } from '../base/overload.ts'
 import { encode } from '../contract/encode.ts'
 import { dataText } from '../contract/group.ts'
 import { type Context, type Input, Reply, type Route } from '../contract/route.ts'
@@ -9,7 +10,7 @@ import { json, reply } from './answers.ts'
 import { requireCron } from './auth.ts'
 import { dbOf } from './connected.ts'
 import { isConsoleRead } from './console-read.ts'
-import { type Exchange, untilNextTurn } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import { readHeavy } from './heavy.ts'
 import { identify } from './identify.ts'
 import { IgnoredNames } from './ignored.ts'
@@ -25,6 +26,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   const { route } = prepared
   const { options, request } = exchange
   const { dependencies } = options
+  if (options.overload.refuses && prepared.is_new_work) throw overloaded.next()
 
   // The caller.
   if (prepared.body || route.raw) exchange.expectBody()
@@ -47,10 +49,10 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   if (prepared.body) exchange.ignored = new IgnoredNames()
   const began = options.clock.monotonic()
   const bytes = prepared.body ? await exchange.upload!.read(caller?.tenant_id ?? null) : no_bytes
+  if (prepared.takes_turns && !exchange.server.outer && !options.turn_budget.begin())
+    await exchange.turn(route.shed)
   if (caller && options.clock.monotonic() - began > identified_ms)
     await identify(exchange, route, request.headers, options.clock.now())
-  const waiting = exchange.server.outer ? null : options.turn_budget.enter()
-  if (waiting) await untilNextTurn(waiting, request)
   const body = prepared.body ? await readBody(prepared, exchange, bytes) : no_body
   const query = prepared.query ? await prepared.query.query(queryOf(request.url)) : no_query
   const input = inputOf(exchange, params, query, body)
@@ -66,7 +68,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   return reply(exchange, route.group, prepared.status, result)
 }
 
-/** While a body takes longer than this its sender may have been stopped, or its key ended: that is looked up again. */
+/** While a body, or a turn, takes longer than this its sender may have been stopped, or its key ended: that is looked up again. */
 const identified_ms = 500
 
 const no_params: Params = {}
@@ -77,12 +79,11 @@ const no_bytes = new Uint8Array(0)
 type AnyInput = Input<never, never, never>
 
 function inputOf(exchange: Exchange, params: Params, query: object, body: object): AnyInput {
-  const { headers } = exchange.request
   return {
     params: params as never,
     query: query as never,
     body: body as never,
-    header: (name) => headers.get(name),
+    header: (name) => exchange.request.headers.get(name),
   }
 }
 
@@ -113,7 +114,6 @@ interface Asked {
 async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Promise<Outgoing> {
   const { route, status } = prepared
   const { context, input } = asked
-  const { caller } = exchange
   const claim = claimIn(prepared, exchange, asked)
   const sign_up = route.sign_up ? SignUp.of(exchange) : null
   const effect = async (tx: Tx, found_out: unknown) => {
@@ -126,7 +126,7 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
       text: dataText(route.group, made_reply.status, encode(made_reply.body)),
     }
   }
-  const turn = turnOf(route, caller?.tenant_id ?? null, claim ? null : asked.bytes.length)
+  const turn = turnOf(route, exchange.caller?.tenant_id ?? null, claim ? null : asked.bytes.length)
   const write = (effectIn: (tx: Tx) => ReturnType<typeof effect>) =>
     context.db.write<Answer>(turn, async (tx) =>
       claim ? once(tx, claim, () => effectIn(tx)) : { ...(await effectIn(tx)), replayed: false },

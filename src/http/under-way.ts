@@ -9,6 +9,13 @@ export const requests_max = limit(
   'Requests under way on a node, those that wait included; past it 503 UNAVAILABLE and the connection is closed.',
 )
 
+export const urgent_requests_max = limit(
+  'http.urgent_requests',
+  1_024,
+  'requests',
+  'Requests under way beyond http.requests, and beyond http.requests_of_address of one client address, of what is refused last: what stops agents, revokes keys and decides.',
+)
+
 export const uncounted_max = limit(
   'http.uncounted_requests',
   2_048,
@@ -33,9 +40,9 @@ export class RequestsUnderWay {
   }
 
   /** Counts one until `leave`; false when this client has as many as it may have. */
-  enter(client: string): boolean {
+  enter(client: string, max = requests_of_address_max): boolean {
     const under_way = this.#of_client.get(client) ?? 0
-    if (under_way >= requests_of_address_max) return false
+    if (under_way >= max) return false
     this.#of_client.set(client, under_way + 1)
     return true
   }

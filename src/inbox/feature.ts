@@ -9,12 +9,13 @@ import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { tokenContext } from './service.ts'
 import { expireDue, purge, sweep } from './sweep.ts'
-import { countExpired } from './sweep-store.ts'
+import { countExpired, nextExpiry } from './sweep-store.ts'
 
 const day_seconds = day_ms / second_ms
 
 export const inbox: Feature = {
   name: 'inbox',
+  tags: { 'Webhook inbox': 'Public URLs that keep whatever is sent to them.' },
   routes: [...routesOf({ ...routes, ...messages }), ...routesOf(hook)],
   errors,
   events,
@@ -52,6 +53,7 @@ export const inbox: Feature = {
       const { expired, more } = await expireDue(db, now)
       return { counts: { 'expired.inboxes': expired }, more }
     },
+    nextAt: nextExpiry,
   },
   sealed: [
     {

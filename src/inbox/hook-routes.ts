@@ -5,7 +5,7 @@ import { ApiError } from '../base/errors.ts'
 import { looksLikeToken } from '../base/keys.ts'
 import { hook as hook_group } from '../contract/group.ts'
 import { type Method, type Param, route } from '../contract/route.ts'
-import { Shape } from '../contract/schemas.ts'
+import { Part } from '../contract/schemas.ts'
 import * as inboxes from './receive.ts'
 
 /** Stands for a text that cannot be a token: no inbox has it. */
@@ -35,10 +35,19 @@ function hook(method: Method, path: string) {
     path,
     tag: 'Webhook inbox',
     summary: 'Send a message to an inbox',
+    description: 'Any sender, any body: it is kept as it came. 200 means that it is stored.',
     auth: [],
     raw: true,
     params: { token },
-    replies: { 200: { body: Shape({ received: Type.Boolean() }) } },
+    replies: {
+      200: {
+        body: Part(
+          'Receipt',
+          { of: 'Acknowledgement', about: 'The message was taken.' },
+          { received: Type.Boolean() },
+        ),
+      },
+    },
     emits: ['message.received'],
     errors: ['INBOX_NOT_FOUND', 'INBOX_EXPIRED'],
     admit(db, { token }, is_large) {

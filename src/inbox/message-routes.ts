@@ -6,7 +6,7 @@ import { limit } from '../base/limit.ts'
 import { encode } from '../contract/encode.ts'
 import { api } from '../contract/group.ts'
 import { route, Streamed } from '../contract/route.ts'
-import { Nullable, Shape, Text, Time } from '../contract/schemas.ts'
+import { Nullable, Part, Shape, Text, Time } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import { wait_seconds_max, waitKey } from './inbox.ts'
 import type { MessageRow } from './message.ts'
@@ -37,6 +37,7 @@ export const getInbox = route({
   path: '/api/webhook/:id',
   tag,
   summary: 'Read an inbox and its latest 50 messages, newest first',
+  description: 'Messages are shown with their exact bytes.',
   sdk: { name: 'inboxes.get' },
   cli: {
     usage: 'inbox get <id>',
@@ -49,8 +50,8 @@ export const getInbox = route({
   params: { id },
   replies: {
     200: {
-      body: Shape('InboxDetail', {
-        inbox: Shape('Inbox', {
+      body: Shape('InboxDetail', 'An inbox with its latest messages.', {
+        inbox: Shape('Inbox', 'A public URL that keeps whatever is sent to it.', {
           ...created,
           forwardUrl,
           workflowId,
@@ -97,6 +98,8 @@ export const listMessages = route({
   path: '/api/webhook/:id/messages',
   tag,
   summary: 'List messages, oldest first, or wait for one',
+  description:
+    'With `wait`, the answer comes with the first message behind `after`, or after that many seconds. Give `nextAfter` as `after` to go on.',
   sdk: { name: 'inboxes.messages' },
   cli: {
     usage: 'inbox messages <id>',
@@ -127,12 +130,16 @@ export const listMessages = route({
   }),
   replies: {
     200: {
-      body: Shape({
-        items: Type.Array(Message),
-        nextAfter: Nullable(
-          Type.String({ description: 'Give it as after next time; null while no message was ever seen.' }),
-        ),
-      }),
+      body: Part(
+        'MessagePage',
+        { of: 'Listing', about: 'Messages, oldest first.' },
+        {
+          items: Type.Array(Message),
+          nextAfter: Nullable(
+            Type.String({ description: 'Give it as after next time; null while no message was ever seen.' }),
+          ),
+        },
+      ),
     },
   },
   errors: ['INBOX_NOT_FOUND'],
@@ -210,10 +217,14 @@ export const searchMessages = route({
   }),
   replies: {
     200: {
-      body: Shape({
-        items: Type.Array(Message),
-        nextBefore: Nullable(Type.String({ description: 'Give it as before to go on; null at the end.' })),
-      }),
+      body: Part(
+        'MessageSearchPage',
+        { of: 'Listing', about: 'Messages that were found, newest first.' },
+        {
+          items: Type.Array(Message),
+          nextBefore: Nullable(Type.String({ description: 'Give it as before to go on; null at the end.' })),
+        },
+      ),
     },
   },
   errors: ['INBOX_NOT_FOUND'],

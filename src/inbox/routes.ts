@@ -5,7 +5,7 @@ import * as agents from '../agents/service.ts'
 import { iso } from '../base/clock.ts'
 import { api } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { label_characters_max, Shape, Text, Url } from '../contract/schemas.ts'
+import { label_characters_max, Part, Shape, Text, Url } from '../contract/schemas.ts'
 import { callerFor, WorkflowFilter, WorkflowId, workflowOf } from '../contract/workflow.ts'
 import { ttl_seconds_default, ttl_seconds_min } from './inbox.ts'
 import * as inboxes from './service.ts'
@@ -17,6 +17,7 @@ export const createInbox = route({
   path: '/api/webhook',
   tag,
   summary: 'Create an inbox',
+  description: 'Its URL takes any request without a key, until `ttl` seconds have passed.',
   sdk: { name: 'inboxes.create' },
   cli: {
     usage: 'inbox create',
@@ -42,7 +43,15 @@ export const createInbox = route({
     workflowId: Type.Optional(WorkflowId),
   }),
   emits: ['inbox.created', 'inbox.deleted'], // one that has expired may leave the quota
-  replies: { 201: { body: Shape('CreatedInbox', { ...created, workflowId, expiresAt }) } },
+  replies: {
+    201: {
+      body: Shape(
+        'CreatedInbox',
+        { of: 'Inbox', about: 'An inbox as its creation answers it.' },
+        { ...created, workflowId, expiresAt },
+      ),
+    },
+  },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ caller, dependencies }, { body }) =>
     agents.requireCallable(dependencies, caller.tenant_id, '/forwardUrl', body.forwardUrl),
@@ -85,12 +94,26 @@ export const listInboxes = route({
   }),
   replies: {
     200: {
-      body: Shape({
-        items: Type.Array(Shape('ListedInbox', { ...created, workflowId, messageCount, expiresAt })),
-        total: Type.Integer({
-          description: 'The number of all of them; of a workflow 10,000 at most are counted.',
-        }),
-      }),
+      body: Part(
+        'InboxPage',
+        {
+          of: 'Listing',
+          about: 'Inboxes, and how many there are.',
+          shared: 'Items of a list that goes on without a cursor.',
+        },
+        {
+          items: Type.Array(
+            Shape(
+              'ListedInbox',
+              { of: 'Inbox', about: 'An inbox as lists show it.' },
+              { ...created, workflowId, messageCount, expiresAt },
+            ),
+          ),
+          total: Type.Integer({
+            description: 'The number of all of them; of a workflow 10,000 at most are counted.',
+          }),
+        },
+      ),
     },
   },
   errors: [],
@@ -120,6 +143,7 @@ export const deleteInbox = route({
   path: '/api/webhook/:id',
   tag,
   summary: 'Delete an inbox and its messages',
+  description: 'Its URL answers 404 from then on.',
   sdk: {
     name: 'inboxes.delete',
     retry: {
@@ -132,7 +156,15 @@ export const deleteInbox = route({
   auth: ['agent', 'admin'],
   destructive: true,
   params: { id },
-  replies: { 200: { body: Shape({ deleted: Type.Boolean() }) } },
+  replies: {
+    200: {
+      body: Part(
+        'Deletion',
+        { of: 'Acknowledgement', about: 'The inbox was deleted.', shared: 'The call had its effect.' },
+        { deleted: Type.Boolean() },
+      ),
+    },
+  },
   emits: ['inbox.deleted'],
   errors: ['INBOX_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params }) {

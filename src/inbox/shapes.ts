@@ -23,7 +23,7 @@ export const workflowId = ShownWorkflowId
 export const expiresAt = Time('From then on it takes no messages.')
 export const messageCount = Type.Integer({ description: 'Messages that are kept.' })
 
-export const Message = Shape('Message', {
+export const Message = Shape('Message', 'A request that came to an inbox.', {
   id: Type.String(),
   method: Type.String(),
   path: Type.String({ description: 'The path after the token in the URL, empty when there is none.' }),
@@ -41,7 +41,7 @@ export const Message = Shape('Message', {
   sourceIp: Type.String(),
   createdAt: Time('When it came.'),
   forward: Nullable(
-    Shape('Forward', {
+    Shape('Forward', 'How the forward of a message stands.', {
       status: Type.Enum([...forward_statuses]),
       statusCode: Nullable(Type.Integer()),
       error: Nullable(

@@ -12,7 +12,7 @@ import * as jobs from './service.ts'
 export const attempt_columns = ['attempt', 'started_at', 'duration_ms', 'status_code', 'error', 'webhook_id']
 
 export const AttemptPage = Page(
-  Shape('Attempt', {
+  Shape('Attempt', 'One attempt to deliver, with its outcome.', {
     attempt: Type.Integer({ description: '1, 2 or 3.' }),
     webhook_id: Type.String({ description: 'The webhook-id header, the same on every retry.' }),
     started_at: Time('When it began.'),

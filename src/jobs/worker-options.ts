@@ -17,6 +17,8 @@ export interface WorkerOptions {
   internal: boolean
   /** True while nothing may start at all. Absent: never. */
   held?: () => boolean
+  /** Called before each look for due jobs. */
+  beforeLook?: (() => Promise<void>) | undefined
   send(job: LeasedJob, request: Sendable): Promise<Outcome>
   /** Due jobs of these tenants were found, which are deleted or frozen: their jobs are to be paused. */
   onStragglers(tenant_ids: readonly string[]): Promise<void>

@@ -137,6 +137,7 @@ export class JobWorker {
   }
 
   async #startBatches(): Promise<'more' | 'done' | 'no_progress'> {
+    if (this.options.beforeLook) await this.options.beforeLook()
     if (this.options.held?.()) return 'done'
     let without_progress = 0
     for (let batch = 0; batch < batches_max; batch++) {
@@ -396,21 +397,27 @@ export class JobWorker {
     }
   }
 
+  /** True when a job that was due then is still to run, leased or not. */
+  anyDue(at: Millis): Promise<boolean> {
+    return store.anyDue(this.options.db, at, this.#kinds)
+  }
+
+  /** When the next job falls due that is not due then; null when there is none. */
+  nextAt(now: Millis): Promise<Millis | null> {
+    return store.nextAt(this.options.db, now)
+  }
+
   /**
    * Runs all that is due now, on any node; resolves when the attempts have ended, after `wait_ms_max` at most.
    */
   async tick(wait_ms_max: number): Promise<void> {
-    const { db, clock } = this.options
+    const { clock } = this.options
     const arrived_at = clock.now()
     const until = clock.monotonic() + wait_ms_max
     this.#ticks += 1
     try {
       await this.dispatch()
-      while (
-        !this.#stopped &&
-        (await store.anyDue(db, arrived_at, this.#kinds)) &&
-        clock.monotonic() < until
-      ) {
+      while (!this.#stopped && (await this.anyDue(arrived_at)) && clock.monotonic() < until) {
         await Promise.race([sleep(look_again_ms), ...this.#running])
         await this.dispatch()
       }

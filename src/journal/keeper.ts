@@ -118,6 +118,19 @@ export class JournalKeeper implements Journal {
     await this.#removal.turn(goesOn)
   }
 
+  /** The same for what this process has changed, in as many rounds as it takes. */
+  async settle(until: number): Promise<void> {
+    const { clock } = this.options.db
+    do {
+      await this.#runRound(false)
+      await Promise.all([...this.#runs.values()].map(({ now, next }) => next ?? now)) // begun by others
+    } while (
+      (this.#changed.size > 0 || this.#unfinished.size > 0) &&
+      !this.#is_stopped &&
+      clock.monotonic() < until
+    )
+  }
+
   /** A change that comes meanwhile does not count: a busy service would never be done. */
   get #is_unfinished(): boolean {
     return this.#unfinished.size > 0 || this.#looked_up_to !== ''

@@ -20,7 +20,7 @@ import {
   version_header,
 } from './shapes.ts'
 
-const Namespace = Shape('Namespace', {
+const Namespace = Shape('Namespace', 'A namespace of keys and its settings.', {
   namespace: Type.String(),
   agent_id: Nullable(
     Type.String({ description: 'The agent whose private namespace it is; null for a shared one.' }),
@@ -112,6 +112,7 @@ export const listNamespaceKeys = route({
   path: '/v1/namespaces/:namespace/keys',
   tag,
   summary: 'List the keys of any namespace, in bytewise order',
+  description: 'With the admin key, also in the private namespaces of agents. Without values.',
   sdk: { name: 'namespaces.keys' },
   cli: {
     usage: 'namespace keys <namespace>',
@@ -132,6 +133,7 @@ export const getNamespaceKey = route({
   path: '/v1/namespaces/:namespace/keys/:key',
   tag,
   summary: 'Read a value and its version in any namespace',
+  description: 'With the admin key, also in the private namespaces of agents.',
   sdk: { name: 'namespaces.get' },
   cli: {
     usage: 'namespace get <namespace> <key>',

@@ -29,6 +29,8 @@ export const getValue = route({
   path: '/v1/kv/:namespace/:key',
   tag,
   summary: 'Read a value and its version',
+  description:
+    'The value is the exact JSON text that was put. With `If-None-Match`, 304 while the version is the same.',
   sdk: { name: 'kv.get' },
   cli: {
     usage: 'kv get <namespace> <key>',
@@ -55,6 +57,8 @@ export const putValue = route({
   path: '/v1/kv/:namespace/:key',
   tag,
   summary: 'Write a value, or only if its version is the expected one',
+  description:
+    'Compare and set with `cas_version`, `If-Match` or `If-None-Match`: 409, or 412 for the headers, when the version is another one. `ttl_seconds` counts from now.',
   sdk: {
     name: 'kv.put',
     arguments: ['value'],
@@ -96,12 +100,16 @@ export const putValue = route({
   }),
   replies: {
     200: {
-      body: Shape('PutResult', {
-        namespace: Type.String(),
-        key: Type.String(),
-        version: Version,
-        expires_at: ExpiresAt,
-      }),
+      body: Shape(
+        'PutResult',
+        { of: 'Entry', about: 'The version that a put wrote.' },
+        {
+          namespace: Type.String(),
+          key: Type.String(),
+          version: Version,
+          expires_at: ExpiresAt,
+        },
+      ),
       headers: version_header,
     },
   },
@@ -128,6 +136,7 @@ export const deleteValue = route({
   path: '/v1/kv/:namespace/:key',
   tag,
   summary: 'Remove a key',
+  description: 'With `If-Match` only that version. Its versions go on when the key is written again.',
   sdk: {
     name: 'kv.delete',
     retry: {
@@ -157,6 +166,7 @@ export const listKeys = route({
   path: '/v1/kv/:namespace',
   tag,
   summary: 'List the keys of a namespace in bytewise order',
+  description: 'Keys with their versions, without values. `prefix` narrows the list.',
   sdk: { name: 'kv.list' },
   cli: {
     usage: 'kv list <namespace>',

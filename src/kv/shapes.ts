@@ -38,7 +38,7 @@ export const Version = Type.Integer({ description: 'Starts at 1, rises by 1, nev
 export const ExpiresAt = Nullable(Time('Absent from then on; null for never.'))
 const UpdatedAt = Time('When this version was written.')
 
-export const Entry = Shape('Entry', {
+export const Entry = Shape('Entry', 'A value under a key, with its version.', {
   namespace: Type.String(),
   key: Type.String(),
   value: Json('The exact text that was put.'),
@@ -47,7 +47,11 @@ export const Entry = Shape('Entry', {
   updated_at: UpdatedAt,
 })
 export const KeyPage = Page(
-  Shape('ListedKey', { key: Type.String(), version: Version, expires_at: ExpiresAt, updated_at: UpdatedAt }),
+  Shape(
+    'ListedKey',
+    { of: 'Entry', about: 'A key as lists show it: without its value.' },
+    { key: Type.String(), version: Version, expires_at: ExpiresAt, updated_at: UpdatedAt },
+  ),
 )
 export const KeyQuery = Type.Object({
   ...PageQuery,

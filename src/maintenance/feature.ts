@@ -5,6 +5,7 @@ import { tickRoutes } from './routes.ts'
 export function maintenanceFeature(counters: Counters): Feature {
   return {
     name: 'maintenance',
+    tags: { Tick: 'The work that is due, on demand.' },
     routes: routesOf(tickRoutes(counters)),
     docs: { file: 'tick.md', load: () => import('../../docs/tick.md', { with: { type: 'text' } }) },
   }

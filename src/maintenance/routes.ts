@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { Counters } from '../contract/feature.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Shape } from '../contract/schemas.ts'
+import { Part, Shape } from '../contract/schemas.ts'
 import { requireReleased } from '../quarantine/service.ts'
 import { tick_ms_max } from './tick.ts'
 
@@ -14,7 +14,18 @@ const Count = Type.Integer()
 export function tickRoutes(counters: Counters) {
   const groups = Object.entries(counters)
   const shapes = groups.map(([group, names]) => {
-    return [group, Shape(Object.fromEntries(names.map((name) => [name, Count])))] as const
+    return [
+      group,
+      Part(
+        `Tick${group[0]!.toUpperCase()}${group.slice(1)}`,
+        {
+          of: 'TickCounts',
+          about: `Numbers of ${group}.`,
+          shared: 'Numbers of a tick.',
+        },
+        Object.fromEntries(names.map((name) => [name, Count])),
+      ),
+    ] as const
   })
   const tick = route({
     group: v1,
@@ -22,6 +33,7 @@ export function tickRoutes(counters: Counters) {
     path: '/v1/tick',
     tag: 'Tick',
     summary: 'Do all that is due, and answer when it is done',
+    description: 'For an external timer, with the cron secret. The service does the same by itself.',
     sdk: {
       name: 'tick',
       retry: { safe: true, why: 'a second tick does nothing twice; its counts leave out what the first did' },
@@ -36,7 +48,7 @@ export function tickRoutes(counters: Counters) {
     body: Type.Object({}),
     replies: {
       200: {
-        body: Shape('TickSummary', {
+        body: Shape('TickSummary', 'The work that a tick did, in numbers.', {
           ...Object.fromEntries(shapes),
           tenants_purged: Count,
           duration_ms: Count,

@@ -100,13 +100,23 @@ export class Maintenance {
   }
 
   /** Steps until there is no more, or until the tick's share of time is used; one at least. */
-  async #sweepShare(): Promise<void> {
-    const { clock } = this.options
-    const until = clock.monotonic() + tick_sweep_ms_max
+  #sweepShare(): Promise<void> {
+    return this.sweepUntil(this.options.clock.monotonic() + tick_sweep_ms_max)
+  }
+
+  /** The same until a monotonic time. */
+  sweepUntil(until: number): Promise<void> {
+    return this.#until(until, () => this.#sweepStep())
+  }
+
+  /** The same of what must leave its event within a second. */
+  expireUntil(until: number): Promise<void> {
+    return this.#until(until, () => this.#expiryStep())
+  }
+
+  async #until(until: number, step: () => Promise<{ more: boolean }>): Promise<void> {
     let more = true
-    while (more && !this.#stopped) {
-      more = (await this.#sweepStep()).more && clock.monotonic() < until
-    }
+    while (more && !this.#stopped) more = (await step()).more && this.options.clock.monotonic() < until
   }
 
   /** Does all that is due now and a share of the sweep; returns the counts since the last answer. */

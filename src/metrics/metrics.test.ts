@@ -5,6 +5,7 @@ import { promtool, scrape } from '../../test/support/metrics.ts'
 import { freePort } from '../../test/support/ports.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { cron_secret, forEachRacedService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { shed_reasons } from '../base/errors.ts'
 import { lease_ms } from '../jobs/job.ts'
 import * as jobs from '../jobs/store.ts'
 import { schedule_job } from '../schedules/jobs.ts'
@@ -91,6 +92,22 @@ forEachRacedService(
         const scraped = await scrape(service)
         expect(scraped.sum('waystation_http_request_duration_seconds_count', got)).toBe(4)
         expect(scraped.sum('waystation_http_request_duration_seconds_bucket', { ...got, le: '+Inf' })).toBe(4)
+      })
+
+      test('count those that are refused for want of room by what is short, a call in process among them', async () => {
+        const shed = async () => {
+          const scraped = await scrape(service)
+          return shed_reasons.map((reason) => scraped.sum('waystation_requests_shed_total', { reason }))
+        }
+        expect(await shed()).toEqual(shed_reasons.map(() => 0))
+        const client = await connect('http', service.url, tenant.api_key)
+        service.overload.delayed(300, 0)
+        service.overload.delayed(300, 2_000)
+        expect((await asAgent('GET', '/v1/kv/plans/unknown')).status).toBe(503)
+        await client.call('kv_get', { namespace: 'plans', key: 'unknown' })
+        service.overload.delayed(0, 2_050)
+        await client.close()
+        expect(await shed()).toEqual(shed_reasons.map((reason) => (reason === 'event_loop' ? 2 : 0)))
       })
 
       test('have no label that a tenant or a stranger can choose', async () => {

@@ -3,7 +3,7 @@
 import type { RequestMeasures } from '../http/measures.ts'
 import { counter, type Figure, histogram } from './figure.ts'
 
-export function requestFigures({ routes }: RequestMeasures): Figure[] {
+export function requestFigures({ routes, shed }: RequestMeasures): Figure[] {
   const asked = routes.filter(({ by_status }) => by_status.size > 0)
   return [
     counter(
@@ -22,6 +22,11 @@ export function requestFigures({ routes }: RequestMeasures): Figure[] {
       asked
         .filter(({ seconds }) => seconds.count > 0)
         .map(({ method, route, seconds }) => ({ labels: { method, route }, measure: seconds })),
+    ),
+    counter(
+      'waystation_requests_shed_total',
+      'Requests that were refused with 503 or 507 for want of room, by what was short.',
+      [...shed].map(([reason, { value }]) => ({ labels: { reason }, value })),
     ),
   ]
 }

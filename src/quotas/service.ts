@@ -126,7 +126,7 @@ export function overBy(
 
 /** Throws STORAGE_FULL when the disk has no room for what grows. */
 export function requireDisk(tx: Tx): void {
-  if (tx.disk_full) throw new ApiError('STORAGE_FULL', { retry_after_seconds: 1 })
+  if (tx.disk_full) throw new ApiError('STORAGE_FULL', { retry_after_seconds: 1, shed: 'disk_full' })
 }
 
 /** The counter of stored bytes as it is now. */

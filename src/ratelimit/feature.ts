@@ -4,6 +4,7 @@ import * as routes from './routes.ts'
 
 export const ratelimit: Feature = {
   name: 'ratelimit',
+  tags: { 'Rate limiter': 'Counters of hits, with limits.' },
   routes: routesOf({ ...routes, ...lists }),
   usage: 'rate_limits',
   docs: { file: 'rate-limit.md', load: () => import('../../docs/rate-limit.md', { with: { type: 'text' } }) },

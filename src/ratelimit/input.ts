@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox'
 import { second_ms } from '../base/clock.ts'
 import { type Issue, invalid } from '../base/errors.ts'
 import type { Param } from '../contract/route.ts'
+import { sharing } from '../contract/schemas.ts'
 import { type Algorithm, type Check, ceilingOf, key_bytes_max, window_seconds_max } from './window.ts'
 
 export const key_rule = `must be 1 to ${key_bytes_max} bytes of UTF-8`
@@ -38,7 +39,10 @@ export const CheckInput = Type.Object(
       }),
     ),
   },
-  { 'x-one-of': ['windowSeconds', 'window'] },
+  {
+    'x-one-of': ['windowSeconds', 'window'],
+    ...sharing('RateLimitRequest', 'The counter, and the limit that it is checked against.'),
+  },
 )
 
 export const key: Param = {

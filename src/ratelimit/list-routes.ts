@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { limit } from '../base/limit.ts'
 import { api } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Shape } from '../contract/schemas.ts'
+import { Part } from '../contract/schemas.ts'
 import * as limiter from './service.ts'
 import { Counter, counterOf, tag } from './shapes.ts'
 import { key_bytes_max } from './window.ts'
@@ -24,6 +24,7 @@ export const listRateLimits = route({
   path: '/api/rate-limit',
   tag,
   summary: 'List the counters whose window is running; the earliest end first',
+  description: 'Narrowed by the beginning of their keys.',
   sdk: { name: 'rateLimit.list' },
   cli: {
     usage: 'rate list',
@@ -50,10 +51,14 @@ export const listRateLimits = route({
   }),
   replies: {
     200: {
-      body: Shape({
-        items: Type.Array(Counter),
-        total: Type.Integer({ description: 'The number of counters, counted to 10,000.' }),
-      }),
+      body: Part(
+        'RateLimitPage',
+        { of: 'Listing', about: 'Counters that are running, and how many there are.' },
+        {
+          items: Type.Array(Counter),
+          total: Type.Integer({ description: 'The number of counters, counted to 10,000.' }),
+        },
+      ),
     },
   },
   errors: [],

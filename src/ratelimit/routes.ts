@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { invalid } from '../base/errors.ts'
 import { api } from '../contract/group.ts'
 import { Reply, route } from '../contract/route.ts'
-import { Shape } from '../contract/schemas.ts'
+import { Shape, sharing } from '../contract/schemas.ts'
 import { CheckInput, isKey, key, key_rule } from './input.ts'
 import * as limiter from './service.ts'
 import { answered, check_replies, headersOf, rate_headers, Status, standing, tag } from './shapes.ts'
@@ -15,6 +15,8 @@ export const checkRateLimit = route({
   path: '/api/rate-limit/check',
   tag,
   summary: 'Count a hit and say whether it is within the limit',
+  description:
+    'Counting and judging are one step, on all nodes together. One that is blocked answers 429, with the seconds until the next may pass.',
   sdk: {
     name: 'rateLimit.check',
     arguments: ['key'],
@@ -49,6 +51,7 @@ export const checkRateLimitByQuery = route({
   path: '/api/rate-limit/check',
   tag,
   summary: 'The same check with its fields in the query; it counts, too',
+  description: 'For clients that can only read. A repeat counts again.',
   auth: ['agent', 'admin'],
   frozen: 'refused', // as by POST
   query: CheckInput,
@@ -63,6 +66,7 @@ export const resetRateLimit = route({
   path: '/api/rate-limit/reset',
   tag,
   summary: 'End the window of a counter',
+  description: 'The next hit begins a new window.',
   sdk: {
     name: 'rateLimit.reset',
     arguments: ['key'],
@@ -71,13 +75,20 @@ export const resetRateLimit = route({
   cli: { usage: 'rate reset <key>', examples: ['waystation rate reset openai'] },
   auth: ['agent', 'admin'],
   destructive: true,
-  body: Type.Pick(CheckInput, ['key']),
+  body: Type.Object(
+    { key: CheckInput.properties.key },
+    sharing('RateLimitRequest', 'The counter, and the limit that it is checked against.'),
+  ),
   replies: {
     200: {
-      body: Shape('RateLimitReset', {
-        key: Type.String(),
-        reset: Type.Boolean({ description: 'False when no window was running.' }),
-      }),
+      body: Shape(
+        'RateLimitReset',
+        { of: 'Acknowledgement', about: 'The outcome of a reset.' },
+        {
+          key: Type.String(),
+          reset: Type.Boolean({ description: 'False when no window was running.' }),
+        },
+      ),
       headers: rate_headers,
     },
   },
@@ -96,6 +107,7 @@ export const getRateLimitNamedReset = route({
   path: '/api/rate-limit/reset',
   tag,
   summary: 'Where the counter named reset stands',
+  description: 'The path of a counter with this very name; elsewhere it means the reset of a counter.',
   auth: ['agent', 'admin'],
   replies: { 200: { body: Status, headers: rate_headers } },
   errors: [],

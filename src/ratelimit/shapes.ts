@@ -14,41 +14,65 @@ const Count = Type.Number({ description: 'Hits of the window, this check include
 const Remaining = Type.Number({ description: 'Hits that the limit still allows.' })
 const Limit = Type.Number({ description: 'As it was sent with the last check; 0 when that is not known.' })
 
-const Allowed = Shape('RateLimitAllowed', {
-  allowed: Type.Boolean(),
-  count: Count,
-  remaining: Remaining,
-  resetAt: Time('The end of the window.'),
-  limit: Limit,
-})
+const Allowed = Shape(
+  'RateLimitAllowed',
+  {
+    of: 'RateLimitCheck',
+    about: 'A hit that is within the limit.',
+    shared: 'The outcome of a check: the hit was counted, or it was blocked.',
+  },
+  {
+    allowed: Type.Boolean(),
+    count: Count,
+    remaining: Remaining,
+    resetAt: Time('The end of the window.'),
+    limit: Limit,
+  },
+)
 
-const Blocked = Shape('RateLimitBlocked', {
-  allowed: Type.Boolean(),
-  count: Count,
-  remaining: Remaining,
-  resetAt: Time('The end of a fixed window; of a sliding one, when the same check would pass.'),
-  retryAfter: Type.Integer({ description: 'Seconds until then, at least 1.' }),
-  limit: Limit,
-})
+const Blocked = Shape(
+  'RateLimitBlocked',
+  { of: 'RateLimitCheck', about: 'A hit that is past the limit.' },
+  {
+    allowed: Type.Boolean(),
+    count: Count,
+    remaining: Remaining,
+    resetAt: Time('The end of a fixed window; of a sliding one, when the same check would pass.'),
+    retryAfter: Type.Integer({ description: 'Seconds until then, at least 1.' }),
+    limit: Limit,
+  },
+)
 
-export const Status = Shape('RateLimitStatus', {
-  key: Type.String(),
-  count: Type.Number({ description: 'Hits of the window; 0 when it is over.' }),
-  remaining: Remaining,
-  resetAt: Time('The end of the window; now when that is not known.'),
-  windowExpired: Type.Boolean(),
-  limit: Limit,
-})
+export const Status = Shape(
+  'RateLimitStatus',
+  {
+    of: 'RateLimit',
+    about: 'How a key stands against the limit of its last check.',
+    shared: 'A counter of hits and the limit that it is checked against.',
+  },
+  {
+    key: Type.String(),
+    count: Type.Number({ description: 'Hits of the window; 0 when it is over.' }),
+    remaining: Remaining,
+    resetAt: Time('The end of the window; now when that is not known.'),
+    windowExpired: Type.Boolean(),
+    limit: Limit,
+  },
+)
 
-export const Counter = Shape('RateLimitCounter', {
-  key: Type.String(),
-  algorithm: Type.Enum(['fixed_window', 'sliding_window']),
-  limit: Limit,
-  count: Type.Number({ description: 'Hits of the window.' }),
-  remaining: Remaining,
-  resetAt: Time('The end of the window.'),
-  windowSeconds: Type.Number({ description: 'Length of the window.' }),
-})
+export const Counter = Shape(
+  'RateLimitCounter',
+  { of: 'RateLimit', about: 'A counter that is running.' },
+  {
+    key: Type.String(),
+    algorithm: Type.Enum(['fixed_window', 'sliding_window']),
+    limit: Limit,
+    count: Type.Number({ description: 'Hits of the window.' }),
+    remaining: Remaining,
+    resetAt: Time('The end of the window.'),
+    windowSeconds: Type.Number({ description: 'Length of the window.' }),
+  },
+)
 
 export const rate_headers = { RateLimit: Type.String(), 'RateLimit-Policy': Type.String() }
 

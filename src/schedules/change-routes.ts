@@ -5,6 +5,7 @@ import * as agents from '../agents/service.ts'
 import { parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
+import { sharing } from '../contract/schemas.ts'
 import { callerFor } from '../contract/workflow.ts'
 import { retry } from './repeat.ts'
 import type { Settings } from './schedule.ts'
@@ -29,6 +30,7 @@ export const updateSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Change a pending schedule; a new fire_at starts the attempts again',
+  description: 'Only what is given changes. It must still be pending.',
   sdk: {
     name: 'schedules.update',
     retry: {
@@ -54,12 +56,15 @@ export const updateSchedule = route({
   },
   auth: ['agent'],
   params: { id },
-  body: Type.Object({
-    callback_url: Type.Optional(CallbackUrl),
-    callback_payload: Type.Optional(CallbackPayload),
-    fire_at: Type.Optional(FireAt),
-    ...optional,
-  }),
+  body: Type.Object(
+    {
+      callback_url: Type.Optional(CallbackUrl),
+      callback_payload: Type.Optional(CallbackPayload),
+      fire_at: Type.Optional(FireAt),
+      ...optional,
+    },
+    sharing('ScheduleRequest', 'The settings of a schedule.'),
+  ),
   replies: { 200: { body: Schedule } },
   emits: ['schedule.updated', 'schedule.workflow_left', 'schedule.workflow_joined'],
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
@@ -101,6 +106,7 @@ export const cancelSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Cancel a pending schedule',
+  description: 'It is not called any more, and no longer counts against the quota.',
   sdk: {
     name: 'schedules.cancel',
     retry: {

@@ -12,6 +12,7 @@ import { purge } from './service.ts'
 
 export const schedules: Feature = {
   name: 'schedules',
+  tags: { Schedules: 'Signed callbacks, each at one time.' },
   routes: routesOf({ ...routes, ...changes, ...lists }),
   errors,
   events,

@@ -18,6 +18,7 @@ export const listSchedules = route({
   path: '/v1/schedules',
   tag,
   summary: 'List schedules, newest first',
+  description: 'Narrowed by status and workflow.',
   sdk: { name: 'schedules.list' },
   cli: {
     usage: 'schedule list',
@@ -57,6 +58,7 @@ export const listScheduleAttempts = route({
   path: '/v1/schedules/:id/attempts',
   tag,
   summary: 'List the attempts to call it, newest first',
+  description: 'Each with its status code, or why there was none.',
   sdk: { name: 'schedules.attempts' },
   cli: { usage: 'schedule attempts <id>', columns: attempt_columns },
   auth: ['agent', 'admin'],

@@ -5,6 +5,7 @@ import * as agents from '../agents/service.ts'
 import { parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
+import { sharing } from '../contract/schemas.ts'
 import { callerFor, workflowOf } from '../contract/workflow.ts'
 import * as schedules from './service.ts'
 import {
@@ -25,6 +26,8 @@ export const createSchedule = route({
   path: '/v1/schedules',
   tag,
   summary: 'Schedule one signed callback',
+  description:
+    'At `fire_at` the payload is sent byte for byte, signed by Standard Webhooks, at least once and up to three times until the receiver answers 2xx.',
   sdk: { name: 'schedules.create' },
   cli: {
     usage: 'schedule create <callback_url> [callback_payload]',
@@ -44,12 +47,15 @@ export const createSchedule = route({
     defaults: { callback_payload: null },
   },
   auth: ['agent'],
-  body: Type.Object({
-    callback_url: CallbackUrl,
-    callback_payload: CallbackPayload,
-    fire_at: FireAt,
-    ...optional,
-  }),
+  body: Type.Object(
+    {
+      callback_url: CallbackUrl,
+      callback_payload: CallbackPayload,
+      fire_at: FireAt,
+      ...optional,
+    },
+    sharing('ScheduleRequest', 'The settings of a schedule.'),
+  ),
   replies: { 201: { body: Schedule } },
   emits: ['schedule.created'],
   errors: ['QUOTA_EXCEEDED'],
@@ -70,6 +76,7 @@ export const getSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Read a schedule',
+  description: 'With its state and its last outcome.',
   sdk: { name: 'schedules.get' },
   cli: { usage: 'schedule get <id>' },
   auth: ['agent', 'admin'],

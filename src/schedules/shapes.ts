@@ -37,32 +37,36 @@ export const optional = {
   workflow_id: Type.Optional(WorkflowId),
 }
 
-export const Schedule = Shape('Schedule', {
-  id: Type.String(),
-  status: Type.Enum([...statuses]),
-  name: Nullable(Type.String({ description: 'Null when it has none.' })),
-  workflow_id: ShownWorkflowId,
-  callback_url: Type.String(),
-  callback_payload: Json('The exact text that was sent.'),
-  fire_at: FireAt,
-  dlq_on_failure: Type.Boolean(),
-  agent_id: Type.String(),
-  attempts: Type.Integer({ description: 'The number of calls since fire_at was set.' }),
-  next_attempt_at: Nullable(Time('When it is called next; null once nothing is to come.')),
-  last_error: Nullable(Type.String()),
-  last_status_code: Nullable(Type.Integer()),
-  fired_at: Nullable(Time('When a receiver took it.')),
-  retry_of: Nullable(Type.String({ description: 'The schedule that it repeats.' })),
-  redrive_of: Nullable(
-    Type.String({ description: 'The dead letter that was resolved by sending it again.' }),
-  ),
-  retried_as: Nullable(Type.String({ description: 'The schedule that repeats it.' })),
-  dead_letter_id: Nullable(
-    Type.String({ description: 'The dead letter that its failure left; it may have been removed.' }),
-  ),
-  created_at: Time('When it was created.'),
-  updated_at: Time('When it last changed.'),
-})
+export const Schedule = Shape(
+  'Schedule',
+  'One signed callback at one time, with its state and its last outcome.',
+  {
+    id: Type.String(),
+    status: Type.Enum([...statuses]),
+    name: Nullable(Type.String({ description: 'Null when it has none.' })),
+    workflow_id: ShownWorkflowId,
+    callback_url: Type.String(),
+    callback_payload: Json('The exact text that was sent.'),
+    fire_at: FireAt,
+    dlq_on_failure: Type.Boolean(),
+    agent_id: Type.String(),
+    attempts: Type.Integer({ description: 'The number of calls since fire_at was set.' }),
+    next_attempt_at: Nullable(Time('When it is called next; null once nothing is to come.')),
+    last_error: Nullable(Type.String()),
+    last_status_code: Nullable(Type.Integer()),
+    fired_at: Nullable(Time('When a receiver took it.')),
+    retry_of: Nullable(Type.String({ description: 'The schedule that it repeats.' })),
+    redrive_of: Nullable(
+      Type.String({ description: 'The dead letter that was resolved by sending it again.' }),
+    ),
+    retried_as: Nullable(Type.String({ description: 'The schedule that repeats it.' })),
+    dead_letter_id: Nullable(
+      Type.String({ description: 'The dead letter that its failure left; it may have been removed.' }),
+    ),
+    created_at: Time('When it was created.'),
+    updated_at: Time('When it last changed.'),
+  },
+)
 
 /** Those that were given, as they are stored. */
 export function optionalOf({ dlq_on_failure, ...texts }: Static<TObject<typeof optional>>) {

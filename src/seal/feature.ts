@@ -10,6 +10,7 @@ import { sweep } from './sweep.ts'
 
 export const seal: Feature = {
   name: 'seal',
+  tags: { Seal: 'Proofs that the journal was not changed.' },
   routes: routesOf({ ...routes, ...lists }),
   errors,
   events,

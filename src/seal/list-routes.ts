@@ -11,10 +11,14 @@ import * as store from './store.ts'
 
 const { size, root, note } = checkpoint_fields
 
-const KeptCheckpoint = Shape('SealKeptCheckpoint', {
-  ...{ size, root, note },
-  created_at: Time('When it was signed.'),
-})
+const KeptCheckpoint = Shape(
+  'SealKeptCheckpoint',
+  { of: 'SealStatement', about: 'A checkpoint that the service keeps.' },
+  {
+    ...{ size, root, note },
+    created_at: Time('When it was signed.'),
+  },
+)
 
 export const listSealCheckpoints = route({
   group: v1,

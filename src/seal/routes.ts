@@ -3,7 +3,7 @@
 import { Type } from 'typebox'
 import { v1 } from '../contract/group.ts'
 import { route, Streamed } from '../contract/route.ts'
-import { Nullable, Shape, Text } from '../contract/schemas.ts'
+import { Nullable, Part, Shape, Text } from '../contract/schemas.ts'
 import { bundle } from './bundle-service.ts'
 import { checkpoint } from './checkpoint-service.ts'
 import * as seal from './service.ts'
@@ -28,7 +28,19 @@ export const getSeal = route({
   },
   auth: ['admin'],
   query: Type.Object({ workflow_id: Workflow }),
-  replies: { 200: { body: Shape('SealCheckpoint', checkpoint_fields) } },
+  replies: {
+    200: {
+      body: Shape(
+        'SealCheckpoint',
+        {
+          of: 'SealStatement',
+          about: 'The signed checkpoint of the journal.',
+          shared: 'The signed checkpoint of the journal, and what is proved against it.',
+        },
+        checkpoint_fields,
+      ),
+    },
+  },
   errors: ['SEAL_BROKEN', 'STORAGE_FULL'],
   handle: ({ db, caller, dependencies }, { query }) =>
     checkpoint(db, dependencies, caller.tenant_id, query.workflow_id ?? null),
@@ -40,6 +52,8 @@ export const getInclusionProof = route({
   path: '/v1/seal/proof',
   tag,
   summary: 'Prove that an event is in the journal',
+  description:
+    'By the id or the number of the event, against the checkpoint of `size` events or the present one.',
   sdk: { name: 'seal.proof' },
   cli: {
     usage: 'seal proof',
@@ -56,15 +70,19 @@ export const getInclusionProof = route({
   }),
   replies: {
     200: {
-      body: Shape('SealProof', {
-        event: Nullable(Event),
-        seq: Type.Integer({ description: 'Its number; its place among the leaves is one less.' }),
-        leaf_hash: Type.String({
-          description: 'The hash that is sealed, base64; also of an event that retention has removed.',
-        }),
-        proof: Proof,
-        ...checkpoint_fields,
-      }),
+      body: Shape(
+        'SealProof',
+        { of: 'SealStatement', about: 'A proof that an event is in the journal.' },
+        {
+          event: Nullable(Event),
+          seq: Type.Integer({ description: 'Its number; its place among the leaves is one less.' }),
+          leaf_hash: Type.String({
+            description: 'The hash that is sealed, base64; also of an event that retention has removed.',
+          }),
+          proof: Proof,
+          ...checkpoint_fields,
+        },
+      ),
     },
   },
   errors: ['SEAL_EVENT_NOT_FOUND', 'SEAL_SIZE_UNKNOWN', 'SEAL_BROKEN', 'STORAGE_FULL'],
@@ -78,6 +96,7 @@ export const getConsistencyProof = route({
   path: '/v1/seal/consistency',
   tag,
   summary: 'Prove that the journal goes on from an earlier checkpoint',
+  description: 'The tree of `to` events begins with the tree of `from` events: nothing before was changed.',
   sdk: { name: 'seal.consistency' },
   cli: {
     usage: 'seal consistency',
@@ -94,12 +113,16 @@ export const getConsistencyProof = route({
   }),
   replies: {
     200: {
-      body: Shape('SealConsistency', {
-        from: Type.Integer(),
-        from_root: Type.String({ description: 'The root of the tree of `from` events, base64.' }),
-        proof: Proof,
-        ...checkpoint_fields,
-      }),
+      body: Shape(
+        'SealConsistency',
+        { of: 'SealStatement', about: 'A proof that a journal only grew.' },
+        {
+          from: Type.Integer(),
+          from_root: Type.String({ description: 'The root of the tree of `from` events, base64.' }),
+          proof: Proof,
+          ...checkpoint_fields,
+        },
+      ),
     },
   },
   errors: ['SEAL_SIZE_UNKNOWN', 'SEAL_BROKEN', 'STORAGE_FULL'],
@@ -144,7 +167,7 @@ export const getBundle = route({
   }),
   replies: {
     200: {
-      body: Shape('SealBundle', {
+      body: Shape('SealBundle', 'Events with everything that it takes to check them without the service.', {
         format: Type.String({ description: 'waystation-seal-bundle/1' }),
         ...checkpoint_fields,
         workflow_id: Nullable(Type.String()),
@@ -156,18 +179,30 @@ export const getBundle = route({
           }),
         ),
         consistency: Nullable(
-          Type.Object(
-            { from: Type.Integer(), proof: Proof },
+          Part(
+            'SealBundleConsistency',
             {
-              description:
+              of: 'SealBundlePart',
+              about:
                 'That the tree begins with the one of `from` events; in a part that ends before `from`, that that tree begins with this one.',
+              shared: 'A part of a bundle with its proof.',
             },
+            { from: Type.Integer(), proof: Proof },
           ),
         ),
         next_after: Nullable(
           Type.Integer({ description: 'Where the next part of the journal begins; null on the last.' }),
         ),
-        events: Type.Array(Type.Object({ event: Event, proof: Nullable(Proof) })),
+        events: Type.Array(
+          Part(
+            'SealBundleEvent',
+            { of: 'SealBundlePart', about: 'An event of a bundle, with the proof that it is in the tree.' },
+            {
+              event: Event,
+              proof: Nullable(Proof),
+            },
+          ),
+        ),
       }),
     },
   },

@@ -1,7 +1,7 @@
 // Parameters and answers that several routes share.
 
 import { Type } from 'typebox'
-import { Json, label_characters_max, Nullable, Shape, Text } from '../contract/schemas.ts'
+import { Json, label_characters_max, Nullable, Part, Shape, Text } from '../contract/schemas.ts'
 
 export const tag = 'Seal'
 
@@ -22,9 +22,12 @@ export const checkpoint_fields = {
   }),
 }
 
-export const Event = Shape('SealedEvent', {
+export const Event = Shape('SealedEvent', 'An event as it was sealed.', {
   ...{ id: Type.String(), seq: Type.Integer(), type: Type.String() },
-  subject: Type.Object({ kind: Type.String(), id: Type.String() }),
+  subject: Part('EventSubject', 'The thing that an event is about.', {
+    kind: Type.String(),
+    id: Type.String(),
+  }),
   ...{ workflow_id: Nullable(Type.String()), workflow_seq: Nullable(Type.Integer()) },
   ...{ agent_id: Nullable(Type.String()), actor: Type.String(), request_id: Nullable(Type.String()) },
   at: Type.String(),

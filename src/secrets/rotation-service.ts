@@ -43,6 +43,11 @@ export async function secretsOf(db: Db, { current, previous }: SecretKeys): Prom
   return secretsUnder(current, { previous, fingerprints })
 }
 
+/** False until the first service has opened the database. */
+export async function hasServed(db: Db): Promise<boolean> {
+  return (await store.setting(db, 'secret_key_check')) !== null
+}
+
 function checkOf(secret_key: string): string {
   return mac(deriveKey(secret_key, 'check'), 'secret_key_check').toString('hex')
 }

@@ -7,5 +7,5 @@ import * as sealer from './sealer-service.ts'
 export type { KeptSecret, SecretKeys } from './kept-service.ts'
 export const { existingSecrets, foundFile, foundKeys, keepSecret, keptKeys, keptSecret } = kept
 export const { beginFileRotation, endFileRotation } = kept
-export const { openableSecrets, rotateKey, secretsOf } = rotation
+export const { hasServed, openableSecrets, rotateKey, secretsOf } = rotation
 export const { cursorKeyUnder, secretsUnder } = sealer

@@ -41,6 +41,14 @@ export interface SignUpOffer {
   plans: Plans
 }
 
+interface ConsoleFacts {
+  public_url: () => string
+  /** Null while sign-up is closed. */
+  sign_up: SignUpOffer | null
+  /** The time of the service can be moved. */
+  test_clock: boolean
+}
+
 /** A page that the console's frame is not around brings its own shell. */
 type Entry = 'console' | 'approve' | 'docs'
 type Shell = Exclude<Entry, 'docs'>
@@ -68,9 +76,9 @@ export function embedConsole(files: readonly BuiltFile[]): void {
   built = null
 }
 
-export function consolePages(public_url: () => string, sign_up: SignUpOffer | null): Page[] {
+export function consolePages({ public_url, sign_up, test_clock }: ConsoleFacts): Page[] {
   const shell = (entry: Shell) => async () =>
-    new Response(shellOf(entry, await load(), { public_url: public_url(), sign_up }), {
+    new Response(shellOf(entry, await load(), { public_url: public_url(), sign_up, test_clock }), {
       headers: shell_headers,
     })
   return [
@@ -131,10 +139,11 @@ function packed(files: readonly BuiltFile[]): Built {
 interface Told {
   public_url: string
   sign_up: SignUpOffer | null
+  test_clock: boolean
 }
 
 /** `base` is the path of PUBLIC_URL, for a service that does not stand at the root of its host. */
-function shellOf(entry: Shell, { nameOf }: Built, { public_url, sign_up }: Told): string {
+function shellOf(entry: Shell, { nameOf }: Built, { public_url, sign_up, test_clock }: Told): string {
   const base = Bun.escapeHTML(new URL(public_url).pathname.replace(/\/$/, ''))
   const asset = (of: Shell | 'icon', extension: string) => `${base}/assets/${nameOf(of, extension)}`
   return `<!doctype html>
@@ -144,7 +153,7 @@ function shellOf(entry: Shell, { nameOf }: Built, { public_url, sign_up }: Told)
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<meta name="base" content="${base}">${entry === 'console' && sign_up ? `\n${signUpMeta(sign_up)}` : ''}
+<meta name="base" content="${base}">${entry === 'console' && sign_up ? `\n${signUpMeta(sign_up)}` : ''}${entry === 'console' && test_clock ? '\n<meta name="test-clock" content="">' : ''}
 <title>${titles[entry]}</title>
 <link rel="icon" type="image/svg+xml" href="${asset('icon', 'svg')}">
 <link rel="stylesheet" href="${asset(entry, 'css')}">

@@ -19,6 +19,7 @@ import keys from '../../docs/keys.md' with { type: 'text' }
 import limits from '../../docs/limits.md' with { type: 'text' }
 import mcp from '../../docs/mcp.md' with { type: 'text' }
 import metrics from '../../docs/metrics.md' with { type: 'text' }
+import overload from '../../docs/overload.md' with { type: 'text' }
 import performance_page from '../../docs/performance.md' with { type: 'text' }
 import postgres from '../../docs/postgres.md' with { type: 'text' }
 import index from '../../docs/README.md' with { type: 'text' }
@@ -58,6 +59,7 @@ const common: Readonly<Record<string, string>> = {
   'glossary.md': glossary,
   'http.md': http,
   'limits.md': limits,
+  'overload.md': overload,
   'performance.md': performance_page,
   'postgres.md': postgres,
   'citus.md': citus,

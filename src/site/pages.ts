@@ -17,15 +17,17 @@ export interface PageSources {
   cors_origins: readonly string[]
   /** Null while sign-up is closed. */
   sign_up: SignUpOffer | null
+  /** The time of the service can be moved. */
+  test_clock: boolean
 }
 
 export function pagesOf(sources: PageSources): Page[] {
-  const { public_url, sign_up } = sources
+  const { public_url } = sources
   return [
     ...entryPages(public_url),
     ...docsPages(public_url),
     mcpPage(sources),
     ...mailPages(public_url),
-    ...consolePages(public_url, sign_up),
+    ...consolePages(sources),
   ]
 }

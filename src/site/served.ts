@@ -43,7 +43,7 @@ export async function served(
 async function compressed(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
   const { gzip } = await import('node:zlib')
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array<ArrayBuffer>>()
-  gzip(bytes, (error, result) => (error ? reject(error) : resolve(new Uint8Array(result))))
+  gzip(bytes, { level: 9 }, (error, result) => (error ? reject(error) : resolve(new Uint8Array(result))))
   return promise
 }
 

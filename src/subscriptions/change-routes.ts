@@ -3,7 +3,7 @@
 import { Type } from 'typebox'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { OrNull, Url } from '../contract/schemas.ts'
+import { OrNull, sharing, Url } from '../contract/schemas.ts'
 import * as journal from '../journal/service.ts'
 import * as changes from './change-service.ts'
 import * as subscriptions from './service.ts'
@@ -27,6 +27,7 @@ export const updateSubscription = route({
   path: '/v1/subscriptions/:id',
   tag,
   summary: 'Change, pause or resume a subscription; the event that failed is tried again at once',
+  description: 'Only what is given changes.',
   sdk: {
     name: 'subscriptions.update',
     retry: { safe: true, why: 'the same fields are set again' },
@@ -45,13 +46,16 @@ export const updateSubscription = route({
   },
   auth: ['admin'],
   params: { id },
-  body: Type.Object({
-    url: Type.Optional(Url('An http or https URL; not for one that sends mails.')),
-    types: Type.Optional(Types),
-    workflow_id: Type.Optional(OrNull(WorkflowId)),
-    name: Type.Optional(Name),
-    paused: Type.Optional(Paused),
-  }),
+  body: Type.Object(
+    {
+      url: Type.Optional(Url('An http or https URL; not for one that sends mails.')),
+      types: Type.Optional(Types),
+      workflow_id: Type.Optional(OrNull(WorkflowId)),
+      name: Type.Optional(Name),
+      paused: Type.Optional(Paused),
+    },
+    sharing('SubscriptionRequest', 'The settings of a subscription.'),
+  ),
   replies: { 200: { body: Subscription } },
   emits: ['subscription.updated', 'subscription.paused', 'subscription.resumed'],
   errors: ['SUBSCRIPTION_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
@@ -76,6 +80,7 @@ export const replaySubscription = route({
   path: '/v1/subscriptions/:id/replay',
   tag,
   summary: 'Deliver again what comes after a number, or skip what lies before it',
+  description: 'Events keep their webhook-ids, so that a receiver can tell that it has them.',
   sdk: {
     name: 'subscriptions.replay',
     retry: { safe: true, why: 'deliveries begin behind the same event again' },
@@ -87,15 +92,18 @@ export const replaySubscription = route({
   },
   auth: ['admin'],
   params: { id },
-  body: Type.Object({
-    after: Type.Integer({
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      examples: [0],
-      description:
-        'The number of an event: what comes behind it is delivered, with the same webhook-ids. 0: all that are kept.',
-    }),
-  }),
+  body: Type.Object(
+    {
+      after: Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        examples: [0],
+        description:
+          'The number of an event: what comes behind it is delivered, with the same webhook-ids. 0: all that are kept.',
+      }),
+    },
+    sharing('SubscriptionRequest', 'The settings of a subscription.'),
+  ),
   replies: { 200: { body: Subscription } },
   emits: ['subscription.replayed'],
   errors: ['SUBSCRIPTION_NOT_FOUND'],

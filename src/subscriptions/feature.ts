@@ -12,6 +12,7 @@ import { targetContext, tokenContext } from './targets.ts'
 
 export const subscriptions: Feature = {
   name: 'subscriptions',
+  tags: { Subscriptions: 'Events delivered to a URL or an address.' },
   routes: [...routesOf({ ...routes, ...changes, ...lists }), ...routesOf(mail)],
   events,
   follows: { numbered: wake },

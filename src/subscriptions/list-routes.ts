@@ -19,6 +19,7 @@ export const listSubscriptions = route({
   path: '/v1/subscriptions',
   tag,
   summary: 'List subscriptions, newest first',
+  description: 'URLs and addresses are masked.',
   sdk: { name: 'subscriptions.list' },
   cli: {
     usage: 'subscription list',
@@ -41,20 +42,24 @@ export const listSubscriptions = route({
   },
 })
 
-const SubscriptionAttempt = Shape('SubscriptionAttempt', {
-  number: Type.Integer({ description: 'The number of this attempt of all of the subscription, from 0.' }),
-  event_id: Type.String(),
-  event_seq: Type.Integer(),
-  event_type: Type.String(),
-  attempt: Type.Integer({ description: 'The number of this attempt to deliver the event, from 1.' }),
-  webhook_id: Type.String({ description: 'The webhook-id header, the same on every retry.' }),
-  started_at: Time('When it began.'),
-  duration_ms: Type.Integer(),
-  status_code: Nullable(Type.Integer({ description: 'What the receiver answered; null when it did not.' })),
-  error: Nullable(
-    Type.String({ description: 'null, or dns, refused, timeout, tls, blocked, too_large, status.' }),
-  ),
-})
+const SubscriptionAttempt = Shape(
+  'SubscriptionAttempt',
+  { of: 'Attempt', about: 'One attempt to deliver an event.' },
+  {
+    number: Type.Integer({ description: 'The number of this attempt of all of the subscription, from 0.' }),
+    event_id: Type.String(),
+    event_seq: Type.Integer(),
+    event_type: Type.String(),
+    attempt: Type.Integer({ description: 'The number of this attempt to deliver the event, from 1.' }),
+    webhook_id: Type.String({ description: 'The webhook-id header, the same on every retry.' }),
+    started_at: Time('When it began.'),
+    duration_ms: Type.Integer(),
+    status_code: Nullable(Type.Integer({ description: 'What the receiver answered; null when it did not.' })),
+    error: Nullable(
+      Type.String({ description: 'null, or dns, refused, timeout, tls, blocked, too_large, status.' }),
+    ),
+  },
+)
 
 export const listSubscriptionAttempts = route({
   group: v1,
@@ -62,6 +67,7 @@ export const listSubscriptionAttempts = route({
   path: '/v1/subscriptions/:id/attempts',
   tag,
   summary: 'List the last attempts to deliver, newest first',
+  description: 'The last 100 at most.',
   sdk: { name: 'subscriptions.attempts' },
   cli: {
     usage: 'subscription attempts <id>',

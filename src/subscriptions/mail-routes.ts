@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Shape } from '../contract/schemas.ts'
+import { Part, sharing } from '../contract/schemas.ts'
 import { confirm, unsubscribe } from './mail-service.ts'
 import { tag } from './shapes.ts'
 
@@ -14,12 +14,15 @@ const token_characters_max = limit(
   'characters',
   'The token of a link in a mail. Past it 400.',
 )
-const body = Type.Object({
-  token: Type.String({
-    pattern: `^[A-Za-z0-9._-]{1,${token_characters_max}}$`,
-    description: 'The last part of the link.',
-  }),
-})
+const body = Type.Object(
+  {
+    token: Type.String({
+      pattern: `^[A-Za-z0-9._-]{1,${token_characters_max}}$`,
+      description: 'The last part of the link.',
+    }),
+  },
+  sharing('MailLinkRequest', 'The link of a mail.'),
+)
 
 export const confirmMail = route({
   group: v1,
@@ -27,9 +30,18 @@ export const confirmMail = route({
   path: '/v1/mail/confirm',
   tag,
   summary: 'Confirm that mails may be sent to the address of this link',
+  description: 'The page of the link in the first mail calls it. A repeat answers the same.',
   auth: [],
   body,
-  replies: { 200: { body: Shape({ confirmed: Type.Boolean() }) } },
+  replies: {
+    200: {
+      body: Part(
+        'Confirmation',
+        { of: 'Acknowledgement', about: 'The address is confirmed.' },
+        { confirmed: Type.Boolean() },
+      ),
+    },
+  },
   emits: ['subscription.confirmed'],
   errors: ['LINK_NOT_FOUND'],
   async handle({ db, dependencies, request_id }, { body }) {
@@ -44,9 +56,18 @@ export const unsubscribeMail = route({
   path: '/v1/mail/unsubscribe',
   tag,
   summary: 'End the mails to the address of this link',
+  description: 'The page of the link in each mail calls it. A repeat answers the same.',
   auth: [],
   body,
-  replies: { 200: { body: Shape({ unsubscribed: Type.Boolean() }) } },
+  replies: {
+    200: {
+      body: Part(
+        'Unsubscription',
+        { of: 'Acknowledgement', about: 'The mails have ended.' },
+        { unsubscribed: Type.Boolean() },
+      ),
+    },
+  },
   emits: ['subscription.paused'],
   errors: ['LINK_NOT_FOUND'],
   async handle({ db, dependencies, request_id }, { body }) {

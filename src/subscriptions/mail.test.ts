@@ -176,10 +176,9 @@ forEachRacedService(
     test('an address is asked by the next subscription when the one that asked has given up', async () => {
       server.answer = () => '535 5.7.8 authentication failed'
       const id = await subscribed(service, tenant, { to: to() })
-      for (const offset_ms of [...attempt_offsets_ms.keys()].map(gapBefore)) {
-        service.clock.advance(offset_ms)
-        const { attempts } = await shown(service, tenant, id)
-        await tickUntil(service, async () => (await shown(service, tenant, id)).attempts > attempts)
+      for (const n of attempt_offsets_ms.keys()) {
+        service.clock.advance(gapBefore(n))
+        await tickUntil(service, async () => (await shown(service, tenant, id)).attempts > n) // the first begins by itself
       }
       expect((await shown(service, tenant, id)).paused_reason).toBe('failing')
       server.answer = () => '250 2.1.5 ok'

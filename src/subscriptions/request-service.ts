@@ -1,6 +1,6 @@
 // The requests and mails of a delivery.
 
-import { hour_ms, type Millis } from '../base/clock.ts'
+import { hour_ms, type Millis, realTime } from '../base/clock.ts'
 import type { Outgoing, OutgoingMail, Sendable } from '../callbacks/attempt.ts'
 import { signedRequest } from '../callbacks/message.ts'
 import * as checkpoints from '../checkpoints/service.ts'
@@ -57,7 +57,8 @@ export async function nextRequest(
       body,
       secrets,
     },
-    ...{ id: deliveryId(event.id, subscription.id), attempt: at === 0 ? job.attempts : 1, started_at: now },
+    ...{ id: deliveryId(event.id, subscription.id), attempt: at === 0 ? job.attempts : 1 },
+    sent_at: realTime(dependencies.clock),
   })
   return withHeader(request, 'x-waystation-subscription', subscription.id)
 }

@@ -5,7 +5,7 @@ import { invalid } from '../base/errors.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Text, Url } from '../contract/schemas.ts'
+import { sharing, Text, Url } from '../contract/schemas.ts'
 import * as journal from '../journal/service.ts'
 import * as subscriptions from './service.ts'
 import {
@@ -68,7 +68,7 @@ export const createSubscription = route({
       name: Type.Optional(Name),
       paused: Type.Optional(Paused),
     },
-    { 'x-one-of': ['url', 'to'] },
+    { 'x-one-of': ['url', 'to'], ...sharing('SubscriptionRequest', 'The settings of a subscription.') },
   ),
   replies: { 201: { body: Subscription } },
   emits: ['subscription.created'],
@@ -109,6 +109,7 @@ export const getSubscription = route({
   path: '/v1/subscriptions/:id',
   tag,
   summary: 'Read a subscription: how far it is, and what its last attempt came to',
+  description: '`behind` is the number of events that have happened since the last one that it took.',
   sdk: { name: 'subscriptions.get' },
   cli: { usage: 'subscription get <id>' },
   auth: ['admin'],
@@ -127,6 +128,7 @@ export const deleteSubscription = route({
   path: '/v1/subscriptions/:id',
   tag,
   summary: 'Delete a subscription',
+  description: 'Nothing more is delivered.',
   sdk: {
     name: 'subscriptions.delete',
     retry: {

@@ -31,38 +31,42 @@ export const Name = Text(label_characters_max, 'A name for people, shown in list
 export const WorkflowId = Text(label_characters_max, 'Only events of this workflow.', { minLength: 1 })
 export const Paused = Type.Boolean({ description: 'True: nothing is delivered until it is false again.' })
 
-export const Subscription = Shape('Subscription', {
-  id: Type.String(),
-  status: Type.Enum([...statuses], {
-    description: 'unconfirmed: the holder of the address has to press the button of the mail first.',
-  }),
-  paused_reason: Nullable(
-    Type.Enum([...pause_reasons], {
-      description:
-        'requested: by an admin, also of one that is unconfirmed and will stay paused; gone: 410 was answered; failing: an event was not taken for three days; unsubscribed: by the holder of the address.',
+export const Subscription = Shape(
+  'Subscription',
+  'Events that are delivered to a URL or an address, with how far it is.',
+  {
+    id: Type.String(),
+    status: Type.Enum([...statuses], {
+      description: 'unconfirmed: the holder of the address has to press the button of the mail first.',
     }),
-  ),
-  name: Nullable(Type.String({ description: 'Null when it has none.' })),
-  format: Type.Enum([...formats]),
-  url: Nullable(Type.String({ description: 'Masked: https://hooks.slack.com/…aB3d. Null for mails.' })),
-  to: Nullable(
-    Type.String({ description: 'The address of mails, masked: a…@example.com. Null for others.' }),
-  ),
-  types: Type.Array(Type.String()),
-  workflow_id: Nullable(Type.String()),
-  after: Type.Integer({ description: 'The number of the last event that was taken, or passed over.' }),
-  behind: Type.Integer({
-    description: 'Events that have happened since, of all types; 0 when all that it takes were delivered.',
-  }),
-  attempts: Type.Integer({ description: 'Attempts made so far to deliver the next event.' }),
-  next_attempt_at: Nullable(Time('When the next event is tried; null when none waits.')),
-  last_error: Nullable(Type.String({ description: 'Of the last attempt; null when it was taken.' })),
-  last_status_code: Nullable(Type.Integer()),
-  last_attempt_at: Nullable(Time('When the last attempt began.')),
-  delivered_at: Nullable(Time('When an event was last taken.')),
-  created_at: Time('When it was created.'),
-  updated_at: Time('When it was last changed.'),
-})
+    paused_reason: Nullable(
+      Type.Enum([...pause_reasons], {
+        description:
+          'requested: by an admin, also of one that is unconfirmed and will stay paused; gone: 410 was answered; failing: an event was not taken for three days; unsubscribed: by the holder of the address.',
+      }),
+    ),
+    name: Nullable(Type.String({ description: 'Null when it has none.' })),
+    format: Type.Enum([...formats]),
+    url: Nullable(Type.String({ description: 'Masked: https://hooks.slack.com/…aB3d. Null for mails.' })),
+    to: Nullable(
+      Type.String({ description: 'The address of mails, masked: a…@example.com. Null for others.' }),
+    ),
+    types: Type.Array(Type.String()),
+    workflow_id: Nullable(Type.String()),
+    after: Type.Integer({ description: 'The number of the last event that was taken, or passed over.' }),
+    behind: Type.Integer({
+      description: 'Events that have happened since, of all types; 0 when all that it takes were delivered.',
+    }),
+    attempts: Type.Integer({ description: 'Attempts made so far to deliver the next event.' }),
+    next_attempt_at: Nullable(Time('When the next event is tried; null when none waits.')),
+    last_error: Nullable(Type.String({ description: 'Of the last attempt; null when it was taken.' })),
+    last_status_code: Nullable(Type.Integer()),
+    last_attempt_at: Nullable(Time('When the last attempt began.')),
+    delivered_at: Nullable(Time('When an event was last taken.')),
+    created_at: Time('When it was created.'),
+    updated_at: Time('When it was last changed.'),
+  },
+)
 
 /** `head`: the number of the tenant's last event. */
 export function subscriptionOf(row: SubscriptionRow, head: number) {

@@ -11,6 +11,7 @@ import { signingContext } from './signing.ts'
 export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
   return {
     name: 'tenants',
+    tags: { Tenants: 'Accounts: sign-up, keys, plan and quotas, freeze, deletion.' },
     routes: routesOf(tenantRoutes(quotas)),
     events,
     errors,

@@ -5,7 +5,7 @@ import { parseTime } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Shape, Text, Time } from '../contract/schemas.ts'
+import { action_request, Shape, Text, Time } from '../contract/schemas.ts'
 import * as tenants from './service.ts'
 import { type Fields, tag, tenantId, tenantOf } from './shapes.ts'
 
@@ -34,10 +34,18 @@ export const freezeTenant = (fields: Fields) =>
     auth: ['admin'],
     destructive: true,
     params: { tenant_id: tenantId },
-    body: Type.Object({
-      reason: Type.Optional(Text(reason_characters_max, 'Shown to the agents that are refused.')),
-    }),
-    replies: { 200: { body: Shape('Tenant', fields) } },
+    body: Type.Object(
+      {
+        reason: Type.Optional(Text(reason_characters_max, 'Shown to the agents that are refused.')),
+      },
+      action_request,
+    ),
+    replies: {
+      200: {
+        body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
+      },
+    },
+    shed: 'last',
     emits: ['tenant.frozen'],
     errors: [],
     async handle({ db, caller, dependencies }, { params, body }) {
@@ -70,12 +78,20 @@ export const resumeTenant = (fields: Fields) =>
     },
     auth: ['admin'],
     params: { tenant_id: tenantId },
-    body: Type.Object({
-      frozen_at: Type.Optional(
-        Time('The `frozen_at` of the freeze that you mean: 409 while another one holds.'),
-      ),
-    }),
-    replies: { 200: { body: Shape('Tenant', fields) } },
+    body: Type.Object(
+      {
+        frozen_at: Type.Optional(
+          Time('The `frozen_at` of the freeze that you mean: 409 while another one holds.'),
+        ),
+      },
+      action_request,
+    ),
+    replies: {
+      200: {
+        body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
+      },
+    },
+    shed: 'last',
     emits: ['tenant.resumed'],
     errors: ['INVALID_STATE'],
     async handle({ db, caller, dependencies }, { params, body }) {

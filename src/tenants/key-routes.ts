@@ -32,13 +32,18 @@ export const rotateTenantKey = (fields: Fields) =>
     body: RotateBody,
     replies: {
       200: {
-        body: Shape('RotatedTenant', {
-          ...fields,
-          admin_key: AdminKey,
-          previous_key_expires_at: PreviousKey,
-        }),
+        body: Shape(
+          'RotatedTenant',
+          { of: 'Tenant', about: 'A tenant with its new admin key, and when the key before ends.' },
+          {
+            ...fields,
+            admin_key: AdminKey,
+            previous_key_expires_at: PreviousKey,
+          },
+        ),
       },
     },
+    shed: 'last',
     emits: ['tenant.key_rotated'],
     errors: [],
     async handle({ db, caller, dependencies }, { params, body }) {
@@ -73,7 +78,16 @@ export const rotateSigningSecret = (fields: Fields) =>
     auth: ['admin'],
     params: { tenant_id: tenantId },
     body: Type.Object({}),
-    replies: { 200: { body: Shape('TenantWithSecret', { ...fields, signing_secret: SigningSecret }) } },
+    replies: {
+      200: {
+        body: Shape(
+          'TenantWithSecret',
+          { of: 'Tenant', about: 'A tenant with its new signing secret.' },
+          { ...fields, signing_secret: SigningSecret },
+        ),
+      },
+    },
+    shed: 'last',
     emits: ['tenant.signing_secret_rotated'],
     errors: [],
     async handle({ db, caller, dependencies }, { params }) {

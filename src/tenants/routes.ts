@@ -7,7 +7,7 @@ import { anonymousCause } from '../contract/event.ts'
 import type { CountedQuota } from '../contract/feature.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { idParam, Shape } from '../contract/schemas.ts'
+import { action_request, idParam, Shape } from '../contract/schemas.ts'
 import { freezeTenant, resumeTenant } from './freeze-routes.ts'
 import { rotateSigningSecret, rotateTenantKey } from './key-routes.ts'
 import * as tenants from './service.ts'
@@ -62,7 +62,14 @@ const createTenant = (fields: Fields) =>
     configuredBody: ({ plans_open }) => signUpBody(Type.Enum([...plans_open])),
     replies: {
       201: {
-        body: Shape('CreatedTenant', { ...fields, admin_key: AdminKey, signing_secret: SigningSecret }),
+        body: Shape(
+          'CreatedTenant',
+          {
+            of: 'Tenant',
+            about: 'A tenant with its admin key and signing secret, as only its creation answers them.',
+          },
+          { ...fields, admin_key: AdminKey, signing_secret: SigningSecret },
+        ),
       },
     },
     emits: ['tenant.created'],
@@ -102,7 +109,12 @@ const getTenant = (fields: Fields) =>
     auth: ['admin'],
     while_pending_deletion: true,
     params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
-    replies: { 200: { body: Shape('Tenant', fields) } },
+    replies: {
+      200: {
+        body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
+      },
+    },
+    shed: 'last',
     errors: [],
     async handle({ db, now, caller, dependencies }, { params }) {
       const { since } = dependencies.service.quarantine
@@ -130,11 +142,11 @@ const deleteTenant = (fields: Fields) =>
     while_pending_deletion: true,
     destructive: true,
     params: { tenant_id: tenantId },
-    body: Type.Object({ confirm: Type.Enum(['DELETE ALL DATA']) }),
+    body: Type.Object({ confirm: Type.Enum(['DELETE ALL DATA']) }, action_request),
     body_error: 'DELETE_REQUIRES_CONFIRM',
     replies: {
       202: {
-        body: Shape('DeletedTenant', {
+        body: Shape('DeletedTenant', 'The tenant that is scheduled for deletion.', {
           tenant_id: Type.String(),
           status: fields.status,
           purge_at: fields.purge_at,
@@ -156,6 +168,7 @@ const restoreTenant = (fields: Fields) =>
     path: '/v1/tenants/:tenant_id/restore',
     tag,
     summary: 'Take back the deletion',
+    description: 'Within 30 days of the deletion. Keys and data are as they were.',
     sdk: {
       name: 'tenants.restore',
       retry: { safe: false, why: 'a tenant that is active already is refused' },
@@ -165,7 +178,11 @@ const restoreTenant = (fields: Fields) =>
     while_pending_deletion: true,
     params: { tenant_id: tenantId },
     body: Type.Object({}),
-    replies: { 200: { body: Shape('Tenant', fields) } },
+    replies: {
+      200: {
+        body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
+      },
+    },
     emits: ['tenant.restored'],
     errors: ['INVALID_STATE'],
     async handle({ db, caller, dependencies }, { params }) {

@@ -10,14 +10,21 @@ import type { TenantView } from './view.ts'
 export const tag = 'Tenants'
 export const tenantId = idParam('The tenant that the admin key belongs to; any other answers 403.')
 
-const QuotaUse = Shape('Usage', { used: Type.Integer(), limit: Nullable(Type.Integer()) })
+const QuotaUse = Shape('Usage', 'How much of a quota is used.', {
+  used: Type.Integer(),
+  limit: Nullable(Type.Integer()),
+})
 
 export function tenantFields(quotas: readonly CountedQuota[]) {
   return {
     tenant_id: Type.String(),
     name: Type.String(),
     plan: Type.String(),
-    quota: Shape('Quota', Object.fromEntries(quotasShown(quotas).map((name) => [name, QuotaUse]))),
+    quota: Shape(
+      'Quota',
+      'The quotas of a tenant, each with its use.',
+      Object.fromEntries(quotasShown(quotas).map((name) => [name, QuotaUse])),
+    ),
     owner_email: Type.String(),
     status: Type.Enum(['active', 'pending_deletion']),
     purge_at: Nullable(Time('When everything of this tenant is purged; null while it is active.')),

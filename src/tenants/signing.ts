@@ -1,6 +1,6 @@
 // The signing secrets of a tenant, and the callbacks signed with them.
 
-import type { Millis } from '../base/clock.ts'
+import { type Millis, realTime } from '../base/clock.ts'
 import type { Outgoing } from '../callbacks/attempt.ts'
 import { type Callback, signedRequest } from '../callbacks/message.ts'
 import type { Secrets } from '../contract/dependencies.ts'
@@ -43,7 +43,11 @@ export async function signedCallback(
   if (!secrets) return 'paused'
   const callback = await find()
   return (
-    callback && signedRequest({ ...callback, id: job.event_id, attempt: job.attempts, started_at, secrets })
+    callback &&
+    signedRequest({
+      ...{ ...callback, id: job.event_id, attempt: job.attempts, secrets },
+      sent_at: realTime(dependencies.clock),
+    })
   )
 }
 

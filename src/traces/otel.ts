@@ -12,6 +12,7 @@ import {
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import { systemClock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Span, SpanKind, SpanStart, Tracer } from '../base/tracer.ts'
 
@@ -55,25 +56,39 @@ export function openTracer({ endpoint, version, onError }: TracerOptions): Trace
     spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize: spans_waiting_max })],
   })
   const tracer = provider.getTracer('waystation', version)
+  const times = new SpanTimes()
   return {
     start({ kind, name, parent, attributes = {}, began_at }: SpanStart): Span {
       const context = parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, contextOf(parent))
-      const started = {
-        kind: kinds[kind],
-        attributes,
-        ...(began_at === undefined ? {} : { startTime: began_at }),
-      }
+      const started = { kind: kinds[kind], attributes, startTime: times.at(began_at) }
       const span = tracer.startSpan(name, started, context)
       return {
         traceparent: traceparentFrom(span.spanContext()),
         end(more, failed) {
           span.setAttributes(more)
           if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
-          span.end()
+          span.end(times.at())
         },
       }
     },
     close: () => Promise.race([provider.shutdown(), Bun.sleep(close_ms_max)]),
+  }
+}
+
+const clock_set_ms = 50
+
+/**
+ * The times of all spans, in milliseconds since the Unix epoch with their fractions, by one clock: OpenTelemetry's own are up to a
+ * millisecond apart, so that a transaction could begin before its request. Follows a wall clock that is set.
+ */
+class SpanTimes {
+  #origin_ms = Number.NaN
+
+  /** `monotonic` as of `Clock`; now without it. */
+  at(monotonic = systemClock.monotonic()): number {
+    const origin_ms = systemClock.now() - systemClock.monotonic()
+    if (!(Math.abs(origin_ms - this.#origin_ms) <= clock_set_ms)) this.#origin_ms = origin_ms
+    return this.#origin_ms + monotonic
   }
 }
 

@@ -5,7 +5,7 @@ import { iso, parseTime } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { idParam, Shape, Time } from '../contract/schemas.ts'
+import { idParam, Part, Shape, Time } from '../contract/schemas.ts'
 import * as tenants from '../tenants/service.ts'
 import * as usage from './service.ts'
 import { rangeOf, steps } from './steps.ts'
@@ -49,21 +49,7 @@ export function usageRoutes(groups: readonly string[]) {
     }),
     replies: {
       200: {
-        body: Shape({
-          from: Time('The start of the first step.'),
-          to: Time('The end of what is counted.'),
-          step: Type.Enum([...steps]),
-          items: Type.Array(
-            Shape('UsageStep', {
-              start_at: Time('When the step begins.'),
-              calls: Calls,
-              failures: Failures,
-              features: Type.Array(
-                Shape({ feature: Type.Enum([...groups]), calls: Calls, failures: Failures }),
-              ),
-            }),
-          ),
-        }),
+        body: reportOf(groups),
       },
     },
     errors: [],
@@ -90,4 +76,26 @@ export function usageRoutes(groups: readonly string[]) {
     },
   })
   return { getUsage }
+}
+
+function reportOf(groups: readonly string[]) {
+  return Part('UsageReport', 'Calls by the hour or day.', {
+    from: Time('The start of the first step.'),
+    to: Time('The end of what is counted.'),
+    step: Type.Enum([...steps]),
+    items: Type.Array(
+      Shape('UsageStep', 'The calls of one hour or day.', {
+        start_at: Time('When the step begins.'),
+        calls: Calls,
+        failures: Failures,
+        features: Type.Array(
+          Part('FeatureUsage', 'The calls of one feature.', {
+            feature: Type.Enum([...groups]),
+            calls: Calls,
+            failures: Failures,
+          }),
+        ),
+      }),
+    ),
+  })
 }

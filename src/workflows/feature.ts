@@ -5,6 +5,7 @@ import * as routes from './routes.ts'
 /** The rows are the journal's. */
 export const workflows: Feature = {
   name: 'workflows',
+  tags: { Workflows: 'What happened in one piece of work.' },
   routes: routesOf(routes),
   errors,
   usage: 'workflows',

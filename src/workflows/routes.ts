@@ -67,7 +67,9 @@ export const listWorkflows = route({
       }),
     ),
   }),
-  replies: { 200: { body: Page(Shape('Workflow', summary)) } },
+  replies: {
+    200: { body: Page(Shape('Workflow', 'The events of a workflow, in numbers.', summary)) },
+  },
   errors: [],
   async handle(context, { query }) {
     const { caller, dependencies, db } = context
@@ -146,12 +148,16 @@ export const getWorkflow = route({
   }),
   replies: {
     200: {
-      body: Shape('WorkflowTimeline', {
-        ...summary,
-        items: Type.Array(JournalEvent),
-        next_after: Type.Integer({ description: 'Give it as after to go on.' }),
-        more: Type.Boolean({ description: 'Further events follow.' }),
-      }),
+      body: Shape(
+        'WorkflowTimeline',
+        { of: 'Workflow', about: 'A workflow with a page of its events.' },
+        {
+          ...summary,
+          items: Type.Array(JournalEvent),
+          next_after: Type.Integer({ description: 'Give it as after to go on.' }),
+          more: Type.Boolean({ description: 'Further events follow.' }),
+        },
+      ),
     },
   },
   errors: ['WORKFLOW_NOT_FOUND'],

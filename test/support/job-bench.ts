@@ -182,6 +182,7 @@ export class Bench {
         tokens: new Remembered(10),
       },
       journal,
+      test_clock: null,
       event_types,
       jobs: {
         wake: (due_at) => bench.woken.push(due_at),

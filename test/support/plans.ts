@@ -413,6 +413,8 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     // The look before it has found how far it may go.
     ...(/_filtered$/.test(name) ? { after_seq: 1_000, before_seq: 1_000 + rows_max } : {}),
     ...(/^dlq\.(match_|list_.*_matching)/.test(name) ? looked_at : {}),
+    // Of these a fifth is due: as many as the look has found.
+    ...(name.startsWith('effects.') ? { due_until: now - 1_000_000 + 5 * rows_max } : {}),
     ...(name === 'usage.list' ? { from_hour: Math.floor(now / hour_ms) - rows_max } : {}),
     ...(/^jobs\.(pause|pause_waiting|resume|resume_going_on)$/.test(name)
       ? { next_at: now - 1_000_000 + 100 }

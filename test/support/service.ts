@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { undeclared_message } from '../../src/app/background.ts'
 import { type App, openApp } from '../../src/app.ts'
+import { Overload } from '../../src/base/overload.ts'
 import { readConfig } from '../../src/config.ts'
 import { connections_default } from '../../src/db/connection-settings.ts'
 import type { Sync } from '../../src/db/sqlite-flush.ts'
@@ -63,6 +64,8 @@ export class TestService {
   background = true
   /** False: waiting requests look only when they are notified. Set before the start. */
   looks_again = true
+  /** Knows of no delay of the event loop but those that a test reports. */
+  overload = new Overload()
   url = ''
   app!: App
   database_url = ''
@@ -98,6 +101,7 @@ export class TestService {
       ...(this.space ? { space: () => this.space! } : {}),
       background: this.background,
       looks_again: this.looks_again,
+      overload: this.overload,
     })
     this.url = this.app.listen()
     return this
@@ -189,6 +193,16 @@ export function forEachService(
     afterAll(() => service.stop())
     block(service)
   })
+}
+
+/** The same for tests of all routes: those of a test clock are served as well. */
+export function forEachWholeService(
+  name: string,
+  block: (service: TestService) => void,
+  environment: Record<string, string> = {},
+  options: { background?: boolean } = {},
+): void {
+  forEachService(name, block, { CLOCK: 'test', ...environment }, options)
 }
 
 /** The same for tests that ask for much at once, on as many connections as a service has. */

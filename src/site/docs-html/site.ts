@@ -57,7 +57,10 @@ index</a>.</p>
   })
 }
 
-/** The index of the search: where each section is, and its text. */
+/** Of the text of a section: a browser gets the whole index with the first search. */
+const searched_characters = 2_000
+
+/** The index of the search: where each section is, and how its text begins. */
 export async function searchIndex({ documents }: Site, turn: () => Promise<void>): Promise<string> {
   const pages = listed(documents).flatMap((group) =>
     group.pages.map((page) => ({ ...page, group: group.title })),
@@ -66,7 +69,7 @@ export async function searchIndex({ documents }: Site, turn: () => Promise<void>
   for (const [at, { file }] of pages.entries()) {
     await turn()
     for (const { depth, id, text, content } of sectionsOf(documents[file]!)) {
-      sections.push([at, depth === 1 ? '' : id, text, content])
+      sections.push([at, depth === 1 ? '' : id, text, content.slice(0, searched_characters)])
     }
   }
   return JSON.stringify({

@@ -1,0 +1,119 @@
+// Requests that wait for a turn of the event loop, tenant by tenant: a tenant that sends more than its share makes its
+// own requests wait and then be refused, and those of others begin next.
+
+import type { Clock } from './clock.ts'
+import type { ApiError } from './errors.ts'
+import { limit } from './limit.ts'
+import { NextTurn } from './next-turn.ts'
+import { Refusals } from './overload.ts'
+
+export const begun_a_turn_max = limit(
+  'http.begun_a_turn',
+  16,
+  'requests',
+  'Requests that begin in one turn of the event loop once they had to wait for it.',
+)
+
+const refused_a_turn_max = limit(
+  'http.refused_a_turn',
+  32,
+  'requests',
+  'Requests that have waited too long and are refused in one turn of the event loop, so that refusals take no turn for themselves.',
+)
+
+export const turns_wait_ms_max = limit(
+  'http.turns_wait_ms',
+  500,
+  'milliseconds',
+  'How long a request waits for a turn of the event loop, in the line of its tenant; past it 503 UNAVAILABLE. Tenants have turns one after the other.',
+)
+
+const urgent_turns_wait_ms_max = limit(
+  'http.urgent_turns_wait_ms',
+  5_000,
+  'milliseconds',
+  'The same for what is refused last: what stops agents, revokes keys and decides.',
+)
+
+export const turns_waiting_max = limit(
+  'http.turns_waiting',
+  8_192,
+  'requests',
+  'Requests that wait for a turn of the event loop; a tenant may have as many as there is room left for, so one alone has half. Past it 503 UNAVAILABLE.',
+)
+
+const urgent_turns_waiting_max = limit(
+  'http.urgent_turns_waiting',
+  512,
+  'requests',
+  'Requests beyond http.turns_waiting of what is refused last that wait for a turn of the event loop.',
+)
+
+interface Waiting {
+  since: number
+  ms_max: number
+  begin(): void
+  refuse(error: ApiError): void
+}
+
+const too_many = new Refusals('share', 'too many requests of this tenant, or of this address, are waiting')
+
+export class FairTurns {
+  /** By tenant; the one that had the last turn stands last. A line without requests is absent. */
+  readonly #lines = new Map<string, Waiting[]>()
+  #size = 0
+  /** When turns were had last. Waits are judged by it, so that one long pause of the process is not taken for a long line. */
+  #ran_at = 0
+  readonly #next_turn = new NextTurn(() => {
+    const now = this.clock.monotonic()
+    this.#run()
+    this.#ran_at = now
+    if (this.#size > 0) this.#next_turn.set()
+  })
+
+  constructor(private readonly clock: Clock) {}
+
+  /** The number that wait. */
+  get size(): number {
+    return this.#size
+  }
+
+  /**
+   * Resolves in a later turn of the event loop: in the order of the calls among those of one key, and in rotation between
+   * keys. Rejects with UNAVAILABLE at once when too many wait, and when it has waited too long before its turn. An urgent
+   * one waits for longer, and finds room when the others have none.
+   */
+  next(key: string, is_urgent = false): Promise<void> {
+    const line = this.#lines.get(key)
+    const room = turns_waiting_max + (is_urgent ? urgent_turns_waiting_max : 0) - this.#size
+    if ((line?.length ?? 0) >= room) return Promise.reject(too_many.next())
+    const ms_max = is_urgent ? urgent_turns_wait_ms_max : turns_wait_ms_max
+    return new Promise((begin, refuse) => {
+      const waiting = { since: this.clock.monotonic(), ms_max, begin, refuse }
+      if (line) line.push(waiting)
+      else this.#lines.set(key, [waiting])
+      this.#size += 1
+      this.#next_turn.set()
+    })
+  }
+
+  /** A line that is put back is met again in the same rotation, behind the others. */
+  #run(): void {
+    let begun = 0
+    let refused = 0
+    for (const [key, line] of this.#lines) {
+      const first = line.shift()!
+      this.#size -= 1
+      this.#lines.delete(key)
+      if (line.length > 0) this.#lines.set(key, line)
+      if (this.#ran_at - first.since < first.ms_max) {
+        first.begin()
+        begun += 1
+      } else {
+        first.refuse(too_many.next())
+        refused += 1
+      }
+      if (begun === begun_a_turn_max || refused === refused_a_turn_max) return
+    }
+  }
+}

@@ -1,0 +1,66 @@
+// The database of a request that is refused last. Its statements and transactions wait beside those of its tenant, not
+// behind them: a tenant can be frozen while its own calls fill its share of the queue. An approver's are apart from an
+// admin's, so that neither keeps the other waiting.
+
+import type { CallerKind } from '../contract/caller.ts'
+import {
+  type Awaitable,
+  type Db,
+  type Owner,
+  type Params,
+  type Reader,
+  type Statement,
+  type Turn,
+  type Tx,
+  turnOf,
+  turnOfStatement,
+} from '../db/db.ts'
+import { DelegatingDb } from '../db/delegating.ts'
+
+/** The key of the line for callers of this kind, beside that of this tenant. Null: it is not known who calls. */
+export function urgent(kind: CallerKind | null, key: string): string {
+  return `urgent ${kind ?? 'anybody'} ${key}`
+}
+
+export class UrgentDb extends DelegatingDb {
+  constructor(
+    db: Db,
+    private readonly kind: CallerKind | null,
+  ) {
+    super(db)
+  }
+
+  override one<Row>(statement: Statement<Row>, params: Params): Awaitable<Row | null> {
+    if (this.#waitsForNothing) return super.one(statement, params)
+    return this.read(turnOfStatement(statement, params), (q) => q.one(statement, params))
+  }
+
+  override all<Row>(statement: Statement<Row>, params: Params): Awaitable<Row[]> {
+    if (this.#waitsForNothing) return super.all(statement, params)
+    return this.read(turnOfStatement(statement, params), (q) => q.all(statement, params))
+  }
+
+  override read<T>(
+    owner: Owner | ((q: Reader) => Awaitable<T>),
+    given?: (q: Reader) => Awaitable<T>,
+  ): Promise<T> {
+    const [turn, work] = turnOf(owner, given)
+    return super.read(this.#beside(turn), work)
+  }
+
+  override write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
+    const [turn, work] = turnOf(owner, given)
+    return super.write(this.#beside(turn), work)
+  }
+
+  /** A single read on SQLite. */
+  get #waitsForNothing(): boolean {
+    return this.engine === 'sqlite'
+  }
+
+  /** In a transaction of its own. */
+  #beside({ batch: _, key, group, ...turn }: Turn): Turn {
+    const of_group = group === undefined ? {} : { group: urgent(this.kind, group) }
+    return { ...turn, ...of_group, key: urgent(this.kind, key), patient: true }
+  }
+}

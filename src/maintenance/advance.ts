@@ -1,0 +1,126 @@
+// A test clock is advanced: from one due time to the next, and all that is due is finished before the time goes on.
+
+import { iso, type Millis, second_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { advance_ms_max, type TestTime } from '../clock/service.ts'
+import type { Advanced } from '../contract/dependencies.ts'
+import { type EventRow, eventOf } from '../contract/event.ts'
+import type { Feature } from '../contract/feature.ts'
+import type { Db } from '../db/db.ts'
+import type { JobWorker } from '../jobs/worker.ts'
+import * as journal from '../journal/service.ts'
+import type { Maintenance } from './tick.ts'
+
+const shown_max = limit(
+  'clock.events',
+  1_000,
+  'rows',
+  'Events that the answer of `POST /v1/clock/advance` shows. `GET /v1/events` has the others.',
+)
+const read_max = limit(
+  'clock.events_read',
+  500,
+  'rows',
+  'Events that an advance of a test clock reads at once.',
+)
+
+export interface AdvanceOptions {
+  db: Db
+  time: TestTime
+  worker: JobWorker
+  maintenance: Maintenance
+  features: readonly Feature[]
+  journal: {
+    number(tenant_id: string): Promise<void>
+    settle(until: number): Promise<void>
+    tick(until: number): Promise<void>
+  }
+}
+
+export class ClockAdvance {
+  constructor(private readonly options: AdvanceOptions) {}
+
+  /** Moves the time for all; returns the events of this tenant. Throws CLOCK_ADVANCING. */
+  async advance(tenant_id: string, ms: Millis): Promise<Advanced> {
+    const { db, time, journal: keeper, maintenance } = this.options
+    const from = await time.begin()
+    try {
+      const until = db.clock.monotonic() + advance_ms_max
+      await keeper.number(tenant_id)
+      const happened = new Happened(db, tenant_id, await journal.lastSeq(db, tenant_id))
+      const done = await this.#moveTo(from + ms, until, happened)
+      if (done) {
+        // Nothing depends on when these run. They may remove events, which were read before.
+        await maintenance.sweepUntil(until)
+        await keeper.tick(until)
+        await happened.read()
+      }
+      const { counts, events } = happened
+      const advanced_seconds = (time.now - from) / second_ms
+      return { now: iso(time.now), advanced_seconds, done, counts, events: events.map(eventOf) }
+    } finally {
+      await time.end()
+    }
+  }
+
+  /** False when the time of the call is over before. */
+  async #moveTo(target: Millis, until: number, happened: Happened): Promise<boolean> {
+    const { db, time, journal: keeper } = this.options
+    for (;;) {
+      const is_settled = await this.#settle(until)
+      await keeper.number(happened.tenant_id)
+      await happened.read()
+      if (!is_settled) return false
+      if (time.now >= target) return true
+      if (db.clock.monotonic() >= until) return false
+      await time.moveTo(Math.min(target, (await this.#nextAt()) ?? target))
+    }
+  }
+
+  /** Finishes all that is due. False when it is not, and the time of the call is over. */
+  async #settle(until: number): Promise<boolean> {
+    const { db, time, worker, maintenance, journal: keeper } = this.options
+    for (;;) {
+      await worker.tick(Math.max(0, until - db.clock.monotonic()))
+      await maintenance.expireUntil(until)
+      await keeper.settle(until) // wakes subscriptions
+      if (!(await worker.anyDue(time.now))) return true
+      if (db.clock.monotonic() >= until) return false
+    }
+  }
+
+  async #nextAt(): Promise<Millis | null> {
+    const { db, time, worker, features } = this.options
+    const looks = features.flatMap(({ expiries }) =>
+      expiries?.nextAt ? [expiries.nextAt(db, time.now)] : [],
+    )
+    const found = await Promise.all([worker.nextAt(time.now), ...looks])
+    const times = found.filter((at) => at !== null)
+    return times.length === 0 ? null : Math.min(...times)
+  }
+}
+
+/** The events of a tenant that an advance has left, in their order. */
+class Happened {
+  readonly counts: Record<string, number> = {}
+  readonly events: EventRow[] = []
+
+  constructor(
+    private readonly db: Db,
+    readonly tenant_id: string,
+    private after: number,
+  ) {}
+
+  async read(): Promise<void> {
+    for (;;) {
+      const look = { after: this.after, rows_max: read_max }
+      const page = await journal.page(this.db, this.tenant_id, {}, look)
+      for (const event of page) {
+        this.counts[event.type] = (this.counts[event.type] ?? 0) + 1
+        if (this.events.length < shown_max) this.events.push(event)
+      }
+      this.after = page.at(-1)?.seq ?? this.after
+      if (page.length < read_max) return
+    }
+  }
+}
