@@ -6,11 +6,11 @@ import { readOptions } from '../conformance/src/options.ts'
 import { type Result, run } from '../conformance/src/runner.ts'
 import { RunningClock } from './support/clock.ts'
 import { type Mutant, mutants } from './support/conformance-faults.ts'
-import { type Fault, startProxy, withClock } from './support/conformance-proxy.ts'
+import { type Fault, startProxy } from './support/conformance-proxy.ts'
 import { cron_secret, TestService } from './support/service.ts'
 
 function newService(): TestService {
-  const service = new TestService()
+  const service = new TestService({ CLOCK: 'test' })
   service.clock = new RunningClock()
   return service
 }
@@ -28,12 +28,7 @@ async function checked(
   only: string[],
   patience: string,
 ): Promise<Result[]> {
-  /** Everything that falls due meanwhile happens before the answer. */
-  async function move(ms: number): Promise<void> {
-    service.clock.advance(ms)
-    expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
-  }
-  const proxy = startProxy(service.url, withClock(move, fault))
+  const proxy = startProxy(service.url, fault)
   try {
     const args = [proxy.url, `--patience=${patience}`, ...only.map((name) => `--only=${name}`)]
     const options = readOptions(args, { CONFORMANCE_CRON_SECRET: cron_secret })!

@@ -8,8 +8,10 @@ import { readOptions } from '../conformance/src/options.ts'
 import { type Report, run } from '../conformance/src/runner.ts'
 import openapi from '../openapi.json' with { type: 'json' }
 import { RunningClock } from './support/clock.ts'
-import { startProxy, withClock } from './support/conformance-proxy.ts'
-import { cron_secret, forEachService } from './support/service.ts'
+import { cron_secret, forEachWholeService } from './support/service.ts'
+
+/** Some 7,000 requests, on a machine that may have much else to do. */
+const patience_ms = 300_000
 
 /** Codes that no caller can bring about at will. */
 const out_of_reach = [
@@ -21,26 +23,22 @@ const out_of_reach = [
   'IDEMPOTENCY_IN_PROGRESS',
 ]
 
-forEachService('the conformance suite', (service) => {
+forEachWholeService('the conformance suite', (service) => {
   service.clock = new RunningClock()
 
-  /** Everything that falls due meanwhile happens before the answer. */
-  async function move(ms: number) {
-    service.clock.advance(ms)
-    expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
-  }
-
-  test('passes with every check of it', async () => {
-    const proxy = startProxy(service.url, withClock(move))
-    const options = readOptions([proxy.url], { CONFORMANCE_CRON_SECRET: cron_secret })!
-    const report = await run(chapters, options)
-    await proxy.stop()
-    const failed = report.results.filter(({ outcome }) => outcome === 'failed')
-    expect(failed.map(({ name, reason, calls }) => ({ name, reason, calls }))).toEqual([])
-    expect([report.test_clock, report.not_run]).toEqual([true, 0])
-    expect(report.passed).toBeGreaterThan(800)
-    expectWhole(report)
-  })
+  test(
+    'passes with every check of it',
+    async () => {
+      const options = readOptions([service.url], { CONFORMANCE_CRON_SECRET: cron_secret })!
+      const report = await run(chapters, options)
+      const failed = report.results.filter(({ outcome }) => outcome === 'failed')
+      expect(failed.map(({ name, reason, calls }) => ({ name, reason, calls }))).toEqual([])
+      expect([report.test_clock, report.not_run]).toEqual([true, 0])
+      expect(report.passed).toBeGreaterThan(800)
+      expectWhole(report)
+    },
+    patience_ms,
+  )
 })
 
 /** Every operation has succeeded and was refused, and every code was seen. */

@@ -34,24 +34,6 @@ const relay_path = '/conformance-relay/'
 /** No header of one connection belongs on another. */
 const of_the_connection = ['connection', 'host', 'content-length', 'transfer-encoding', 'keep-alive']
 
-/** The routes of a test clock, in front of a service whose clock the test holds: `move` is done before the answer. */
-export function withClock(move: (ms: number) => Promise<void>, fault: Fault = {}): Fault {
-  return {
-    ...fault,
-    request: async (request, send) => {
-      if (request.path === '/v1/clock') return clockReply()
-      if (request.path !== '/v1/clock/advance') return fault.request?.(request, send)
-      await move(JSON.parse(String(request.body)).seconds * 1_000)
-      return clockReply()
-    },
-  }
-}
-
-function clockReply(): Reply {
-  const headers = new Headers({ 'content-type': 'application/json', 'x-request-id': 'req_of_the_clock' })
-  return { status: 200, headers, text: '{}' }
-}
-
 /** With a fault in callbacks, their addresses lead through the proxy. */
 export function startProxy(service_url: string, fault: Fault): Proxy {
   const server: Server<unknown> = Bun.serve({
