@@ -85,7 +85,7 @@ async function onPostgres(): Promise<void> {
     await seeder.unsafe('vacuum analyze')
     if (args.includes('--statistics')) writeFileSync(statistics_file, await statisticsOf(seeder))
     await seeder.close()
-    const plans = new PostgresPlans(url)
+    const plans = new PostgresPlans(url, null)
     for (const statement of allStatements()) await plans.prepare(statement)
     for (const mode of plan_modes) {
       await plans.mode(mode)

@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { postgres_session } from '../src/db/connection-settings.ts'
+import { settings } from '../src/settings.ts'
 import { freePort } from '../test/support/ports.ts'
 import {
   administer,
@@ -32,6 +33,7 @@ try {
   // In every database, because each test file has one of its own; `npm run admin -- session-settings` does it in one.
   for (const [name, value] of Object.entries(postgres_session))
     await administer(cluster.base_url, `alter role ${role} set ${name} = '${value}'`)
+  await administer(cluster.base_url, `alter role ${role} set role = '${settings.DATABASE_ROLE.initial}'`)
   pooler = startPooler()
   process.exitCode = await runTests()
 } finally {

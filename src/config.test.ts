@@ -13,6 +13,9 @@ const defaults: Config = {
   public_url: 'http://127.0.0.1:8420',
   database_url: 'sqlite:data/waystation.db',
   database_listen_url: null,
+  database_owner_url: 'sqlite:data/waystation.db',
+  database_role: 'waystation_app',
+  row_level_security: 'auto',
   database_connections: 12,
   workers: 1,
   metrics: null,
@@ -83,6 +86,18 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
       { database_url: 'postgres://pooler/x', database_listen_url: 'postgres://server/x' },
       { DATABASE_URL: 'postgres://pooler/x' },
     ],
+    [
+      'DATABASE_OWNER_URL',
+      'postgres://owner@db/x',
+      {
+        ...{ database_url: 'postgres://db/x', database_listen_url: 'postgres://db/x' },
+        database_owner_url: 'postgres://owner@db/x',
+      },
+      { DATABASE_URL: 'postgres://db/x' },
+    ],
+    ['DATABASE_ROLE', 'waystation_2', { database_role: 'waystation_2' }],
+    ['ROW_LEVEL_SECURITY', 'required', { row_level_security: 'required' }],
+    ['ROW_LEVEL_SECURITY', 'off', { row_level_security: 'off' }],
     ['CRON_SECRET', 'x', { cron_secret: 'x' }],
     [
       'CRON_SECRET',
@@ -203,6 +218,16 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     value,
     'OTEL_EXPORTER_OTLP_ENDPOINT: must be an http or https URL such as http://127.0.0.1:4318',
   ]),
+  ['ROW_LEVEL_SECURITY', 'on', 'ROW_LEVEL_SECURITY: "on" is none of auto, required, off'],
+  ...['pg_app', 'public', 'none', 'App', 'a b', 'a"b', 'x'.repeat(64)].map(
+    (value): [SettingName, string, string] => [
+      'DATABASE_ROLE',
+      value,
+      `DATABASE_ROLE: "${value}" is not a name of a role such as waystation_app`,
+    ],
+  ),
+  ['DATABASE_OWNER_URL', 'postgres://db/x', 'DATABASE_OWNER_URL: needs a DATABASE_URL of PostgreSQL'],
+  ['DATABASE_OWNER_URL', 'sqlite:x', 'DATABASE_OWNER_URL: must be postgres://…'],
   ['LOG_REQUESTS', 'some', 'LOG_REQUESTS: "some" is none of all, errors, slow, none'],
   ['LOG_REQUESTS', 'errors,', 'LOG_REQUESTS: "" is none of all, errors, slow, none'],
   ['LOG_REQUESTS', 'all,slow', 'LOG_REQUESTS: "all,slow" joins what stands alone'],
@@ -377,7 +402,8 @@ describe('configuration', () => {
     const plans_open = is_public ? ['free', 'pro'] : defaults.plans_open
     const is_set = name === 'PLANS_OPEN' || changes.default_plan === 'unlimited'
     const plans_local = is_public || is_set ? [] : defaults.plans_local
-    const expected = { ...defaults, callback_allow, plans_open, plans_local, ...changes }
+    const database_owner_url = changes.database_url ?? defaults.database_url
+    const expected = { ...defaults, database_owner_url, callback_allow, plans_open, plans_local, ...changes }
     expect(readConfig({ ...others, [name]: value })).toEqual(expected)
     expect(readConfig({ ...others, [name]: `  ${value}\n` })).toEqual(expected)
   })

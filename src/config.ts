@@ -21,6 +21,7 @@ import {
   log_levels,
   memoryBytes,
   oneOf,
+  row_level_security,
   type SettingName,
   secret_key_characters_min,
   settings,
@@ -41,6 +42,11 @@ export interface Config {
   database_url: string
   /** Null on SQLite. */
   database_listen_url: string | null
+  /** Where migrations and the operator's commands log in; `database_url` unless it is set. */
+  database_owner_url: string
+  /** PostgreSQL: the role that row-level security binds. */
+  database_role: string
+  row_level_security: (typeof row_level_security)[number]
   /** PostgreSQL: connections of this process. */
   database_connections: number
   /** Processes that serve behind one port; 1: this one alone. */
@@ -107,6 +113,13 @@ export function readConfig(environment: Environment): Config {
     public_url,
     database_url,
     database_listen_url: listenUrl(get('DATABASE_LISTEN_URL'), database_url),
+    database_owner_url: ownerUrl(get('DATABASE_OWNER_URL'), database_url),
+    database_role: roleName(get('DATABASE_ROLE') ?? settings.DATABASE_ROLE.initial),
+    row_level_security: oneOf(
+      'ROW_LEVEL_SECURITY',
+      get('ROW_LEVEL_SECURITY') ?? settings.ROW_LEVEL_SECURITY.initial,
+      row_level_security,
+    ),
     database_connections: wholeNumber(
       'DATABASE_CONNECTIONS',
       get('DATABASE_CONNECTIONS') ?? settings.DATABASE_CONNECTIONS.initial,
@@ -213,6 +226,20 @@ function listenUrl(text: string | undefined, database_url: string): string | nul
   if (!isPostgresUrl(text)) throw new ConfigError('DATABASE_LISTEN_URL', 'must be postgres://…')
   if (!listens) throw new ConfigError('DATABASE_LISTEN_URL', 'needs a DATABASE_URL of PostgreSQL')
   return text
+}
+
+function ownerUrl(text: string | undefined, database_url: string): string {
+  if (text === undefined) return database_url
+  if (!isPostgresUrl(text)) throw new ConfigError('DATABASE_OWNER_URL', 'must be postgres://…')
+  if (!isPostgresUrl(database_url))
+    throw new ConfigError('DATABASE_OWNER_URL', 'needs a DATABASE_URL of PostgreSQL')
+  return text
+}
+
+/** PostgreSQL cuts longer names off, and keeps those that begin with pg_ for itself. */
+function roleName(text: string): string {
+  if (/^(?!pg_|public$|none$)[a-z_][a-z0-9_]{0,62}$/.test(text)) return text
+  throw new ConfigError('DATABASE_ROLE', `"${text}" is not a name of a role such as waystation_app`)
 }
 
 function isPostgresUrl(text: string): boolean {

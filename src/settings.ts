@@ -7,6 +7,8 @@ import { connections_default } from './db/connection-settings.ts'
 
 export const log_levels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
+export const row_level_security = ['auto', 'required', 'off'] as const
+
 export type LogLevel = (typeof log_levels)[number]
 
 /** Name, default and meaning of every setting; `--help` and docs/configuration.md say the same. */
@@ -25,6 +27,18 @@ export const settings = {
   DATABASE_LISTEN_URL: {
     initial: 'DATABASE_URL',
     help: 'PostgreSQL: where a node listens for the others; past a pooler, to the server itself',
+  },
+  ROW_LEVEL_SECURITY: {
+    initial: 'auto',
+    help: 'PostgreSQL: auto: in force where it can be; required: no start without; off',
+  },
+  DATABASE_ROLE: {
+    initial: 'waystation_app',
+    help: 'PostgreSQL: the role without ownership that row-level security binds',
+  },
+  DATABASE_OWNER_URL: {
+    initial: 'DATABASE_URL',
+    help: 'PostgreSQL: the login of the owner of the tables, for migrations and admin commands',
   },
   WORKERS: { initial: '1', help: 'PostgreSQL: processes that serve behind one port' },
   METRICS: {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { SQL } from 'bun'
 import { sqlitePath } from '../src/db/open.ts'
+import { settings } from '../src/settings.ts'
 import { TestClock } from './support/clock.ts'
 import { forEachDatabase } from './support/databases.ts'
 import { PostgresPlans, plan_modes, SqlitePlans } from './support/plan-engines.ts'
@@ -53,7 +54,8 @@ forEachDatabase('Plans', (databases) => {
     return
   }
 
-  let plans: PostgresPlans
+  let plain: PostgresPlans
+  let bound: PostgresPlans
   let believed: { jobs: string }
   beforeAll(async () => {
     const url = await databases.newUrl()
@@ -67,23 +69,34 @@ forEachDatabase('Plans', (databases) => {
     await seeder.unsafe(readFileSync(statistics_file, 'utf8')).simple()
     ;[believed] = await seeder.unsafe(`select reltuples::bigint as jobs from pg_class where relname = 'jobs'`)
     await seeder.close()
-    plans = new PostgresPlans(url)
-    for (const [, statement] of all) await plans.prepare(statement)
+    plain = new PostgresPlans(url, null)
+    bound = new PostgresPlans(url, settings.DATABASE_ROLE.initial)
+    for (const [, statement] of all) {
+      await plain.prepare(statement)
+      await bound.prepare(statement)
+    }
   }, 120_000)
-  afterAll(() => plans?.close())
+  afterAll(async () => {
+    await plain?.close()
+    await bound?.close()
+  })
   test('the planner believes that all rows are there', () => {
     expect(Number(believed.jobs)).toBeGreaterThan(0.9 * full.jobs)
   })
 
   test.each(all)('%s reads no more than its limits', async (_, statement) => {
     const faults: string[] = []
-    for (const mode of plan_modes) {
-      await plans.mode(mode)
-      for (const scenario of scenarios(now)) {
-        const found = (await plans.run(statement, scenario)).faults
-        faults.push(...found.map((fault) => `${mode}, ${scenario.name}: ${fault}`))
+    for (const [plans, kind] of [
+      [plain, ''],
+      [bound, 'row-level security, '],
+    ] as const)
+      for (const mode of plan_modes) {
+        await plans.mode(mode)
+        for (const scenario of scenarios(now)) {
+          const found = (await plans.run(statement, scenario)).faults
+          faults.push(...found.map((fault) => `${kind}${mode}, ${scenario.name}: ${fault}`))
+        }
       }
-    }
     expect(faults).toEqual([])
   })
 })

@@ -17,12 +17,13 @@ describe('SQL', () => {
     'src/db/schema-lock.ts': 'the lock of PostgreSQL under which the schema changes',
     'src/db/recount.ts': 'counts over the tables of all features',
     'src/db/reseal.ts': 'seals columns of all features again',
+    'src/db/row-security.ts': 'the roles, rights and policies of PostgreSQL',
     'src/db/table-sizes.ts': 'looks at all tables, for the operator',
     'src/db/stored.ts': 'the drivers count what is stored with every commit',
   }
 
   test('stands in store files and in db', () => {
-    const defines = /\b(sql|unnamed)(<[^(]*>)?\(/
+    const defines = /\b(sql|acrossTenants|byHash|unnamed)(<[^(]*>)?\(/
     const found = source.filter((file) => !isStore(file) && defines.test(codeOf(file)))
     expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted())
     const texts = /[`'"]\s*(select|insert into|update|delete from|create table|pragma|begin)\s+\w/i
@@ -36,7 +37,7 @@ describe('SQL', () => {
 
   test('is named after its feature, each statement once', () => {
     const named = source.flatMap((file) =>
-      [...textOf(file).matchAll(/\bsql(?:<[^(]*>)?\(\s*['`](\w+)\./g)].map(
+      [...textOf(file).matchAll(/\b(?:sql|acrossTenants|byHash)(?:<[^(]*>)?\(\s*['`](\w+)\./g)].map(
         (match) => [file, match[1]!] as const,
       ),
     )
@@ -148,6 +149,15 @@ describe('SQL', () => {
       return bound < uses
     })
     expect(unbound.map(({ name }) => name).toSorted()).toEqual(Object.keys(reasons).toSorted())
+    // Row-level security shows these the rows of all tenants, or the one row of a hash, and no other statement.
+    const beyond = all.filter(({ scope }) => scope === 'all' || scope === 'hash')
+    const expected = all.filter((statement) => {
+      return isSweep(statement) || findsTenants(statement) || Object.hasOwn(reasons, statement.name)
+    })
+    expect(beyond.map(({ name }) => name).toSorted()).toEqual(expected.map(({ name }) => name).toSorted())
+    expect(beyond.filter(({ scope }) => scope === 'hash').map(({ name }) => name)).toEqual(['lookups.find'])
+    const without = all.filter(({ scope, text }) => scope === 'none' && text.match(tables))
+    expect(without.map(({ name }) => name)).toEqual([])
   })
 
   test('leads to the shard of its tenant on a distributed database, but for look-ups and work on all tenants', () => {

@@ -25,7 +25,7 @@ const backup: OwnCommand = {
   },
   async runAlone([file], { config, options, passphrase, say }) {
     const chosen = options.has('secrets') ? await passphrase(new_passphrase) : null
-    const written = await writeBackup(config.database_url, file!, {
+    const written = await writeBackup(config.database_owner_url, file!, {
       putBeside(path) {
         if (chosen !== null) sealSecrets(path, chosen, existingSecrets(config))
       },
@@ -71,7 +71,9 @@ const restore: OwnCommand = {
   usage: 'restore <file>',
   about: 'makes the database from a backup, in an empty data folder or PostgreSQL database, in quarantine',
   async runAlone([file], { config, passphrase }) {
-    const restored = await restoreBackup(config, file!, () => passphrase(known_passphrase))
+    const restored = await restoreBackup({ ...config, database_url: config.database_owner_url }, file!, () =>
+      passphrase(known_passphrase),
+    )
     return printedRestore(restored)
   },
 }

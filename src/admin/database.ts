@@ -1,11 +1,13 @@
 // Commands on the database as a whole.
 
 import { iso } from '../base/clock.ts'
+import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { distribute as distributeTables } from '../db/distributed.ts'
 import { sqlitePath } from '../db/open.ts'
 import { postgresFaults } from '../db/postgres-faults.ts'
 import { setForRole } from '../db/postgres-session.ts'
+import { loginOf, rowSecurity } from '../db/row-security.ts'
 import { databaseBytes, tableSizes } from '../db/table-sizes.ts'
 import { vacuumPostgres, vacuumSqlite } from '../db/vacuum.ts'
 import * as jobs from '../jobs/service.ts'
@@ -20,7 +22,9 @@ const check: DatabaseCommand = {
   /** Throws when something is damaged, with what the engine says about it. */
   async run(db, _, { config }) {
     const notes: string[] = []
-    const faults = db.engine === 'sqlite' ? await db.faults() : await ofPostgres(config.database_url, notes)
+    const faults =
+      db.engine === 'sqlite' ? await db.faults() : await ofPostgres(config.database_owner_url, notes)
+    if (db.engine === 'postgres') notes.push(await rowSecurityNote(db, config))
     for (const { tenant_id } of await tenants.all(db)) {
       const fault = await seal.faultOf(db, tenant_id)
       if (fault !== null) faults.push(`the journal of ${tenant_id}: ${fault}`)
@@ -28,6 +32,15 @@ const check: DatabaseCommand = {
     if (faults.length > 0) throw new Error(`the database is damaged:\n${faults.join('\n')}`)
     return { text: ['the database is whole', ...notes].join('\n'), value: { faults: [], notes } }
   },
+}
+
+async function rowSecurityNote(db: Db, config: Config): Promise<string> {
+  const { database_role, row_level_security } = config
+  if (row_level_security === 'off') return 'row-level security is off: ROW_LEVEL_SECURITY says so'
+  const found = await rowSecurity(db, database_role, loginOf(config))
+  return 'off' in found
+    ? `row-level security is off: ${found.off}`
+    : `row-level security is in force for the role ${found.role}`
 }
 
 async function ofPostgres(url: string, notes: string[]): Promise<string[]> {
@@ -72,7 +85,7 @@ const vacuum: OwnCommand = {
   async runAlone(_, { config }) {
     const path = sqlitePath(config.database_url)
     if (path === null) {
-      await vacuumPostgres(config.database_url)
+      await vacuumPostgres(config.database_owner_url)
       return { text: 'vacuumed and analyzed', value: { vacuumed: true } }
     }
     const { before, after } = vacuumSqlite(path)
@@ -85,7 +98,10 @@ const sessionSettings: OwnCommand = {
   about: 'PostgreSQL behind a pooler: sets for the role what the pooler does not pass on',
   async runAlone(_, { config }) {
     if (sqlitePath(config.database_url) !== null) throw new Error('session-settings is for PostgreSQL')
-    const statements = await setForRole(config.database_url)
+    const statements = await setForRole(
+      config.database_url,
+      config.row_level_security === 'off' ? null : config.database_role,
+    )
     return { text: statements.join('\n'), value: { statements } }
   },
 }

@@ -104,7 +104,7 @@ async function show(printed: Printed, options: ReadonlySet<string>, terminal: Te
   if (text !== '') terminal.print(text)
 }
 
-async function open({ database_url }: Config): Promise<Db> {
+async function open({ database_owner_url: database_url }: Config): Promise<Db> {
   const path = sqlitePath(database_url)
   if (path === ':memory:') throw new Error('a database in memory is seen by its own process only')
   if (path !== null && !existsSync(path))

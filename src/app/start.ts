@@ -9,7 +9,7 @@ import type { Db } from '../db/db.ts'
 import type { DiskOptions } from '../db/disk.ts'
 import type { DbMeasures } from '../db/measures.ts'
 import { migrate, requireCurrent } from '../db/migrate.ts'
-import { openDb } from '../db/open.ts'
+import { openDb, sqlitePath } from '../db/open.ts'
 import type { Sync } from '../db/sqlite-flush.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
@@ -18,6 +18,7 @@ import { requireWhole } from '../quarantine/service.ts'
 import { hasServed, type KeptSecret, keptKeys, keptSecret, secretsOf } from '../secrets/service.ts'
 import { ConfigError } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
+import { requireRole, securedRole } from './secured.ts'
 
 const damaged_message =
   'THE DATABASE FILE IS DAMAGED: nothing is written any more, reads go on as far as they can; restore a backup, or rescue what can be read'
@@ -66,12 +67,14 @@ function keysOf(config: Config): Pick<Secrets, 'secret_key' | 'secret_key_previo
 
 export async function openDatabase(config: Config, options: AppOptions, measures?: DbMeasures): Promise<Db> {
   const { clock, log, onFatal, space, sync } = options
+  const role = sqlitePath(config.database_url) === null ? await securedRole(config, options) : undefined
   try {
-    return await openDb(config.database_url, {
+    const db = await openDb(config.database_url, {
       clock,
       database_time: clock === systemClock,
       movable: config.test_clock,
       connections_max: config.database_connections,
+      role,
       onFatal,
       onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
       onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),
@@ -80,7 +83,10 @@ export async function openDatabase(config: Config, options: AppOptions, measures
       measures,
       exclusive: true,
     })
+    if (role !== undefined) await requireRole(db, role, config, log)
+    return db
   } catch (error) {
+    if (error instanceof ConfigError) throw error
     throw new ConfigError('DATABASE_URL', (error as Error).message)
   }
 }

@@ -19,13 +19,17 @@ export const merged_max = limit(
   'Actions that begin with an `action_prefix` and whose entries are read in one order. With more of them the log itself is looked through, `pages.looked_at_rows` a page.',
 )
 
+const value = "case when texts.value is null then '' else texts.value end"
+
 /**
  * The newest entry of one of these actions that is older than the one before. SQLite walks a range of rows only up to the
- * first column that is compared with another column, and so not with what a function answers.
+ * first column that is compared with another column, and so not with what an expression answers. PostgreSQL takes a coalesce for
+ * one that may show its argument, and walks no index by it behind row-level security.
  */
 const next_of_action = `(select seq from audit_entries {by ${indexOf('action')}}
-                where ${of_shard} (tenant_id, action, seq) > (:tenant_id, coalesce(texts.value, ''), :after_seq)
-                  and (tenant_id, action, seq) < (:tenant_id, coalesce(texts.value, ''), coalesce(walk.at_seq, 0))
+                where ${of_shard} (tenant_id, action, seq) > (:tenant_id, ${value}, :after_seq)
+                  and (tenant_id, action, seq) < (:tenant_id, ${value},
+                                                    case when walk.at_seq is null then 0 else walk.at_seq end)
                 order by ${orderOf('action')} limit 1)`
 const bytes_of_last = `(select ${bytesOf(texts)} from audit_entries as sized
                 where tenant_id = :tenant_id and seq = walk.at_seq)`

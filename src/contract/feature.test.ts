@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path'
 import { shared_rows } from '../base/error-rows.ts'
 import { errorCodes } from '../base/errors.ts'
 import { features, plan_limits, routes } from '../features.ts'
-import { countersOf, type Feature, inOrder, routesOf } from './feature.ts'
+import { type Feature, routesOf } from './feature.ts'
+import { countersOf, inOrder } from './features.ts'
 
 const src = join(import.meta.dir, '..')
 const named = (name: string, ...points_to: string[]): Feature => ({ name, points_to })

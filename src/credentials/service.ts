@@ -8,10 +8,11 @@ import type { Awaitable, Db, Tx } from '../db/db.ts'
 import * as lookups from '../lookups/service.ts'
 import { endSome, unused } from './list-service.ts'
 import * as store from './store.ts'
+import { voterIssue } from './voter-service.ts'
 
 export type { KeyRow } from './list-service.ts'
 export type { Subject } from './store.ts'
-export { endSome, unused }
+export { endSome, unused, voterIssue }
 export const purge = store.purge
 
 /** Removes keys whose grace period has ended; returns how many. */
@@ -28,14 +29,6 @@ export async function issue(tx: Tx, subject: store.Subject): Promise<string> {
   await store.insert(tx, subject, hash, lastFour(key))
   await lookups.claim(tx, subject.tenant_id, 'key', hash)
   return key
-}
-
-/** The reason for which this approval key could not vote on a checkpoint that is new; null when it could. */
-export async function voterIssue(tx: Tx, tenant_id: string, approval_key_id: string): Promise<string | null> {
-  const key = await store.findVoter(tx, { tenant_id, subject: approval_key_id })
-  if (!key) return 'is not an approval key of this tenant'
-  if (key.checkpoint_id !== null) return 'is bound to another checkpoint'
-  return key.expires_at !== null && key.expires_at <= tx.now ? 'has expired' : null
 }
 
 /** The keys that a transaction ends. */

@@ -4,7 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import type { KeyKind } from '../base/keys.ts'
 import type { AgentMode, TenantFacts } from '../contract/caller.ts'
 import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface FoundRow
   extends Omit<TenantFacts, 'stored' | 'storage_bytes_max' | 'kv_events' | 'frozen_at' | 'frozen_reason'> {
@@ -92,7 +92,7 @@ const expired = {
   ...{ ...table, index: 'credentials_expiring', order: 'expires_at', skip_locked: true },
   where: 'expires_at is not null and expires_at <= :now',
 }
-const SWEEP = sql<{ tenant_id: string; hash: string }>(
+const SWEEP = acrossTenants<{ tenant_id: string; hash: string }>(
   'credentials.sweep',
   `delete from credentials where ${amongFirst(expired)} returning tenant_id, hash`,
   `delete from credentials where ${upToLastOf(expired)} returning tenant_id, hash`,

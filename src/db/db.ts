@@ -8,6 +8,12 @@ export type Value = string | number | null
 export type Params = Readonly<Record<string, Value>>
 export type Awaitable<T> = T | Promise<T>
 
+/**
+ * tenant: rows of `:tenant_id`. all: rows of all tenants. hash: the row of tenant_lookups whose value is `:hash`.
+ * none: no row that belongs to a tenant.
+ */
+export type Scope = 'tenant' | 'all' | 'hash' | 'none'
+
 /** One SQL text for both engines, with the shape of the rows it gives. Made by `sql`, once, at module load. */
 export interface Statement<Row = never> {
   readonly name: string
@@ -17,6 +23,8 @@ export interface Statement<Row = never> {
   readonly params: readonly string[]
   /** Everything but a select: then `one` and `all` need a `returning` clause. */
   readonly writes: boolean
+  /** The rows that row-level security lets it see, on PostgreSQL (bound.ts). */
+  readonly scope: Scope
   /** The statement that a database takes whose tables are distributed; absent: this one. */
   readonly distributed?: Statement<Row>
   /** Never set: carries the row type. */
@@ -207,23 +215,40 @@ export const of_shard = '{distributed tenant_id = :tenant_id and}'
  * database whose tables are distributed, for a statement on the rows of all tenants that cannot be told there as it is.
  */
 export function sql<Row = never>(name: string, text: string, distributed?: string): Statement<Row> {
+  return defined<Row>(name, text, distributed)
+}
+
+/** The same for a statement on the rows of all tenants, which sees them behind row-level security as well. */
+export function acrossTenants<Row = never>(name: string, text: string, distributed?: string): Statement<Row> {
+  return defined<Row>(name, text, distributed, 'all')
+}
+
+/** The same for the look-up that finds a tenant, by `:hash`. */
+export function byHash<Row = never>(name: string, text: string): Statement<Row> {
+  return defined<Row>(name, text, undefined, 'hash')
+}
+
+function defined<Row>(name: string, text: string, distributed?: string, given?: Scope): Statement<Row> {
   if (statements.has(name)) throw new Error(`two statements are named ${name}`)
+  const worded = unnamed<Row>(name, text)
+  const scope = given ?? (worded.params.includes('tenant_id') ? 'tenant' : 'none')
   const statement: Statement<Row> = {
-    ...unnamed<Row>(name, text),
-    ...(distributed === undefined ? {} : { distributed: unnamed<Row>(name, distributed) }),
+    ...{ ...worded, scope },
+    ...(distributed === undefined ? {} : { distributed: { ...unnamed<Row>(name, distributed), scope } }),
   }
   statements.set(name, statement)
   return statement
 }
 
-/** A statement outside the list of names: migrations, and lists whose where clause is built from parts. */
+/** A statement outside the list of names: migrations, the operator's commands. It sees all tenants unless it names one. */
 export function unnamed<Row = never>(name: string, text: string): Statement<Row> {
   const params: string[] = []
   const numbered = text.replace(/:([a-z_]+)/g, (_, param: string) => {
     if (!params.includes(param)) params.push(param)
     return `$${params.indexOf(param) + 1}`
   })
-  return { name, text: numbered.trim(), params, writes: !/^\s*select\b/i.test(text) }
+  const scope = params.includes('tenant_id') ? 'tenant' : 'all'
+  return { name, text: numbered.trim(), params, writes: !/^\s*select\b/i.test(text), scope }
 }
 
 /** Every statement of the service, by name: the tests prepare each one on both engines. */

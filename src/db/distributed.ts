@@ -45,6 +45,7 @@ export async function distribute(db: Db): Promise<string[]> {
   if (db.engine !== 'postgres') throw new Error('only a PostgreSQL database can be distributed')
   if ((await db.one(EXTENSION, {}))!.found === 0)
     throw new Error('the extension citus is missing: run `create extension citus` on every server')
+  await removePolicies(db)
   const known = await distributedTables(db)
   const done: string[] = []
   for (const { name, has_tenant } of await db.all(TABLES, {})) {
@@ -53,6 +54,25 @@ export async function distribute(db: Db): Promise<string[]> {
   }
   await setPlanner(db)
   return done
+}
+
+const SECURED = unnamed<{ name: string; policy: string }>(
+  'citus.secured',
+  `select c.relname as name, p.polname as policy from pg_policy p join pg_class c on c.oid = p.polrelid
+     join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = current_schema() and p.polname in ('waystation_of_tenant', 'waystation_of_owner')`,
+)
+
+/** Row-level security that a service prepared before, whose settings and roles the other servers do not know. */
+async function removePolicies(db: Db): Promise<void> {
+  if ((await db.all(SECURED, {})).length === 0) return
+  await changeSchema(db, async (tx) => {
+    for (const { name, policy } of await tx.all(SECURED, {})) {
+      await tx.run(unnamed('citus.unsecure', `drop policy ${policy} on ${name}`), {})
+      const open = `alter table ${name} disable row level security, no force row level security`
+      await tx.run(unnamed('citus.unsecure', open), {})
+    }
+  })
 }
 
 /** False when another node has distributed it meanwhile. */

@@ -17,6 +17,8 @@ export interface OpenOptions {
   movable?: boolean
   /** PostgreSQL: connections in the pool. */
   connections_max?: number
+  /** PostgreSQL: the role that the connections take. */
+  role?: string | undefined
   onFatal: (error: unknown) => void
   /** SQLite: see there. */
   onDamaged?: (error: unknown) => void

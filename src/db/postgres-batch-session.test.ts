@@ -78,7 +78,7 @@ onPostgres('a session of batches', () => {
 
   const sessionOn = (used: ReservedSQL) => {
     const clock = new TestClock()
-    const traffic = { listener: null, answers: 0, dialect: 'postgres' as const, changed() {} }
+    const traffic = { listener: null, answers: 0, dialect: 'postgres' as const, bound: false, changed() {} }
     return new Session(used, line, { clock, traffic, stored: new StoredBytes(clock) })
   }
   const batch = async (session: Session) => session.commit(await session.run([inserts()]), false)

@@ -2,6 +2,7 @@
 
 import { type ReservedSQL, SQL } from 'bun'
 import { limit } from '../base/limit.ts'
+import { see_all_rows } from './bound.ts'
 import type { SqliteFile, Table } from './sqlite-file.ts'
 
 const rows_max = limit(
@@ -54,6 +55,7 @@ export function copyPostgres(
 ): Promise<void> {
   return connected(url, async (connection) => {
     await connection.unsafe('begin isolation level repeatable read read only')
+    await connection.unsafe(see_all_rows)
     await connection.unsafe('set local statement_timeout = 0')
     copy.exec('pragma foreign_keys = off') // looked at as a whole at the end
     const tables = copiedTables(copy)
@@ -144,7 +146,7 @@ function cellOf(value: unknown): Cell {
 /** Fills an empty database of this release in one transaction. */
 export function fillPostgres(url: string, copy: SqliteFile): Promise<void> {
   return connected(url, async (connection) => {
-    await connection.unsafe('begin')
+    await connection.unsafe(`begin; set local role none; ${see_all_rows}`)
     await connection.unsafe('set local statement_timeout = 0')
     const own = new Set(await tableNames(connection))
     // Other programs leave tables of theirs in a SQLite file.
@@ -204,6 +206,7 @@ async function tableNames(connection: ReservedSQL): Promise<string[]> {
  */
 export function isEmptyPostgres(url: string): Promise<boolean> {
   return connected(url, async (connection) => {
+    await connection.unsafe(`begin; ${see_all_rows}`)
     for (const name of await tableNames(connection)) {
       if (name === 'applied_migrations') continue
       const counted = name === 'quarantine' ? 'where is_whole = 1' : ''

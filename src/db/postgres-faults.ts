@@ -1,5 +1,6 @@
 // Damage that PostgreSQL finds in its own files.
 
+import { see_all_rows } from './bound.ts'
 import { connected } from './postgres-copy.ts'
 
 export interface PostgresFaults {
@@ -25,12 +26,14 @@ export function postgresFaults(url: string): Promise<PostgresFaults> {
         await connection.unsafe(text)
       } catch (error) {
         faults.push((error as Error).message)
+        await connection.unsafe('rollback')
       }
     }
     const tables = await all<{ name: string }>(
       'select tablename as name from pg_tables where schemaname = current_schema() order by 1',
     )
-    for (const { name } of tables) await attempt(`select count(t.*::text) from ${name} t`)
+    for (const { name } of tables)
+      await attempt(`begin; ${see_all_rows}; select count(t.*::text) from ${name} t; commit`)
     const indexes = await all<{ oid: bigint | number }>(
       `select c.oid from pg_class c join pg_am a on a.oid = c.relam and a.amname = 'btree'
          join pg_namespace n on n.oid = c.relnamespace where n.nspname = current_schema() and c.relkind = 'i'`,

@@ -2,6 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { Place } from '../base/fair-rows.ts'
+import { boundText } from './bound.ts'
 import {
   bind,
   type ChangeListener,
@@ -27,6 +28,8 @@ export interface Traffic extends ChangeListener {
   listener: ((name: string) => void) | null
   /** How statements are worded for this database. */
   dialect: PostgresDialect
+  /** True when row-level security binds the role: each statement carries its tenant. */
+  bound: boolean
   /** The number of answers of the server. */
   answers: number
   measures?: DbMeasures | undefined
@@ -70,7 +73,7 @@ export class Queries implements Reader {
     const { dialect } = this.traffic
     const worded = dialect === 'citus' ? (statement.distributed ?? statement) : statement
     try {
-      const answer = await this.runner.unsafe(textOf(worded, dialect), bind(worded, params))
+      const answer = await this.runner.unsafe(textOf(worded, this.traffic), bind(worded, params))
       this.traffic.answers += 1
       return answer
     } catch (error) {
@@ -83,12 +86,14 @@ export class Queries implements Reader {
 
 type Texts = WeakMap<Statement<unknown>, string>
 const texts: Record<PostgresDialect, Texts> = { postgres: new WeakMap(), citus: new WeakMap() }
+const bound_texts: typeof texts = { postgres: new WeakMap(), citus: new WeakMap() }
 
-function textOf(statement: Statement<unknown>, dialect: PostgresDialect): string {
-  let text = texts[dialect].get(statement)
+function textOf(statement: Statement<unknown>, { dialect, bound }: Traffic): string {
+  const known = (bound ? bound_texts : texts)[dialect]
+  let text = known.get(statement)
   if (text === undefined) {
-    text = postgresText(statement.text, dialect)
-    texts[dialect].set(statement, text)
+    text = bound ? boundText(statement, dialect) : postgresText(statement.text, dialect)
+    known.set(statement, text)
   }
   return text
 }

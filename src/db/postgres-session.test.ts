@@ -87,7 +87,7 @@ onPostgres('The settings of a connection', () => {
 
   describe('once set for the role', () => {
     beforeAll(async () => {
-      const texts = await setForRole(url)
+      const texts = await setForRole(url, null)
       expect(texts).toHaveLength(Object.keys(postgres_session).length - 1)
       expect(texts).toContain(
         `alter role postgres in database ${new URL(url).pathname.slice(1)} set statement_timeout = '2500'`,

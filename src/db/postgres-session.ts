@@ -38,13 +38,24 @@ export async function lostSetting(connection: Runner): Promise<string | null> {
   ].join(' ')
 }
 
-/** Sets them for the role of this URL in its database, for every connection that opens from now on. Returns what it ran. */
-export async function setForRole(url: string): Promise<string[]> {
+// A role that it may not take would end every connection.
+const IS_PREPARED = `
+  select count(*)::int as policies from pg_policy p join pg_roles r on r.oid = any (p.polroles)
+   where r.rolname = $1 and r.rolname <> session_user and pg_has_role(session_user, r.oid, 'member')`
+
+/**
+ * Sets them for the role of this URL in its database, for every connection that opens from now on, with the role that
+ * row-level security binds once a service has prepared it. Returns what it ran.
+ */
+export async function setForRole(url: string, bound_role: string | null): Promise<string[]> {
   const connection = new SQL({ url, max: 1, prepare: false })
   try {
     return await connection.begin(async (tx) => {
       const texts: string[] = []
-      for (const [name, value] of Object.entries(of_role)) {
+      await tx.unsafe('set local role none')
+      const [row] = bound_role === null ? [] : await tx.unsafe(IS_PREPARED, [bound_role])
+      const taken = row?.policies > 0 ? { role: bound_role } : {}
+      for (const [name, value] of Object.entries({ ...of_role, ...taken })) {
         const [row] = (await tx.unsafe(SET_FOR_ROLE, [name, value])) as { text: string }[]
         await tx.unsafe(row!.text)
         texts.push(row!.text)

@@ -1,5 +1,4 @@
-// PostgreSQL driver on Bun.SQL: a pool, READ COMMITTED, one transaction per write. One small file on purpose:
-// postgres.js could replace it.
+// PostgreSQL driver on Bun.SQL: a pool, READ COMMITTED, one transaction per write.
 
 import { type ReservedSQL, SQL } from 'bun'
 import { type Clock, clockOf } from '../base/clock.ts'
@@ -50,6 +49,7 @@ import {
   type Traffic,
 } from './postgres-queries.ts'
 import { lostSetting, pooled_session, refusesSettings } from './postgres-session.ts'
+import { isBound } from './row-security.ts'
 import { StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
@@ -94,6 +94,7 @@ export interface PostgresOptions {
   passing_max?: number
   /** Settings that are sent when a connection opens; `postgres_session` unless given. */
   session?: Readonly<Record<string, string>>
+  role?: string | undefined // that the connections take; absent: that of the login
   measures?: DbMeasures | undefined
 }
 
@@ -108,7 +109,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   } catch (error) {
     await db.close()
     if (!refusesSettings(error) || options.session) throw error
-    return openPostgres(url, { ...options, session: pooled_session })
+    return openPostgres(url, { ...options, session: pooled_session, role: undefined })
   }
 }
 
@@ -135,7 +136,7 @@ class PostgresDb implements Db {
   readonly clock: Clock
   readonly #database_clock: DatabaseClock | null
   readonly #traffic: Traffic = {
-    ...{ listener: null, answers: 0, dialect: 'postgres' as const },
+    ...{ listener: null, answers: 0, dialect: 'postgres' as const, bound: false },
     changed() {},
   }
   #queries: Queries
@@ -158,6 +159,7 @@ class PostgresDb implements Db {
       database_time = false,
       passing_max = passing_default,
       session = postgres_session,
+      role,
     } = options
     this.#openPool = () =>
       new SQL({
@@ -165,7 +167,7 @@ class PostgresDb implements Db {
         max: connections_max,
         bigint: true,
         connectionTimeout: connect_timeout_seconds,
-        connection: session,
+        connection: role === undefined ? session : { ...session, role },
       })
     this.#traffic.measures = options.measures
     this.#pool = this.#openPool()
@@ -195,6 +197,7 @@ class PostgresDb implements Db {
   /** Reads for the first time what the database says of itself: how its tables lie, and its time. */
   async begin(): Promise<void> {
     if (await isDistributed(this)) this.#traffic.dialect = 'citus'
+    this.#traffic.bound = await isBound(this)
     await this.#database_clock?.begin()
   }
 
@@ -320,9 +323,8 @@ class PostgresDb implements Db {
     return this.#stored.of(tenant_id, counter)
   }
 
-  /** The server watches over its own disk. */
   trouble(): Trouble | null {
-    return null
+    return null // the server watches over its own disk
   }
 
   async gauges(): Promise<DbGauges> {

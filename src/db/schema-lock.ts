@@ -10,6 +10,9 @@ const LOCK_POSTGRES = unnamed<{ locked: unknown }>(
   'select pg_advisory_xact_lock(8420) as locked',
 )
 
+/** The login's own role, where its connections take another one for row-level security. */
+const OWN_ROLE = unnamed('migrate.role', 'set local role none')
+
 /** An index on a large table takes its time, and so do the shards of one that has rows. */
 const schema_turn: Turn = { key: 'migration', ms_max: null }
 
@@ -26,7 +29,10 @@ export async function changeSchema<T>(db: Db, change: (tx: Tx) => Promise<T>): P
   for (let tries = 1; ; tries++) {
     try {
       return await db.write(schema_turn, async (tx) => {
-        if (db.engine === 'postgres') await tx.one(LOCK_POSTGRES, {})
+        if (db.engine === 'postgres') {
+          await tx.run(OWN_ROLE, {})
+          await tx.one(LOCK_POSTGRES, {})
+        }
         return change(tx)
       })
     } catch (error) {

@@ -5,7 +5,7 @@ import { newestFirst } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 import type { OperationRow } from './operation.ts'
 import { claimable, expired_lock } from './store.ts'
@@ -166,7 +166,7 @@ export async function statusOf(q: Reader, tenant_id: string, id: string): Promis
   return (await q.one(STATUS, { tenant_id, id }))?.status ?? null
 }
 
-const ENDED = sql<{ tenant_id: string; id: string }>(
+const ENDED = acrossTenants<{ tenant_id: string; id: string }>(
   'dlq.ended_operations',
   `select tenant_id, id from dlq_operations {by dlq_operations_ended}
     where finished_at <= :ended_before order by finished_at limit :rows_max`,

@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
-import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { bytes, table } from './store.ts'
 
 const expired = "status = 'claimed' and held = 0 and locked_until <= :now"
@@ -22,7 +22,7 @@ const RELEASE_EXPIRED = sql<Released>(
    returning id, workflow_id, lock_expired_at`,
 )
 
-const TENANTS_EXPIRED = sql<{ tenant_id: string; items: number }>(
+const TENANTS_EXPIRED = acrossTenants<{ tenant_id: string; items: number }>(
   'dlq.tenants_expired',
   `select tenant_id, count(*) as items from
      (select tenant_id from dlq_items {by dlq_items_locked} where ${expired} order by locked_until limit :rows_max) as due
@@ -31,7 +31,7 @@ const TENANTS_EXPIRED = sql<{ tenant_id: string; items: number }>(
 
 const ended = "status in ('resolved', 'archived') and updated_at <= :ended_before"
 
-const TENANTS_ENDED = sql<{ tenant_id: string; items: number }>(
+const TENANTS_ENDED = acrossTenants<{ tenant_id: string; items: number }>(
   'dlq.tenants_ended',
   `select tenant_id, count(*) as items from
      (select tenant_id from dlq_items {by dlq_items_ended} where ${ended} order by updated_at limit :rows_max) as due
@@ -90,7 +90,7 @@ export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: nu
   return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }
 
-const NEXT_EXPIRY = sql<{ at: Millis }>(
+const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
   'dlq.next_expiry',
   `select locked_until as at from dlq_items {by dlq_items_locked}
     where status = 'claimed' and held = 0 and locked_until > :now order by locked_until limit 1`,

@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
-import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import type { WholeEffect } from './effect.ts'
 import { listed_columns } from './store.ts'
 
@@ -16,7 +16,7 @@ export interface Due {
   until: Millis
 }
 
-const TENANTS_RUN_OUT = sql<Due>(
+const TENANTS_RUN_OUT = acrossTenants<Due>(
   'effects.tenants_run_out',
   `select tenant_id, count(*) as effects, max(lease_until) as until from
      (select tenant_id, lease_until from effects {by effects_leased} where status = 'running' and held = 0 and lease_until <= :now
@@ -49,7 +49,7 @@ const ASK = sql(
   'update effects set question_id = :question_id where tenant_id = :tenant_id and id = :id',
 )
 
-const TENANTS_FORGETTING = sql<Due>(
+const TENANTS_FORGETTING = acrossTenants<Due>(
   'effects.tenants_forgetting',
   `select tenant_id, count(*) as effects, max(forget_at) as until from
      (select tenant_id, forget_at from effects {by effects_forget} where forget_at is not null and forget_at <= :now
@@ -115,7 +115,7 @@ export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_m
   return effects + (await tx.run(PURGE_POLICIES, { tenant_id, rows_max }))
 }
 
-const NEXT_EXPIRY = sql<{ at: Millis }>(
+const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
   'effects.next_expiry',
   `select lease_until as at from effects {by effects_leased}
     where status = 'running' and held = 0 and lease_until > :now order by lease_until limit 1`,

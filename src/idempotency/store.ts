@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
 
 // The insert is the claim. It also claims a row whose 24 hours are past. On PostgreSQL it waits for another
@@ -41,13 +41,13 @@ const expired = {
   where: 'expires_at <= :now',
 }
 const returned = 'returning tenant_id, coalesce(octet_length(answer), 0) as bytes'
-const SWEEP = sql<{ tenant_id: string; bytes: number }>(
+const SWEEP = acrossTenants<{ tenant_id: string; bytes: number }>(
   'idempotency.sweep',
   `delete from idempotency_keys where ${amongFirst(expired)} ${returned}`,
   `delete from idempotency_keys where ${upToLastOf(expired)} ${returned}`,
 )
 
-const ANY_EXPIRED = sql<{ status: number }>(
+const ANY_EXPIRED = acrossTenants<{ status: number }>(
   'idempotency.any_expired',
   `select status from idempotency_keys {by idempotency_keys_expiring}
     where expires_at <= :now order by expires_at limit 1`,

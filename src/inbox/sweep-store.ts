@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
-import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { expired_counted_max } from '../quotas/service.ts'
 import { type InboxKey, in_inbox, last_within, type Sized } from './message-store.ts'
 
@@ -26,14 +26,14 @@ const EXPIRE = sql<{ id: string; workflow_id: string | null }>(
    returning id, workflow_id`,
 )
 
-const TENANTS_EXPIRED = sql<{ tenant_id: string }>(
+const TENANTS_EXPIRED = acrossTenants<{ tenant_id: string }>(
   'inbox.tenants_expired',
   `select distinct tenant_id from
      (select tenant_id from inboxes {by inboxes_expiring}
        where counted = 1 and expires_at <= :now order by expires_at limit :rows_max) as due`,
 )
 
-const CLEARABLE = sql<InboxKey>(
+const CLEARABLE = acrossTenants<InboxKey>(
   'inbox.clearable',
   `select tenant_id, id as inbox_id from inboxes {by inboxes_clearing}
     where clear_at is not null and clear_at <= :now order by clear_at limit :rows_max`,
@@ -51,7 +51,7 @@ const CLEARED = sql(
       and not exists (select 1 from inbox_messages m where m.tenant_id = :tenant_id and m.inbox_id = :inbox_id)`,
 )
 
-const DELETABLE = sql<InboxKey>(
+const DELETABLE = acrossTenants<InboxKey>(
   'inbox.deletable',
   `select tenant_id, id as inbox_id from inboxes {by inboxes_deleting}
     where clear_at is null and delete_at <= :now order by delete_at limit :rows_max`,
@@ -123,7 +123,7 @@ export function purge(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.run(PURGE, { tenant_id, rows_max })
 }
 
-const NEXT_EXPIRY = sql<{ at: Millis }>(
+const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
   'inbox.next_expiry',
   `select expires_at as at from inboxes {by inboxes_expiring}
     where counted = 1 and expires_at > :now order by expires_at limit 1`,

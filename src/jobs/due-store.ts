@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { type Db, sql } from '../db/db.ts'
+import { acrossTenants, type Db } from '../db/db.ts'
 
 const counted_max = limit(
   'jobs.counted_due',
@@ -18,7 +18,7 @@ export interface DueOfKind {
   oldest_at: Millis
 }
 
-const COUNT_DUE = sql<DueOfKind>(
+const COUNT_DUE = acrossTenants<DueOfKind>(
   'jobs.count_due',
   `select kind, count(*) as due, min(next_at) as oldest_at
      from (select kind, next_at from jobs

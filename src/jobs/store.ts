@@ -3,7 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { inChunk } from '../db/chunk.ts'
-import { type Origin, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, type Origin, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
 import { idNames, idParams, listOf } from './id-list.ts'
 import { type AttemptResult, type AttemptRow, type JobKey, type LeasedJob, lease_ms } from './job.ts'
@@ -117,8 +117,8 @@ const own_status = statusOf(':tenant_id')
 
 const due_columns = 'tenant_id, kind, source_id, destination, attempts'
 
-function dueStatement<Row>(name: string, columns: string, where = '') {
-  return sql<Row>(
+function dueStatement<Row>(define: typeof sql, name: string, columns: string, where = '') {
+  return define<Row>(
     `jobs.${name}`,
     `select ${columns} from jobs
       where paused = 0 ${where} and next_at <= :now and lease_until <= :now
@@ -126,13 +126,15 @@ function dueStatement<Row>(name: string, columns: string, where = '') {
   )
 }
 
-const DUE = dueStatement<DueJobOfAny>('due', `${due_columns}, ${tenant_status}`)
+const DUE = dueStatement<DueJobOfAny>(acrossTenants, 'due', `${due_columns}, ${tenant_status}`)
 const DUE_AT_ONCE = dueStatement<DueJobOfAny>(
+  acrossTenants,
   'due_at_once',
   `${due_columns}, ${tenant_status}`,
   'and starts_at_once = 1 and attempts = 0',
 )
 const DUE_IN_LANE = dueStatement<DueJobOfAny>(
+  sql,
   'due_in_lane',
   `${due_columns}, ${own_status}`,
   'and tenant_id = :tenant_id and destination = :destination',
@@ -150,7 +152,7 @@ const DUE_OF_TENANT = sql<DueJobOfAny>(
 
 // These two skip along an index from one tenant, or destination, to the next: their cost depends on how many
 // there are, not on how many rows those have.
-const TENANTS = sql<TenantAhead>(
+const TENANTS = acrossTenants<TenantAhead>(
   'jobs.tenants',
   `select tenant_id,
           (select status from tenants where tenants.tenant_id = scan.tenant_id) as tenant_status,
@@ -194,12 +196,12 @@ const LANES = sql<LaneAhead>(
         select destination from skip where destination is not null) as scan`,
 )
 
-const NEXT_AT = sql<{ next_at: Millis }>(
+const NEXT_AT = acrossTenants<{ next_at: Millis }>(
   'jobs.next_at',
   'select next_at from jobs where paused = 0 and next_at > :now order by next_at limit 1',
 )
 
-const OLDEST_DUE = sql<{ tenant_status: string | null; kind: string }>(
+const OLDEST_DUE = acrossTenants<{ tenant_status: string | null; kind: string }>(
   'jobs.oldest_due',
   `select ${tenant_status}, kind from jobs where paused = 0 and next_at <= :due_at order by next_at limit :rows_max`,
 )

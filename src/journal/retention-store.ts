@@ -1,9 +1,9 @@
 // Statements by which events go once they are as old as the plan lets them become.
 
 import type { Millis } from '../base/clock.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 
-const TENANTS_DUE = sql<{ tenant_id: string }>(
+const TENANTS_DUE = acrossTenants<{ tenant_id: string }>(
   'journal.tenants_due',
   `select tenant_id from event_heads {by event_heads_looking}
     where look_at is not null and look_at <= :now order by look_at limit :rows_max`,

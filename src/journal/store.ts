@@ -1,7 +1,7 @@
 // Statements that write events, number them and keep the sums of workflows.
 
 import type { EventRow } from '../contract/event.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 import { firstLook } from './retention.ts'
 
 export const columns =
@@ -136,7 +136,7 @@ export async function lastSeq(q: Reader, tenant_id: string): Promise<number> {
   return (await q.one(HEAD, { tenant_id }))?.seq ?? 0
 }
 
-const NEXT_TENANT = sql<{ tenant_id: string | null }>(
+const NEXT_TENANT = acrossTenants<{ tenant_id: string | null }>(
   'journal.next_unnumbered_tenant',
   'select min(tenant_id) as tenant_id from events {by events_unnumbered} where seq is null and tenant_id > :after',
 )

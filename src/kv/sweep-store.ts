@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
-import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { expired_counted_max } from '../quotas/service.ts'
 import type { KeyRef } from './entry.ts'
 import { table, tombstone } from './store.ts'
@@ -40,7 +40,7 @@ const TOMBSTONE_NAMED = sql<Tombstoned>(
   `${to_tombstones} returning namespace, key, version, expires_at, grew as bytes`,
 )
 
-const TENANTS_EXPIRED = sql<{ tenant_id: string; keys: number }>(
+const TENANTS_EXPIRED = acrossTenants<{ tenant_id: string; keys: number }>(
   'kv.tenants_expired',
   `select tenant_id, count(*) as keys from
      (select tenant_id from kv_entries {by kv_entries_expiring}
@@ -48,7 +48,7 @@ const TENANTS_EXPIRED = sql<{ tenant_id: string; keys: number }>(
     group by tenant_id`,
 )
 
-const TENANTS_DUE = sql<{ tenant_id: string; keys: number; kv_events: number }>(
+const TENANTS_DUE = acrossTenants<{ tenant_id: string; keys: number; kv_events: number }>(
   'kv.tenants_due',
   `select tenant_id, keys, (select kv_events from tenants where tenants.tenant_id = due.tenant_id) as kv_events
      from (select tenant_id, count(*) as keys from
@@ -68,7 +68,7 @@ const first_expired = `select 1 from kv_entries {by kv_entries_tenant_expiring}
             and (tenant_id, expires_at) <= (asking.tenant_id, :now)
           order by tenant_id, expires_at limit 1`
 
-const ASKING = sql<{ tenant_id: string; due: number | null }>(
+const ASKING = acrossTenants<{ tenant_id: string; due: number | null }>(
   'kv.tenants_asking',
   `select tenant_id, (${first_expired}) as due
      from (select tenant_id from tenants {by tenants_kv_events} where kv_events > 0 and tenant_id > :after_tenant_id
@@ -82,7 +82,7 @@ const ASKING = sql<{ tenant_id: string; due: number | null }>(
     order by t.tenant_id limit :rows_max`,
 )
 
-const TENANTS_WITH_TOMBSTONES = sql<{ tenant_id: string }>(
+const TENANTS_WITH_TOMBSTONES = acrossTenants<{ tenant_id: string }>(
   'kv.tenants_with_tombstones',
   `select distinct tenant_id from
      (select tenant_id from kv_entries {by kv_entries_tombstones}
@@ -167,7 +167,7 @@ export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: nu
   return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }
 
-const NEXT_EXPIRY = sql<{ at: Millis }>(
+const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
   'kv.next_expiry',
   `select expires_at as at from kv_entries {by kv_entries_expiring}
     where counted = 1 and expires_at is not null and expires_at > :now order by expires_at limit 1`,

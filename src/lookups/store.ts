@@ -1,7 +1,7 @@
 // Every statement on tenant_lookups.
 
 import { amongFirst, upToLastOf } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { byHash, type Reader, sql, type Tx } from '../db/db.ts'
 
 export type LookupKind = 'name' | 'key' | 'inbox'
 
@@ -11,7 +11,7 @@ const CLAIM = sql(
    on conflict (value, kind) do nothing`,
 )
 
-const FIND = sql<{ tenant_id: string }>(
+const FIND = byHash<{ tenant_id: string }>(
   'lookups.find',
   'select tenant_id from tenant_lookups where value = :hash and kind = :kind',
 )

@@ -1,7 +1,7 @@
 // Every statement on quota_usage and api_calls. A counter that is absent counts as 0.
 
 import { inChunk } from '../db/chunk.ts'
-import { of_shard, type Reader, type StoredCounter, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, of_shard, type Reader, type StoredCounter, sql, type Tx } from '../db/db.ts'
 
 // The driver counts stored bytes with every commit, for tenants that have this counter.
 const CREATE = sql(
@@ -121,7 +121,7 @@ const ADD_CALLS = sql<{ calls: number }>(
    returning calls`,
 )
 
-const TENANTS_OLD_CALLS = sql<{ tenant_id: string }>(
+const TENANTS_OLD_CALLS = acrossTenants<{ tenant_id: string }>(
   'quotas.tenants_old_calls',
   `select distinct tenant_id from
      (select tenant_id from api_calls {by api_calls_month} where month < :month order by month limit :rows_max) as due`,

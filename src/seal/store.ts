@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 import * as tiles from './tile-store.ts'
 
 export interface HeadRow {
@@ -34,14 +34,14 @@ const GROW = sql(
     where tenant_id = :tenant_id and size = :old_size`,
 )
 
-const TENANTS_PENDING = sql<{ tenant_id: string }>(
+const TENANTS_PENDING = acrossTenants<{ tenant_id: string }>(
   'seal.tenants_pending',
   `select distinct tenant_id from
      (select tenant_id from seal_heads {by seal_heads_pending}
        where pending_at <= :now order by pending_at limit :rows_max) as due`,
 )
 
-const TENANTS_CHECKPOINT = sql<{ tenant_id: string }>(
+const TENANTS_CHECKPOINT = acrossTenants<{ tenant_id: string }>(
   'seal.tenants_checkpoint',
   `select distinct tenant_id from
      (select tenant_id from seal_heads {by seal_heads_checkpoints}

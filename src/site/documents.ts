@@ -28,6 +28,7 @@ import rate_limit from '../../docs/recipes/rate-limit.md' with { type: 'text' }
 import retry from '../../docs/recipes/retry.md' with { type: 'text' }
 import ten_workers from '../../docs/recipes/ten-workers.md' with { type: 'text' }
 import webhook from '../../docs/recipes/webhook.md' with { type: 'text' }
+import row_level_security from '../../docs/row-level-security.md' with { type: 'text' }
 import runbook from '../../docs/runbook.md' with { type: 'text' }
 import sdk from '../../docs/sdk.md' with { type: 'text' }
 import self_hosting from '../../docs/self-hosting.md' with { type: 'text' }
@@ -62,6 +63,7 @@ const common: Readonly<Record<string, string>> = {
   'overload.md': overload,
   'performance.md': performance_page,
   'postgres.md': postgres,
+  'row-level-security.md': row_level_security,
   'citus.md': citus,
   'sdk.md': sdk,
   'mcp.md': mcp,

@@ -1,7 +1,7 @@
 // Statements of pausing and resuming a tenant's jobs.
 
 import type { Millis } from '../base/clock.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 import type { TenantRow } from './tenant.ts'
 
 const MARK_PAUSE_PENDING = sql(
@@ -15,7 +15,7 @@ const MARK_STRAGGLERS = sql(
     where tenant_id = :tenant_id and (status = 'pending_deletion' or frozen_at is not null) and pause_pending = 0`,
 )
 
-const PAUSE_PENDING = sql<{ tenant_id: string }>(
+const PAUSE_PENDING = acrossTenants<{ tenant_id: string }>(
   'tenants.pause_pending',
   `select tenant_id from tenants where pause_pending = 1 and tenant_id > :after_tenant_id
     order by tenant_id limit :rows_max`,

@@ -1,7 +1,7 @@
 // Statements on tenants. Those that pause and resume their jobs are in pause-store.ts.
 
 import type { Millis } from '../base/clock.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 import type { TenantRow } from './tenant.ts'
 
 export const columns = `tenant_id, name, owner_email, plan, status, purge_at, storage_bytes_max, created_at, frozen_at,
@@ -15,7 +15,10 @@ const INSERT = sql(
 
 const FIND = sql<TenantRow>('tenants.find', `select ${columns} from tenants where tenant_id = :tenant_id`)
 
-const ALL = sql<TenantRow>('tenants.all', `select ${columns} from tenants order by created_at, tenant_id`)
+const ALL = acrossTenants<TenantRow>(
+  'tenants.all',
+  `select ${columns} from tenants order by created_at, tenant_id`,
+)
 
 const MARK_DELETED = sql<TenantRow>(
   'tenants.mark_deleted',
@@ -57,7 +60,7 @@ const SET_STORAGE = sql(
     where tenant_id = :tenant_id and storage_bytes_max is distinct from :storage_bytes_max`,
 )
 
-const PLANS = sql<{ plan: string }>('tenants.plans', 'select distinct plan from tenants')
+const PLANS = acrossTenants<{ plan: string }>('tenants.plans', 'select distinct plan from tenants')
 
 const SIGNING_SECRETS = sql<{
   status: TenantRow['status']
@@ -71,7 +74,7 @@ const SIGNING_SECRETS = sql<{
     where tenant_id = :tenant_id`,
 )
 
-const PURGEABLE = sql<{ tenant_id: string }>(
+const PURGEABLE = acrossTenants<{ tenant_id: string }>(
   'tenants.purgeable',
   `select tenant_id from tenants where status = 'pending_deletion' and purge_at <= :now order by purge_at limit :rows_max`,
 )

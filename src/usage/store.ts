@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
-import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import type { Count } from './usage.ts'
 
 // Of active tenants: a count that is on its way while a purge ends would outlive it.
@@ -24,7 +24,7 @@ const LIST = sql<Omit<Count, 'tenant_id'>>(
 
 const table = { table: 'usage_hours', key: 'tenant_id, hour, feature' }
 
-const TENANTS_OLD = sql<{ tenant_id: string }>(
+const TENANTS_OLD = acrossTenants<{ tenant_id: string }>(
   'usage.tenants_old',
   `select distinct tenant_id from
      (select tenant_id from usage_hours {by usage_hours_hour} where hour < :before order by hour limit :rows_max) as due`,

@@ -2,6 +2,7 @@
 
 import type { Database } from 'bun:sqlite'
 import { SQL } from 'bun'
+import { boundText } from '../../src/db/bound.ts'
 import { postgres_session } from '../../src/db/connection-settings.ts'
 import { bind, type Params, type Statement } from '../../src/db/db.ts'
 import { postgresText, sqliteText } from '../../src/db/dialect.ts'
@@ -44,14 +45,20 @@ export class PostgresPlans {
   readonly #connection: SQL
   readonly #types = new Map<string, string[]>()
 
-  constructor(url: string) {
-    const session = { ...postgres_session, statement_timeout: '0', lock_timeout: '0' }
+  /** `role`: one that row-level security binds. */
+  constructor(
+    url: string,
+    private readonly role: string | null,
+  ) {
+    const times = { statement_timeout: '0', lock_timeout: '0' }
+    const session = { ...postgres_session, ...times, ...(role === null ? {} : { role }) }
     this.#connection = new SQL({ url, max: 1, connection: session })
   }
 
   async prepare(statement: Statement<unknown>): Promise<void> {
     const name = nameOf(statement)
-    await this.#connection.unsafe(`prepare ${name} as ${postgresText(statement.text)}`).simple()
+    const text = this.role === null ? postgresText(statement.text) : boundText(statement)
+    await this.#connection.unsafe(`prepare ${name} as ${text}`).simple()
     const [row] = await this.#connection.unsafe(
       `select array_to_json(parameter_types::text[])::text as types from pg_prepared_statements where name = '${name}'`,
     )

@@ -8,7 +8,9 @@ import { systemClock } from '../../src/base/clock.ts'
 import { distribute } from '../../src/db/distributed.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
+import { secureRows } from '../../src/db/row-security.ts'
 import { migrations } from '../../src/features.ts'
+import { settings } from '../../src/settings.ts'
 import { databaseFolder, isInMemory } from './folders.ts'
 import { freePort } from './ports.ts'
 import { notInQuickRun } from './quick.ts'
@@ -192,6 +194,7 @@ async function withTemplate(cluster: Cluster): Promise<Cluster> {
   await administer(cluster.base_url, `create database ${template}`)
   const db = await openPostgres(`${cluster.base_url}/${template}`, { clock: systemClock })
   await migrate(db, migrations)
+  await secureRows(db, settings.DATABASE_ROLE.initial)
   await db.close()
   return cluster
 }

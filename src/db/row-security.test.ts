@@ -1,0 +1,139 @@
+// How row-level security comes into force, and what is said where it does not.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SQL } from 'bun'
+import { Operator } from '../../test/support/admin.ts'
+import { blocksOf } from '../../test/support/checkout.ts'
+import { onPostgres } from '../../test/support/databases.ts'
+import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { TestService } from '../../test/support/service.ts'
+import { unsecured_message } from '../app/secured.ts'
+
+onPostgres('Row-level security', () => {
+  const name = crypto.randomUUID().slice(0, 8)
+  const [owner, login, role] = ['owner', 'login', 'role'].map((one) => `${one}_${name}`) as [
+    string,
+    string,
+    string,
+  ]
+  let server: SQL
+  let base_url: string
+  const urls: string[] = []
+  const services: TestService[] = []
+
+  beforeAll(async () => {
+    base_url = await newPostgresDatabase()
+    urls.push(base_url)
+    server = new SQL({ url: base_url, max: 1 })
+    for (const one of [owner, login]) await server.unsafe(`create role ${one} login password '${one}'`)
+  })
+  afterAll(async () => {
+    for (const service of services) await service.stop()
+    await server.close()
+    for (const url of urls) await dropPostgresDatabase(url)
+    const last = new SQL({ url: base_url.replace(/\w+$/, 'postgres'), max: 1 })
+    for (const one of [owner, login, role]) await last.unsafe(`drop role if exists ${one}`)
+    await last.close()
+  })
+
+  const urlOf = (url: string, user: string) => url.replace('postgres:postgres@', `${user}:${user}@`)
+
+  /** An empty database of the owner, as a superuser reaches it. */
+  async function ownDatabase(): Promise<string> {
+    const url = base_url.replace(/\w+$/, `own_${crypto.randomUUID().replaceAll('-', '')}`)
+    await server.unsafe(`create database ${url.split('/').at(-1)} owner ${owner} template template0`)
+    urls.push(url)
+    return url
+  }
+
+  async function started(url: string, environment: Record<string, string>): Promise<TestService> {
+    const service = new TestService({
+      DATABASE_CONNECTIONS: '3',
+      SECRET_KEY: 'the secret key of these tests',
+      DATABASE_ROLE: role,
+      ...environment,
+    })
+    service.engine = 'postgres'
+    services.push(service)
+    return service.start(url)
+  }
+
+  const reasonOf = ({ logged }: TestService) =>
+    logged.find(({ message }) => message === unsecured_message)?.fields.reason
+
+  test('is off where the login may not prepare it, which the log and the command check say', async () => {
+    const url = urlOf(await ownDatabase(), owner)
+    const service = await started(url, {})
+    expect(reasonOf(service)).toBe(`there is no role ${role}, and ${owner} may not create it`)
+    expect((await service.signUp()).tenant_id).toMatch(/^ten_/)
+    const { notes } = (await new Operator({ DATABASE_URL: url, DATABASE_ROLE: role }).json('check')) as {
+      notes: string[]
+    }
+    expect(notes).toContain(
+      `row-level security is off: there is no role ${role}, and ${owner} may not create it`,
+    )
+    const required = started(url, { ROW_LEVEL_SECURITY: 'required' })
+    expect(required).rejects.toThrow(
+      `ROW_LEVEL_SECURITY: there is no role ${role}, and ${owner} may not create it`,
+    )
+  })
+
+  test('is in force for one login once a superuser has run the SQL of the page', async () => {
+    const url = urlOf(await ownDatabase(), owner)
+    const block = blocksOf('docs/row-level-security.md', 'sql').find((text) =>
+      text.startsWith('create role waystation_app nologin'),
+    )!
+    await server
+      .unsafe(block.replaceAll('waystation_app', role).replace(/ to waystation;/, ` to ${owner};`))
+      .simple()
+    const service = await started(url, { ROW_LEVEL_SECURITY: 'required' })
+    expect(reasonOf(service)).toBeUndefined()
+    const { tenant_id, api_key } = await service.signUp()
+    expect((await service.ask('PUT', '/v1/kv/n/k', { key: api_key, body: { value: 1 } })).status).toBe(200)
+    const operator = new Operator({ DATABASE_URL: url, DATABASE_ROLE: role })
+    const { notes } = (await operator.json('check')) as { notes: string[] }
+    expect(notes).toContain(`row-level security is in force for the role ${role}`)
+    expect(await operator.json('tenants')).toMatchObject([{ tenant_id }])
+    // The owner sees all rows, the role of the service those of the tenant that it names.
+    const connection = new SQL({ url, max: 1 })
+    const seen = async () => Number((await connection`select count(*)::int as n from kv_entries`)[0].n)
+    expect(await seen()).toBe(1)
+    await connection.unsafe(`set role ${role}`)
+    expect(await seen()).toBe(0)
+    await connection.unsafe(`set waystation.tenant = '${tenant_id}'`)
+    expect(await seen()).toBe(1)
+    await connection.close()
+  })
+
+  test('is in force for a login that owns nothing, prepared by the owner', async () => {
+    const url = await ownDatabase()
+    const environment = {
+      ...{ DATABASE_OWNER_URL: urlOf(url, owner), DATABASE_ROLE: login },
+      ROW_LEVEL_SECURITY: 'required',
+    }
+    const service = await started(urlOf(url, login), environment)
+    const { tenant_id, api_key } = await service.signUp()
+    expect((await service.ask('PUT', '/v1/kv/n/k', { key: api_key, body: { value: 1 } })).status).toBe(200)
+    expect((await service.ask('GET', '/v1/kv/n/k', { key: api_key })).body.value).toBe(1)
+    const operator = new Operator({ DATABASE_URL: urlOf(url, login), ...environment })
+    expect(await operator.json('tenants')).toMatchObject([{ tenant_id }])
+    // Without the owner's URL as well: its tables are prepared.
+    const again = await started(urlOf(url, login), { DATABASE_ROLE: login, ROW_LEVEL_SECURITY: 'required' })
+    expect((await again.ask('GET', '/v1/kv/n/k', { key: api_key })).status).toBe(200)
+    const connection = new SQL({ url: urlOf(url, login), max: 1 })
+    expect([...(await connection`select tenant_id from kv_entries`)]).toEqual([])
+    expect(connection`alter table kv_entries disable row level security`.execute()).rejects.toThrow(
+      /must be owner/,
+    )
+    await connection.close()
+  })
+
+  test('off works as the login, beside the policies', async () => {
+    const url = await newPostgresDatabase()
+    urls.push(url)
+    const service = await started(url, { ROW_LEVEL_SECURITY: 'off' })
+    expect(reasonOf(service)).toBeUndefined()
+    const { api_key } = await service.signUp()
+    expect((await service.ask('PUT', '/v1/kv/n/k', { key: api_key, body: { value: 1 } })).status).toBe(200)
+  })
+})

@@ -1,0 +1,209 @@
+// Row-level security of PostgreSQL: behind the conditions of the statements, the database itself shows a role without
+// ownership the rows of one tenant alone. bound.ts says how a statement names it; docs/row-level-security.md has the SQL.
+
+import { all_tenants, hash_setting, tenant_setting } from './bound.ts'
+import { type Db, type Reader, type Tx, unnamed } from './db.ts'
+import { isDistributed } from './distributed.ts'
+import { changeSchema } from './schema-lock.ts'
+
+/** `off`: the reason, a sentence without its first capital and its full stop. */
+export type RowSecurity = { role: string } | { off: string }
+
+/** The login of the service, when another one prepares the tables; otherwise null. */
+export function loginOf(urls: { database_url: string; database_owner_url: string }): string | null {
+  if (urls.database_url === urls.database_owner_url) return null
+  return decodeURIComponent(new URL(urls.database_url).username) || null
+}
+
+interface Facts {
+  /** The role that this connection logged in as. */
+  login: string
+  may_create: boolean
+  exists: boolean
+  /** A superuser, or a role that bypasses row-level security. */
+  bypasses: boolean
+  schema_name: string
+  may_use_schema: boolean
+}
+
+interface Table {
+  name: string
+  owner: string
+  has_tenant: boolean
+  is_forced: boolean
+  policies: string
+  may_use: boolean
+}
+
+const FACTS = unnamed<Facts>(
+  'row_security.facts',
+  `select session_user as login, own.rolsuper or own.rolcreaterole as may_create, role.oid is not null as exists,
+          coalesce(role.rolsuper or role.rolbypassrls, false) as bypasses, current_schema() as schema_name,
+          coalesce(has_schema_privilege(role.oid, current_schema(), 'usage'), false) as may_use_schema
+     from pg_roles own left join pg_roles role on role.rolname = :role
+    where own.rolname = session_user`,
+)
+
+// A role that was granted before PostgreSQL 16 can always be taken.
+const MAY_TAKE = unnamed<{ may: boolean }>(
+  'row_security.may_take',
+  `select case when exists (select 1 from pg_roles where rolname = :login)
+               then pg_has_role(:login, :role,
+                                case when cast(current_setting('server_version_num') as integer) < 160000 then 'member' else 'set' end)
+               else false end as may`,
+)
+
+const TABLES = unnamed<Table>(
+  'row_security.tables',
+  `select c.relname as name, pg_get_userbyid(c.relowner) as owner,
+          exists (select 1 from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped) as has_tenant,
+          c.relrowsecurity and c.relforcerowsecurity as is_forced,
+          coalesce((select string_agg(p.polname || ' to ' || array_to_string(array(
+                             select rolname from pg_roles r where r.oid = any (p.polroles) order by 1), ', '), '; ' order by p.polname)
+                      from pg_policy p where p.polrelid = c.oid), '') as policies,
+          coalesce(has_table_privilege((select r.oid from pg_roles r where r.rolname = :role), c.oid, 'select'), false) as may_use
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = current_schema() and c.relkind in ('r', 'p')
+    order by c.relname`,
+)
+
+const BOUND = unnamed<{ bound: boolean }>(
+  'row_security.bound',
+  `select coalesce((select row_security_active(c.oid) from pg_class c where c.oid = to_regclass('tenants')), false) as bound`,
+)
+
+/** True when row-level security applies to the role of these connections. */
+export async function isBound(q: Reader): Promise<boolean> {
+  return (await q.one(BOUND, {}))!.bound
+}
+
+const ROLE = unnamed<{ name: string }>('row_security.role', 'select current_user as name')
+
+/** The role that the connections have. */
+export async function roleOf(q: Reader): Promise<string> {
+  return (await q.one(ROLE, {}))!.name
+}
+
+/** The names of the two policies of a table: for the role of the service, and for the owner of the tables. */
+const of_tenant = 'waystation_of_tenant'
+const of_owner = 'waystation_of_owner'
+
+/** A service on the row of a key or token does not know its tenant yet. */
+const by_hash: Record<string, string> = { tenant_lookups: 'value' }
+
+/** The condition under which the role of the service sees a row. */
+function conditionOf(table: string): string {
+  const given = `current_setting('${tenant_setting}', true)`
+  const column = by_hash[table]
+  const hash = column === undefined ? '' : ` or ${column} = current_setting('${hash_setting}', true)`
+  return `tenant_id = ${given} or ${given} = '${all_tenants}'${hash}`
+}
+
+/**
+ * Prepares the role and the tables as far as this connection may, and returns how it stands then. `login`: who is to take the
+ * role; null: who has this connection.
+ */
+export async function secureRows(db: Db, role: string, login: string | null = null): Promise<RowSecurity> {
+  const before = await standing(db, role, login)
+  if ('role' in before || before.is_final) return before
+  let failure = ''
+  try {
+    await makeRole(db, role, login)
+    await changeSchema(db, (tx) => prepareTables(tx, role))
+  } catch (error) {
+    failure = `; ${(error as Error).message}`
+  }
+  const after = await standing(db, role, login)
+  return 'role' in after ? after : { off: after.off + failure }
+}
+
+/** How it stands; changes nothing. */
+export async function rowSecurity(db: Db, role: string, login: string | null = null): Promise<RowSecurity> {
+  const found = await standing(db, role, login)
+  return 'role' in found ? found : { off: found.off }
+}
+
+type Standing =
+  | { role: string }
+  | { off: string /** No statement of ours can change it. */; is_final: boolean }
+
+async function standing(db: Db, role: string, given: string | null): Promise<Standing> {
+  if (await isDistributed(db)) return final('the tables are distributed by Citus')
+  const facts = (await db.one(FACTS, { role }))!
+  const login = given ?? facts.login
+  if (!facts.exists) {
+    const off = `there is no role ${role}, and ${facts.login} may not create it`
+    return { off, is_final: !facts.may_create }
+  }
+  if (facts.bypasses) return final(`the role ${role} bypasses it`)
+  const tables = await db.all(TABLES, { role })
+  if (tables.some(({ owner }) => owner === role)) return final(`the role ${role} owns the tables`)
+  if (login !== role && !(await db.one(MAY_TAKE, { login, role }))!.may)
+    return { off: `${login} may not take the role ${role}`, is_final: false }
+  const open = tables.find((table) => !isSecured(table, role))
+  if (open) return { off: `the table ${open.name} is not prepared for the role ${role}`, is_final: false }
+  if (!facts.may_use_schema)
+    return { off: `the role ${role} may not use the schema ${facts.schema_name}`, is_final: false }
+  return { role }
+}
+
+function final(off: string): Standing {
+  return { off, is_final: true }
+}
+
+function isSecured({ has_tenant, is_forced, policies, may_use, owner }: Table, role: string): boolean {
+  if (!has_tenant) return may_use
+  return may_use && is_forced && policies === `${of_owner} to ${owner}; ${of_tenant} to ${role}`
+}
+
+/** Roles are the whole server's: two services may make one at the same time, and the second fails. */
+async function makeRole(db: Db, role: string, given: string | null): Promise<void> {
+  const facts = (await db.one(FACTS, { role }))!
+  if (!facts.exists)
+    await run(db, `create role ${quoted(role)} nologin`).catch(async (error) => {
+      if (!(await db.one(FACTS, { role }))!.exists) throw error
+    })
+  const login = given ?? facts.login
+  if (login === role) return
+  const taken = async () => (await db.one(MAY_TAKE, { login, role }))!.may
+  if (await taken()) return
+  await run(db, `grant ${quoted(role)} to ${quoted(login)}`).catch(async (error) => {
+    if (!(await taken())) throw error
+  })
+}
+
+function run(db: Db, text: string): Promise<unknown> {
+  return changeSchema(db, async (tx) => tx.run(unnamed('row_security.change', text), {}))
+}
+
+async function prepareTables(tx: Tx, role: string): Promise<void> {
+  const change = (text: string) => tx.run(unnamed('row_security.change', text), {})
+  const facts = (await tx.one(FACTS, { role }))!
+  if (!facts.may_use_schema)
+    await change(`grant usage on schema ${quoted(facts.schema_name)} to ${quoted(role)}`)
+  for (const table of await tx.all(TABLES, { role }))
+    if (!isSecured(table, role)) for (const text of statementsFor(table, role)) await change(text)
+}
+
+function statementsFor(
+  { name, owner, has_tenant }: Pick<Table, 'name' | 'owner' | 'has_tenant'>,
+  role: string,
+) {
+  const table = quoted(name)
+  const rights = name === 'applied_migrations' ? 'select' : 'select, insert, update, delete'
+  const grant = `grant ${rights} on ${table} to ${quoted(role)}`
+  if (!has_tenant) return [grant]
+  const condition = conditionOf(name)
+  return [
+    grant,
+    `alter table ${table} enable row level security, force row level security`,
+    `drop policy if exists ${of_tenant} on ${table}`,
+    `drop policy if exists ${of_owner} on ${table}`,
+    `create policy ${of_tenant} on ${table} to ${quoted(role)} using (${condition}) with check (${condition})`,
+    `create policy ${of_owner} on ${table} to ${quoted(owner)} using (true) with check (true)`,
+  ]
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
