@@ -199,18 +199,13 @@ export const attempts = chapter('attempts', {
     'decisions 5 Schedules',
     async (t) => {
       const { agent } = await caller(t)
-      const [one, two] = [await holding(t), await holding(t)]
-      const [cancelled, moved] = [await due(agent, one.hook, {}), await due(agent, two.hook, {})]
-      // It answers once the attempts have ended.
-      const pushed = t.world.pushDueWork()
-      await Promise.all([one.begun, two.begun])
-      succeeded(await agent.delete(`/v1/schedules/${cancelled}`), 204)
-      succeeded(await agent.patch(`/v1/schedules/${moved}`, { fire_at: objects.far_time }), 200)
-      one.release()
-      two.release()
-      await pushed
-      await t.settled()
+      const cancelled = await duringAttempt(t, agent, async (path) => {
+        succeeded(await agent.delete(path), 204)
+      })
       equal((await read(agent, cancelled)).status, 'cancelled', 'status of the cancelled schedule')
+      const moved = await duringAttempt(t, agent, async (path) => {
+        succeeded(await agent.patch(path, { fire_at: objects.far_time }), 200)
+      })
       const shown = await read(agent, moved)
       equal([shown.status, shown.attempts], ['pending', 0], 'status and attempts of the moved schedule')
       equal(shown.next_attempt_at, objects.far_time, 'next_attempt_at of the moved schedule')
@@ -284,8 +279,12 @@ async function answering(t: Trial, status: number): Promise<Hook> {
   return hook
 }
 
-/** A receiver that answers 200 once it is released; `begun` resolves when a request has come. */
-async function holding(t: Trial): Promise<{ hook: Hook; begun: Promise<void>; release: () => void }> {
+/** Makes a schedule, and calls `change` while its receiver is answering. Returns its id. */
+async function duringAttempt(
+  t: Trial,
+  agent: Actor,
+  change: (path: string) => Promise<void>,
+): Promise<string> {
   const hook = await t.hook()
   let release = () => {}
   const released = new Promise<void>((resolve) => {
@@ -299,7 +298,18 @@ async function holding(t: Trial): Promise<{ hook: Hook; begun: Promise<void>; re
       return { status: 200 }
     }
   })
-  return { hook, begun, release }
+  const id = await due(agent, hook, {})
+  // It answers once the attempt has ended.
+  const pushed = t.world.pushDueWork()
+  try {
+    await begun
+    await change(`/v1/schedules/${id}`)
+  } finally {
+    release()
+  }
+  await pushed
+  await t.settled()
+  return id
 }
 
 async function reached(t: Trial, hook: Hook, count: number): Promise<void> {
