@@ -2,11 +2,15 @@
 // the tables about them and about the tools of the MCP server in the documentation. A test fails when the files in git
 // are not this.
 
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type ReadyTool, readyTools, type Document as ToolDocument } from '../mcp/contract.ts'
 import { commandRows, commandsText } from './clients/cli.ts'
 import { type Document, operationsOf } from './clients/model.ts'
 import { formatted } from './clients/print.ts'
+import { pythonOperations, pythonResources, pythonRetries } from './clients/python.ts'
+import { snake } from './clients/python-print.ts'
+import { syncText } from './clients/python-sync.ts'
+import { namedDocument, PythonTypes } from './clients/python-types.ts'
 import { methodRows, resourcesText, retriesText, retryRows } from './clients/sdk.ts'
 import { sdkTypesText } from './sdk-types.ts'
 
@@ -28,6 +32,9 @@ export function clientFiles(): Record<string, string> {
       '| Resource | Methods |': methodRows(operations),
       '| Call | Again | Why |': retryRows(operations),
     }),
+    'docs/python.md': withRows(textOf('docs/python.md'), {
+      '| Python resource | Methods |': methodRows(operations, snake),
+    }),
     'docs/cli.md': withRows(textOf('docs/cli.md'), {
       '| Command | Subcommands | For |': commandRows(operations),
     }),
@@ -36,8 +43,34 @@ export function clientFiles(): Record<string, string> {
         .map(toolRow)
         .join(''),
     }),
+    ...pythonFiles(),
   }
 }
+
+/** Those of the Python SDK: its sync half is the async one, without its waits. */
+export function pythonFiles(): Record<string, string> {
+  const document = namedDocument(JSON.parse(textOf('openapi.json')) as Document)
+  const operations = operationsOf(document)
+  const types = new PythonTypes(document)
+  const resources = pythonResources(operations, types)
+  const modules = readdirSync(new URL(`${python}/_async`, root))
+    .filter((file) => file.endsWith('.py') && !['__init__.py', 'platform.py', 'resources.py'].includes(file))
+    .map((file): [string, string] => [file, textOf(`${python}/_async/${file}`)])
+  return {
+    [`${python}/types.py`]: types.text(),
+    [`${python}/_operations.py`]: pythonOperations(operations, document),
+    [`${python}/_retries.py`]: pythonRetries(operations),
+    [`${python}/_async/resources.py`]: resources,
+    ...Object.fromEntries(
+      [...modules, ['resources.py', resources] as const].map(([file, text]) => [
+        `${python}/_sync/${file}`,
+        syncText(text, file),
+      ]),
+    ),
+  }
+}
+
+const python = 'sdk-python/src/waystation'
 
 function toolRow({ listed: { name, title, annotations } }: ReadyTool): string {
   const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations

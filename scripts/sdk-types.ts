@@ -257,7 +257,7 @@ function literal(value: unknown): string {
 }
 
 /** The shape without its words and order. */
-function keyOf(schema: Schema): string {
+export function keyOf(schema: Schema): string {
   return JSON.stringify(schema, (name, value) => {
     if (name === 'description' || name === 'x-name') return undefined
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value

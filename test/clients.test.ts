@@ -1,9 +1,14 @@
 // The generated clients: a resource that is new in the contract is in the SDK and in the CLI without a line by hand.
 
 import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import openapi from '../openapi.json' with { type: 'json' }
 import { commandRows, commandsText } from '../scripts/clients/cli.ts'
 import { type Document, operationsOf } from '../scripts/clients/model.ts'
+import { pythonOperations, pythonResources, pythonRetries } from '../scripts/clients/python.ts'
+import { snake } from '../scripts/clients/python-print.ts'
+import { syncText } from '../scripts/clients/python-sync.ts'
+import { namedDocument, PythonTypes } from '../scripts/clients/python-types.ts'
 import { methodRows, resourcesText, retriesText, retryRows } from '../scripts/clients/sdk.ts'
 import { withRows } from '../scripts/clients.ts'
 
@@ -79,6 +84,105 @@ test('A new resource is a class of the SDK, with a method for each operation', (
   expect(text).toContain("list(query: Query<'listParasols'> = {}): Pages<")
   expect(text).toContain("return this.transport.call('deleteParasol', { params: { parasol_id } }, options)")
   expect(retriesText(operations)).toContain('"why":"a released parasol stays released"')
+})
+
+test('A new resource is a class of the Python client, with a method for each operation', () => {
+  const named = namedDocument(document)
+  const types = new PythonTypes(named)
+  const text = pythonResources(operations, types)
+  expect(text).toContain('class AsyncParasols(AsyncResource):')
+  expect(text).toContain('        self.parasols = AsyncParasols(transport)')
+  expect(text).toContain(`    async def create(
+        self,
+        *,
+        name: str,
+        ttl_seconds: int | None = None,
+        mode: Literal["shared", "exclusive"] | None = None,
+        **options: Unpack[CreateOptions],
+    ) -> CreateParasolAnswer:
+        """Take a parasol. Raises QUOTA_EXCEEDED.
+
+        ttl_seconds: How long it holds.
+        mode: Default exclusive.
+        """
+        given_ = Input(body=fields({"name": name}, {"ttl_seconds": ttl_seconds, "mode": mode}))
+        answer_: CreateParasolAnswer = await self._transport.call("createParasol", given_, options)
+        return answer_
+`)
+  expect(text).toContain('    def list(self, **options: Unpack[CallOptions]) -> AsyncPages[Any]:')
+  expect(text).toContain('        await self._transport.call("deleteParasol", given_, options)')
+  expect(types.text()).toContain('class CreateParasolAnswer(TypedDict):\n    id: str\n')
+  expect(pythonOperations(operations, named)).toContain(
+    '    "createParasol": Operation("POST", "/v1/parasols", creates=True),',
+  )
+  expect(pythonRetries(operations)).toContain(
+    '    "deleteParasol": Retry(why="a released parasol stays released"),',
+  )
+  expect(methodRows(operations, snake)).toBe('| `parasols` | `create`, `list`, `delete` |\n')
+})
+
+test('The sync half of the Python client is the async one without its waits', () => {
+  const text = `"""Pages."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .platform import MaybeAwaitable
+
+
+class AsyncPages:
+    """\`\`async for item in pages\`\`, or \`\`await pages.page()\`\`."""
+
+    def __init__(self, read: Callable[[str | None], Awaitable[Page[T]]], f: Callable[[], MaybeAwaitable[V | None]]) -> None: ...
+
+    # async only
+    def __await__(self) -> None: ...
+
+    # end
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for page in self.pages():
+            yield await page.awaiting
+`
+  expect(syncText(text, 'pages.py')).toBe(`"""Pages."""
+
+# Made of ../_async/pages.py by scripts/clients.ts: do not edit.
+
+from collections.abc import Iterator, Callable
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Pages:
+    """\`\`for item in pages\`\`, or \`\`pages.page()\`\`."""
+
+    def __init__(self, read: Callable[[str | None], Page[T]], f: Callable[[], V | None]) -> None: ...
+
+    def __iter__(self) -> Iterator[T]:
+        for page in self.pages():
+            yield page.awaiting
+`)
+  expect(() => syncText('"""X."""\n\nx: Awaitable\n', 'x.py')).toThrow(
+    'x.py has something async left: x: Awaitable',
+  )
+})
+
+test('The Python client has the licence of the project', () => {
+  const [own, of_root] = ['sdk-python/LICENSE', 'LICENSE'].map((file) =>
+    readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'),
+  )
+  expect(own).toBe(of_root!)
+})
+
+test('The ten lines of the Python client are the same on each page', () => {
+  const lines = ['sdk-python/README.md', 'docs/python.md', 'README.md'].map((page) => {
+    const text = readFileSync(new URL(`../${page}`, import.meta.url), 'utf8')
+    return /```python\n([\s\S]*?)```/.exec(text)![1]!
+  })
+  expect(lines[0]!.trimEnd().split('\n')).toHaveLength(10)
+  expect(lines).toEqual([lines[0]!, lines[0]!, lines[0]!])
 })
 
 test('A new resource is a group of the CLI, with options from its schemas', () => {

@@ -27,11 +27,12 @@ describe('README.md', () => {
     return block.replace('tenant create', `tenant --url ${checkout.url} create`)
   }
 
-  test('has no other block than those that run here', () => {
+  /** The lines in Python are those of sdk-python/README.md, which `npm run test:python` runs. */
+  test('has no other block than those that run here, and the lines of the Python client', () => {
     expect(commands).toHaveLength(8)
     const fences = readFileSync(join(root, 'README.md'), 'utf8').match(/^```\w+$/gm)!
     expect(fences.toSorted()).toEqual(
-      ['```json', ...commands.map(() => '```sh'), '```text', '```ts'].toSorted(),
+      ['```json', ...commands.map(() => '```sh'), '```python', '```text', '```ts'].toSorted(),
     )
   })
 

@@ -213,16 +213,16 @@ ${rules.join('')}}
 `
 }
 
-/** The rows of the table of resources in docs/sdk.md. */
-export function methodRows(operations: Operation[]): string {
+/** The rows of the table of resources in docs/sdk.md; `spelled` gives the names as another client has them. */
+export function methodRows(operations: Operation[], spelled = (name: string) => name): string {
   const resources = Map.groupBy(
     operations.filter(({ sdk }) => sdk),
     resourceOf,
   )
   return [...resources]
     .map(([resource, own]) => {
-      const methods = own.map((operation) => `\`${methodOf(operation)}\``).join(', ')
-      return `| ${resource === '' ? 'the client' : `\`${resource}\``} | ${methods} |\n`
+      const methods = own.map((operation) => `\`${spelled(methodOf(operation))}\``).join(', ')
+      return `| ${resource === '' ? 'the client' : `\`${spelled(resource)}\``} | ${methods} |\n`
     })
     .join('')
 }

@@ -17,6 +17,7 @@ const images: Readonly<Record<string, string>> = {
 
 /** Examples as text, by the name in examples/. The type checker takes some of them for modules. */
 const examples: Readonly<Record<string, () => Promise<unknown>>> = {
+  'agent.py': () => import('../../examples/agent.py', { with: { type: 'text' } }),
   'agent.sh': () => import('../../examples/agent.sh', { with: { type: 'text' } }),
   'agent.ts': () => import('../../examples/agent.ts', { with: { type: 'text' } }),
   'callbacks.ts': () => import('../../examples/callbacks.ts', { with: { type: 'text' } }),

@@ -22,6 +22,7 @@ import metrics from '../../docs/metrics.md' with { type: 'text' }
 import overload from '../../docs/overload.md' with { type: 'text' }
 import performance_page from '../../docs/performance.md' with { type: 'text' }
 import postgres from '../../docs/postgres.md' with { type: 'text' }
+import python from '../../docs/python.md' with { type: 'text' }
 import index from '../../docs/README.md' with { type: 'text' }
 import phone from '../../docs/recipes/phone.md' with { type: 'text' }
 import rate_limit from '../../docs/recipes/rate-limit.md' with { type: 'text' }
@@ -66,6 +67,7 @@ const common: Readonly<Record<string, string>> = {
   'row-level-security.md': row_level_security,
   'citus.md': citus,
   'sdk.md': sdk,
+  'python.md': python,
   'mcp.md': mcp,
   'cli.md': cli,
   'console.md': consoleAndApproval,

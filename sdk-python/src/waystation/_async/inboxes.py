@@ -1,0 +1,108 @@
+"""client.inboxes"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from .._values import CallOptions, Page, WaitOptions, fields
+from ..types import Message
+from . import resources
+from .look import held_seconds, patient, pause_after
+from .transport import AsyncTransport, Input
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class AsyncInboxes(resources.AsyncInboxes):
+    def messages(
+        self,
+        id: str,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+        follow: bool = False,
+        **options: Unpack[WaitOptions],
+    ) -> AsyncMessages:
+        """All messages, oldest first. With `follow` the iteration waits for more and ends once the inbox has expired and
+        everything was read; an unavailable service is then tried again for about a minute, unless `retries` says otherwise.
+        `page()` reads what is there now; its `next_cursor` is the `after` of the next call.
+
+        after: the id of the last message seen. Keep it, and go on from there after a restart.
+        """
+        wait = held_seconds(options.get("wait_seconds"))
+        call: CallOptions = patient(options)
+        if not follow:
+            call["retries"] = options.get("retries")
+        reading = Reading(self, self._transport, id, after, limit, wait if follow else 0, follow, call)
+        return AsyncMessages(reading)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a list of messages was asked for."""
+
+    inboxes: AsyncInboxes
+    transport: AsyncTransport
+    id: str
+    after: str | None
+    limit: int | None
+    wait: int
+    """Seconds."""
+    follow: bool
+    call: CallOptions
+
+    async def read(self, after: str | None, wait: int) -> Page[Message]:
+        query = fields({}, {"after": after, "limit": self.limit, "wait": wait or None})
+        given = Input(params={"id": self.id}, query=query, held_ms=wait * 1_000)
+        answer = await self.transport.call("listMessages", given, self.call)
+        return Page(answer["items"], answer["nextAfter"])
+
+    async def expires_ms(self) -> float:
+        detail = await self.inboxes.get(self.id, **self.call)
+        expires_at = detail["inbox"]["expiresAt"].replace("Z", "+00:00")
+        return datetime.fromisoformat(expires_at).timestamp() * 1_000
+
+    async def is_listed(self) -> bool:
+        """True until it has expired by the clock of the service: the one here may be wrong."""
+        async for inbox in self.inboxes.list(limit=100, **self.call):
+            if inbox["id"] == self.id:
+                return True
+        return False
+
+
+class AsyncMessages:
+    """Messages of an inbox, oldest first."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    async def page(self) -> Page[Message]:
+        """What is there now."""
+        return await self._reading.read(self._reading.after, 0)
+
+    async def __aiter__(self) -> AsyncIterator[Message]:
+        reading = self._reading
+        platform = reading.transport.platform
+        after = reading.after
+        expires_ms: float | None = None
+        over = False
+        while True:
+            asked_at = platform.now_ms()
+            page = await reading.read(after, 0 if over else reading.wait)
+            for message in page.items:
+                yield message
+            after = page.next_cursor or after
+            if page.items:
+                continue
+            # A message may have come between the empty page and the end, so one more read follows.
+            if not reading.follow or over:
+                return
+            if expires_ms is None:
+                expires_ms = await reading.expires_ms()
+            over = expires_ms <= platform.wall_ms() and not await reading.is_listed()
+            if not over:
+                await pause_after(platform, asked_at, reading.call.get("signal"))

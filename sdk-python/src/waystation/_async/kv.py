@@ -1,0 +1,146 @@
+"""client.kv and client.namespaces: exact values, and updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from .._errors import WaystationError, has_code
+from .._json import member_text, parse_json
+from .._outcome import Answer
+from .._values import CallOptions, if_match, limited
+from ..types import Entry, PutResult
+from . import resources
+from .platform import settled
+from .transport import Input
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .platform import MaybeAwaitable
+
+V = TypeVar("V")
+
+contention_ms_first = 100
+"""The wait after the first conflict of an update is at most this, and at most twice as long after each further one."""
+contention_ms_max = 3_000
+
+
+class AsyncKv(resources.AsyncKv):
+    async def find(self, namespace: str, key: str, **options: Unpack[CallOptions]) -> Entry | None:
+        """None when there is no such key."""
+        try:
+            return await self.get(namespace, key, **options)
+        except WaystationError as error:
+            if has_code(error, "KEY_NOT_FOUND"):
+                return None
+            raise
+
+    async def get_if_changed(
+        self, namespace: str, key: str, version: int, **options: Unpack[CallOptions]
+    ) -> Entry | None:
+        """None as long as `version` is still the stored one; nothing is transferred then."""
+        given = Input(params={"namespace": namespace, "key": key}, headers={"if-none-match": f'"{version}"'})
+        answer = await self._transport.send("getValue", given, options)
+        entry: Entry | None = None if answer.status == 304 else self._transport.parse("getValue", answer)
+        return entry
+
+    async def get_text(
+        self, namespace: str, key: str, *, if_version: int | None = None, **options: Unpack[CallOptions]
+    ) -> Entry:
+        """As `get`, with the value as the exact JSON text that was put."""
+        given = Input(params={"namespace": namespace, "key": key}, headers=if_match(if_version))
+        return _with_text(await self._transport.send("getValue", given, options))
+
+    @overload
+    async def update(
+        self,
+        namespace: str,
+        key: str,
+        change: Callable[[V], MaybeAwaitable[V | None]],
+        *,
+        default: V,
+        ttl_seconds: int | None = None,
+        tries: int = 10,
+        **options: Unpack[CallOptions],
+    ) -> PutResult | Entry | None: ...
+
+    @overload
+    async def update(
+        self,
+        namespace: str,
+        key: str,
+        change: Callable[[Any], MaybeAwaitable[object]],
+        *,
+        default: Any = None,
+        ttl_seconds: int | None = None,
+        tries: int = 10,
+        **options: Unpack[CallOptions],
+    ) -> PutResult | Entry | None: ...
+
+    async def update(
+        self,
+        namespace: str,
+        key: str,
+        change: Callable[[Any], MaybeAwaitable[object]],
+        *,
+        default: Any = None,
+        ttl_seconds: int | None = None,
+        tries: int = 10,
+        **options: Unpack[CallOptions],
+    ) -> PutResult | Entry | None:
+        """Puts what `change` makes of the value, unless another writer was faster: then `change` is called again with the new
+        value. It gets `default` for a key that is absent. When it returns None, nothing is written, and the result is the
+        entry as it was, None when there is none; ``RawJson("null")`` writes null. Raises VERSION_MISMATCH after `tries`.
+        """
+
+        def of_entry(entry: Entry | None) -> MaybeAwaitable[object]:
+            return change(default if entry is None else entry["value"])
+
+        return await self.update_entry(namespace, key, of_entry, ttl_seconds=ttl_seconds, tries=tries, **options)
+
+    async def update_entry(
+        self,
+        namespace: str,
+        key: str,
+        change: Callable[[Entry | None], MaybeAwaitable[object]],
+        *,
+        ttl_seconds: int | None = None,
+        tries: int = 10,
+        **options: Unpack[CallOptions],
+    ) -> PutResult | Entry | None:
+        """As `update`, for a `change` that gets the whole entry: None for a key that is absent."""
+        limited("tries", tries, 1, float("inf"))
+        tried = 1
+        while True:
+            entry = await self.find(namespace, key, **options)
+            value: object = await settled(change(entry))
+            if value is None:
+                return entry
+            version = 0 if entry is None else entry["version"]
+            try:
+                return await self.put(
+                    namespace, key, value, ttl_seconds=ttl_seconds, cas_version=version, **options
+                )
+            except WaystationError as error:
+                if not has_code(error, "VERSION_MISMATCH") or tried >= tries:
+                    raise
+            most_ms = min(contention_ms_max, contention_ms_first * 2 ** (tried - 1))
+            platform = self._transport.platform
+            await platform.sleep(platform.random() * most_ms, options.get("signal"))
+            tried += 1
+
+
+class AsyncNamespaces(resources.AsyncNamespaces):
+    """With the admin key: every agent's keys and values, to be read."""
+
+    async def get_text(self, namespace: str, key: str, **options: Unpack[CallOptions]) -> Entry:
+        """As `get`, with the value as the exact JSON text that was put."""
+        given = Input(params={"namespace": namespace, "key": key})
+        return _with_text(await self._transport.send("getNamespaceKey", given, options))
+
+
+def _with_text(answer: Answer) -> Entry:
+    entry: Entry = parse_json(answer.text)
+    entry["value"] = member_text(answer.text, "value")
+    return entry

@@ -1,0 +1,95 @@
+"""The lock of a dead letter, or the lease of an effect, while its work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .._errors import WaystationTimeoutError
+from .._outcome import is_permanent, retry_after_ms
+from .._signal import Aborted, Signal
+from .._values import CallOptions
+from .platform import AsyncBackground, AsyncPlatform
+
+extend_ms_max = 10_000
+"""An extension without an answer for this long, or for a quarter of the lock, is tried again."""
+
+
+@dataclass(frozen=True)
+class Lock:
+    lock_ms: float
+    asked_at: float
+    """When it was asked for, by the clock here."""
+    share: float
+    """The part of its time after which it is extended."""
+    extend: Callable[[CallOptions], Awaitable[Any]]
+    """Lets it end ``lock_ms`` from now."""
+    on_error: Callable[[BaseException], Awaitable[None]]
+    on_lost: Callable[[BaseException], None]
+
+
+class AsyncKeptLock:
+    """Extends a new lock at every `share` of its time, and at every tenth while the service does not answer. `on_lost` is
+    called when an extension is refused for good, and when the time is over here without one: whatever the service answers
+    later, another agent may have the item from then on."""
+
+    def __init__(self, platform: AsyncPlatform, lock: Lock) -> None:
+        self._platform = platform
+        self._lock = lock
+        self._over = Signal()
+        self._lost = False
+        self._expires_at = lock.asked_at + lock.lock_ms
+        self._keeping = AsyncBackground(self._keep)
+
+    async def stop(self) -> bool:
+        """Stops the extensions. True when the lock was lost."""
+        self._over.abort()
+        await self._keeping.join()
+        return self._lost
+
+    async def _keep(self) -> None:
+        lock = self._lock
+        timeout_ms = min(extend_ms_max, lock.lock_ms / 4)
+        wait_ms = lock.lock_ms * lock.share
+        try:
+            while True:
+                await self._pause(wait_ms)
+                if self._left_ms() <= 0:
+                    return await self._lose(self._expired())
+                asked_at = self._platform.now_ms()
+                try:
+                    await lock.extend(
+                        {
+                            "timeout_ms": max(1, min(timeout_ms, self._left_ms())),
+                            "retries": 0,
+                            "signal": self._over,
+                        }
+                    )
+                except Exception as error:
+                    self._over.raise_if_aborted()
+                    if is_permanent(error):
+                        return await self._lose(error)
+                    await lock.on_error(error)
+                    wait_ms = max(lock.lock_ms / 10, retry_after_ms(error))
+                    continue
+                self._expires_at = asked_at + lock.lock_ms
+                wait_ms = lock.lock_ms * lock.share
+        except Aborted:
+            return
+
+    async def _pause(self, wait_ms: float) -> None:
+        await self._platform.sleep(max(0, min(wait_ms, self._left_ms())), self._over)
+
+    def _left_ms(self) -> float:
+        return self._expires_at - self._platform.now_ms()
+
+    def _expired(self) -> WaystationTimeoutError:
+        return WaystationTimeoutError(
+            self._lock.lock_ms, "The lock expired: there was no answer in time to extend it."
+        )
+
+    async def _lose(self, reason: BaseException) -> None:
+        self._lost = True
+        self._lock.on_lost(reason)
+        await self._lock.on_error(reason)

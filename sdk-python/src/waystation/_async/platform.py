@@ -1,0 +1,132 @@
+"""The environment of the client: HTTP, clock, waits, background work. Its twin for threads is beside it, in `_sync`."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar, Union, cast
+
+import httpx
+
+from .._outcome import Received, TimedOut
+from .._signal import Signal
+
+T = TypeVar("T")
+MaybeAwaitable = Union[T, Awaitable[T]]
+
+
+class AsyncPlatform:
+    """Tests give their own."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+
+    def now_ms(self) -> float:
+        """By a clock that is never set back."""
+        return time.monotonic() * 1_000
+
+    def wall_ms(self) -> float:
+        return time.time() * 1_000
+
+    def random(self) -> float:
+        """0 up to 1, for jitter alone."""
+        return random.random()
+
+    def uuid(self) -> str:
+        """Cannot be guessed."""
+        return str(uuid.uuid4())
+
+    async def sleep(self, ms: float, signal: Signal | None = None) -> None:
+        """Raises the signal's reason when it is aborted."""
+        if signal is None:
+            await asyncio.sleep(ms / 1_000)
+            return
+        aborted = asyncio.Event()
+        forget = _listen(signal, aborted.set)
+        try:
+            await asyncio.wait_for(aborted.wait(), ms / 1_000)
+        except asyncio.TimeoutError:
+            pass
+        finally:
+            forget()
+        signal.raise_if_aborted()
+
+    async def send(self, request: httpx.Request, timeout_ms: float, signal: Signal | None) -> Received:
+        """Raises TimedOut, the signal's reason, and what httpx raises."""
+        task = asyncio.ensure_future(self._send(request))
+        forget = _listen(signal, task.cancel) if signal else lambda: None
+        try:
+            done, _ = await asyncio.wait({task}, timeout=timeout_ms / 1_000)
+            if signal:
+                signal.raise_if_aborted()
+            if not done:
+                raise TimedOut
+            return task.result()
+        finally:
+            forget()
+            if not task.done():
+                task.cancel()
+            elif not task.cancelled():
+                # Seen, also when the signal was faster.
+                task.exception()
+
+    async def _send(self, request: httpx.Request) -> Received:
+        response = await self.client.send(request, follow_redirects=False)
+        text = response.content.decode("utf-8", "replace")
+        return Received(response.status_code, response.headers, text)
+
+
+def _listen(signal: Signal, callback: Callable[[], object]) -> Callable[[], None]:
+    """Calls back in the loop, from whichever thread the signal is aborted."""
+    loop = asyncio.get_running_loop()
+
+    def aborted() -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(callback)
+
+    return signal.listen(aborted)
+
+
+async def settled(value: MaybeAwaitable[T]) -> T:
+    """The value that a function of the caller returned, which may be awaitable."""
+    if isinstance(value, Awaitable):
+        return await cast("Awaitable[T]", value)
+    return value
+
+
+class AsyncBackground:
+    """Work that goes on beside its caller."""
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._task = asyncio.ensure_future(work())
+
+    async def join(self) -> None:
+        """Waits for its end, which comes soon: it was asked to end. Also when the caller's task is cancelled meanwhile."""
+        cancelled: asyncio.CancelledError | None = None
+        while not self._task.done():
+            try:
+                await asyncio.wait({self._task})
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled:
+            raise cancelled
+        self._task.result()
+
+
+async def all_of(works: Sequence[Callable[[], Coroutine[Any, Any, None]]], ended: Signal) -> None:
+    """Runs them at the same time, waits for all, and raises the first error. When the caller's task is cancelled, each is
+    cancelled, too, and may clean up first."""
+    tasks = [asyncio.ensure_future(work()) for work in works]
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        ended.abort()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    for task in tasks:
+        task.result()

@@ -1,0 +1,144 @@
+"""The outcome of a try: a success, or an error, with the reasons for and against another try."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, cast
+
+import httpx
+
+from ._errors import Code, FailedTry, WaystationError, WaystationNetworkError, WaystationTimeoutError
+from ._json import parse_json
+
+
+@dataclass(frozen=True)
+class Received:
+    """An answer of HTTP, read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A success. `text` is empty when there is no body."""
+
+    status: int
+    text: str
+
+
+class TimedOut(Exception):
+    """The time of a try is over."""
+
+
+def answer_of(received: Received, now_ms: float) -> Answer | WaystationError:
+    """`now_ms`: for a Retry-After that is a date, where the answer does not say its own."""
+    status = received.status
+    if status in (204, 304):
+        return Answer(status, "")
+    body = _object(_parsed(received.text))
+    error = _object(body.get("error")) if body is not None else None
+    if error is not None and isinstance(error.get("code"), str):
+        return _refusal(received, error, now_ms)
+    # A blocked rate check is a result, although its status is 429.
+    is_blocked = status == 429 and body is not None and _object(body.get("data")) is not None
+    if (200 <= status < 300 or is_blocked) and body is not None:
+        return Answer(status, received.text)
+    return _refusal(
+        received, {"code": "UNEXPECTED_ANSWER", "message": f"Status {status}, not from the service."}, now_ms
+    )
+
+
+def is_transient(error: FailedTry) -> bool:
+    """True when another try may succeed."""
+    if not isinstance(error, WaystationError):
+        return True
+    return _is_unavailable(error.status) or error.status == 429 or error.code == "IDEMPOTENCY_IN_PROGRESS"
+
+
+def is_permanent(error: BaseException) -> bool:
+    """True when every try will be refused until the key, the item or the request changes."""
+    if not isinstance(error, WaystationError) or is_transient(error):
+        return False
+    return error.status < 500 and error.code != "REQUEST_TIMEOUT"
+
+
+def is_outcome_unknown(error: FailedTry) -> bool:
+    """True when the request may have had its effect without an answer."""
+    if isinstance(error, WaystationNetworkError):
+        return error.may_have_arrived
+    if isinstance(error, WaystationTimeoutError):
+        return True
+    return _is_unavailable(error.status) and error.code != "UNAVAILABLE"
+
+
+def _is_unavailable(status: int) -> bool:
+    """503 of the service or 502, 503, 504 of something before it, whose errors may look like ours."""
+    return 502 <= status <= 504
+
+
+def never_sent(error: Exception) -> bool:
+    """True when the connection was never made."""
+    return isinstance(error, (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol, httpx.LocalProtocolError))
+
+
+def retry_after_ms(error: BaseException) -> float:
+    """The wait that the service asked for, 0 without one."""
+    return (error.retry_after_seconds or 0) * 1_000 if isinstance(error, WaystationError) else 0
+
+
+def _refusal(received: Received, error: dict[str, Any], now_ms: float) -> WaystationError:
+    details = error.get("details")
+    request_id = error.get("request_id")
+    return WaystationError(
+        cast("Code", error["code"]),
+        f"{error.get('message')}{_issues_of(details)}",
+        received.status,
+        _object(details),
+        request_id if isinstance(request_id, str) else received.headers.get("x-request-id"),
+        _retry_after(received.headers, now_ms),
+    )
+
+
+def _retry_after(headers: Mapping[str, str], now_ms: float) -> float | None:
+    """Seconds from now; it may be given as a date, too (RFC 9110, 10.2.3)."""
+    given = headers.get("retry-after", "")
+    if re.fullmatch(r"\d+(\.\d+)?", given, re.ASCII):
+        return float(given)
+    until_ms = _date_ms(given)
+    if until_ms is None:
+        return None
+    sent_ms = _date_ms(headers.get("date", ""))
+    return max(0, math.ceil((until_ms - (now_ms if sent_ms is None else sent_ms)) / 1_000))
+
+
+def _date_ms(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() * 1_000
+    except (TypeError, ValueError, IndexError):
+        return None
+
+
+def _issues_of(details: object) -> str:
+    """The first broken rules of VALIDATION_FAILED, for the message."""
+    issues = (_object(details) or {}).get("issues")
+    found = cast("list[object]", issues)[:3] if isinstance(issues, list) else []
+    objects = [one for one in map(_object, found) if one is not None]
+    texts = [f"{issue.get('path')} {issue.get('message')}" for issue in objects]
+    return f" ({'; '.join(texts)})" if texts else ""
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse_json(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,150 @@
+"""The environment of the client: HTTP, clock, waits, background work. Its twin for tasks is beside it, in `_async`."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import httpx
+
+from .._outcome import Received, TimedOut
+from .._signal import Signal
+
+T = TypeVar("T")
+
+
+class Platform:
+    """Tests give their own."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self.client = client
+
+    def now_ms(self) -> float:
+        """By a clock that is never set back."""
+        return time.monotonic() * 1_000
+
+    def wall_ms(self) -> float:
+        return time.time() * 1_000
+
+    def random(self) -> float:
+        """0 up to 1, for jitter alone."""
+        return random.random()
+
+    def uuid(self) -> str:
+        """Cannot be guessed."""
+        return str(uuid.uuid4())
+
+    def sleep(self, ms: float, signal: Signal | None = None) -> None:
+        """Raises the signal's reason when it is aborted."""
+        if signal is None:
+            time.sleep(ms / 1_000)
+            return
+        signal.wait(min(ms / 1_000, threading.TIMEOUT_MAX))
+        signal.raise_if_aborted()
+
+    def send(self, request: httpx.Request, timeout_ms: float, signal: Signal | None) -> Received:
+        """Raises TimedOut, the signal's reason, and what httpx raises."""
+        deadline = time.monotonic() + timeout_ms / 1_000
+        timeouts = httpx.Timeout(timeout_ms / 1_000).as_dict()
+
+        def each_step(_: str, __: object) -> None:
+            """httpx counts a time-out for each step of a request: what is left is that of the next one."""
+            left_seconds = max(0.001, deadline - time.monotonic())
+            timeouts.update({name: left_seconds for name in timeouts})
+
+        request.extensions["timeout"] = timeouts
+        request.extensions["trace"] = each_step
+        if signal is None:
+            return self._send(request, deadline)
+        return self._send_beside(request, deadline, signal)
+
+    def _send_beside(self, request: httpx.Request, deadline: float, signal: Signal) -> Received:
+        """In a thread of its own: a read that blocks ends with its time-out alone, and the signal is not to wait for that."""
+        over = threading.Event()
+        outcome: list[Received | BaseException] = []
+
+        def run() -> None:
+            try:
+                outcome.append(self._send(request, deadline))
+            except BaseException as error:
+                outcome.append(error)
+            over.set()
+
+        threading.Thread(target=run, name="waystation-call", daemon=True).start()
+        forget = signal.listen(over.set)
+        try:
+            is_over = over.wait(max(0, deadline - time.monotonic()))
+        finally:
+            forget()
+        signal.raise_if_aborted()
+        if not is_over:
+            raise TimedOut
+        (found,) = outcome
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def _send(self, request: httpx.Request, deadline: float) -> Received:
+        response = self.client.send(request, stream=True, follow_redirects=False)
+        chunks: list[bytes] = []
+        try:
+            for chunk in response.iter_bytes():
+                chunks.append(chunk)
+                if time.monotonic() > deadline:
+                    raise TimedOut
+        finally:
+            response.close()
+        return Received(response.status_code, response.headers, b"".join(chunks).decode("utf-8", "replace"))
+
+
+def settled(value: T) -> T:
+    """The value that a function of the caller returned."""
+    return value
+
+
+class Background:
+    """Work that goes on beside its caller."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=[work], name="waystation-lock", daemon=True)
+        self._thread.start()
+
+    def _run(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            self._error = error
+
+    def wait(self) -> None:
+        """Waits for its end."""
+        self._thread.join()
+
+    def join(self) -> None:
+        """Waits for its end, which comes soon: it was asked to end. Raises its error."""
+        self.wait()
+        if self._error:
+            raise self._error
+
+
+def all_of(works: Sequence[Callable[[], None]], ended: Signal) -> None:
+    """Runs them at the same time, waits for all, and raises the first error. An interrupt ends the work, and waits for
+    what is in progress."""
+    if len(works) == 1:
+        works[0]()
+        return
+    threads = [Background(work) for work in works]
+    try:
+        for thread in threads:
+            thread.wait()
+    except BaseException:
+        ended.abort()
+        for thread in threads:
+            thread.wait()
+        raise
+    for thread in threads:
+        thread.join()

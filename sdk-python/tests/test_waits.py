@@ -1,0 +1,163 @@
+"""Waits, follows and leases by a clock that the test moves, with answers that are made up."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from driver import Driver
+
+from waystation import WaystationTimeoutError
+
+at = "http://service.example"
+lease_ms = 60_000
+
+
+def refusal(status: int, code: str, **details: Any) -> httpx.Response:
+    return httpx.Response(status, json={"error": {"code": code, "message": "No.", "details": details}})
+
+
+class FakeEffects:
+    """Gives a lease to each claim, after so many ms."""
+
+    def __init__(self, driver: Driver, late_ms: list[float], extend_ms: list[float] | None = None) -> None:
+        self.calls: list[str] = []
+        self.tokens: list[str] = []
+        self._network = driver.network
+        self._late_ms = late_ms
+        self._extend_ms = extend_ms or []
+        driver.network.always = self._answer
+        driver.network.endless_ms = lease_ms / 3
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        verb = request.url.path.rpartition("/")[2]
+        self.calls.append(verb)
+        effect = {"id": "eff_1", "type": "t", "key": "k", "status": "running", "fence": 1, "lease_seconds": 60}
+        effect |= {"payload": 1, "payload_hash": "h", "effective_hash": None, "lease_token": body["lease_token"]}
+        if verb == "effects":
+            self.tokens.append(body["lease_token"])
+            self._network.now_ms += self._late_ms.pop(0) if self._late_ms else 0
+        if verb == "extend":
+            self._network.now_ms += self._extend_ms.pop(0) if self._extend_ms else 0
+        return httpx.Response(200, json={**effect, "result": body.get("result")})
+
+
+def once(driver: Driver, **given: Any) -> Any:
+    client = driver.lossy(at)
+    return client.effects.once(driver.handler(lambda permit: "done"), type="t", key="k", payload=1, **given)
+
+
+class TestALease:
+    def test_that_comes_in_time_is_used(self, driver: Driver) -> None:
+        fake = FakeEffects(driver, [lease_ms / 4])
+        assert once(driver) == "done"
+        assert fake.calls == ["effects", "succeed"]
+
+    def test_whose_answer_came_late_is_extended_before_the_work_begins(self, driver: Driver) -> None:
+        fake = FakeEffects(driver, [lease_ms / 2])
+        assert once(driver) == "done"
+        assert fake.calls == ["effects", "extend", "succeed"]
+
+    def test_whose_extension_came_late_is_extended_again(self, driver: Driver) -> None:
+        fake = FakeEffects(driver, [lease_ms / 2], [lease_ms / 2])
+        assert once(driver) == "done"
+        assert fake.calls == ["effects", "extend", "extend", "succeed"]
+
+    def test_that_is_over_by_then_is_released_and_asked_for_again_with_another_token(self, driver: Driver) -> None:
+        fake = FakeEffects(driver, [lease_ms])
+        assert once(driver) == "done"
+        assert fake.calls == ["effects", "fail", "effects", "succeed"]
+        assert len(set(fake.tokens)) == 2
+
+    def test_that_comes_late_six_times_is_too_short(self, driver: Driver) -> None:
+        fake = FakeEffects(driver, [lease_ms] * 10)
+        with pytest.raises(WaystationTimeoutError, match="Every lease of 60000 ms came too late"):
+            once(driver)
+        assert fake.calls == ["effects", "fail"] * 6
+        assert driver.network.slept_ms == [500, 1_000, 2_000, 4_000, 8_000]
+
+
+class TestAnInboxThatIsFollowed:
+    def answers(self, driver: Driver, messages: list[list[str]], listed: list[bool], expires_at: str) -> list[str]:
+        asked: list[str] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            path = request.url.path
+            query = request.url.params
+            asked.append(path.rpartition("/")[2] + (f"?wait={query['wait']}" if "wait" in query else ""))
+            if path.endswith("/messages"):
+                page = messages.pop(0) if messages else []
+                data: Any = {"items": [{"id": id} for id in page], "nextAfter": page[-1] if page else None}
+            elif path.endswith("/ibx"):
+                data = {"inbox": {"id": "ibx", "expiresAt": expires_at}, "messages": []}
+            else:
+                data = {"items": [{"id": "ibx"}] if listed.pop(0) else [], "total": 1}
+            return httpx.Response(200, json={"success": True, "data": data})
+
+        driver.network.always = answer
+        return asked
+
+    def test_ends_when_the_service_lists_it_no_more_after_one_more_read(self, driver: Driver) -> None:
+        asked = self.answers(driver, [["a", "b"], [], ["c"], []], [False], "2020-01-01T00:00:00.000Z")
+        client = driver.lossy(at)
+        found = [message["id"] for message in client.inboxes.messages("ibx", follow=True)]
+        assert found == ["a", "b", "c"]
+        assert asked == ["messages?wait=50", "messages?wait=50", "ibx", "webhook", "messages", "messages"]
+
+    def test_goes_on_although_our_clock_says_that_it_has_expired(self, driver: Driver) -> None:
+        self.answers(driver, [[], ["a"], []], [True, False], "2020-01-01T00:00:00.000Z")
+        client = driver.lossy(at)
+        assert [message["id"] for message in client.inboxes.messages("ibx", follow=True)] == ["a"]
+        assert driver.network.slept_ms[0] == 1_500
+
+    def test_without_follow_ends_with_what_is_there(self, driver: Driver) -> None:
+        asked = self.answers(driver, [["a"], []], [], "2099-01-01T00:00:00.000Z")
+        client = driver.lossy(at)
+        assert [message["id"] for message in client.inboxes.messages("ibx")] == ["a"]
+        assert asked == ["messages", "messages"]
+
+
+class TestAWait:
+    def test_that_the_service_does_not_hold_asks_again_about_once_a_second(self, driver: Driver) -> None:
+        answers = [{"event": None, "after": 7}] * 4 + [{"event": {"seq": 9}, "after": 9}]
+        driver.network.always = lambda request: httpx.Response(200, json=answers.pop(0))
+        wait = driver.lossy(at).wait(any=[{"subject": "x"}])
+        assert wait.begun() == 7
+        assert wait.first() == {"seq": 9}
+        bodies = [json.loads(request.content) for request in driver.network.seen]
+        assert [body.get("after") for body in bodies] == [None, 7, 7, 7, 7]
+        assert [body["wait_seconds"] for body in bodies] == [0, 50, 50, 50, 50]
+        assert driver.network.slept_ms == [1_500] * 3
+
+    def test_outlives_a_service_that_is_away_for_a_minute(self, driver: Driver) -> None:
+        driver.network.next = ["refuse"] * 20
+        driver.network.always = lambda request: httpx.Response(200, json={"id": "x", "status": "approved"})
+        assert driver.lossy(at).checkpoints.wait_for("x")["status"] == "approved"
+        assert len(driver.network.slept_ms) == 20
+        driver.network.next = ["refuse"] * 20
+        with pytest.raises(Exception, match="No answer"):
+            driver.lossy(at).checkpoints.wait_for("x", retries=2)
+
+    @pytest.mark.parametrize("seconds", [-1, 56])
+    def test_is_held_for_55_seconds_at_most(self, driver: Driver, seconds: int) -> None:
+        with pytest.raises(ValueError, match="wait_seconds must be from 0 to 55"):
+            driver.lossy(at).checkpoints.wait_for("x", wait_seconds=seconds)
+
+    def test_gives_a_request_that_is_held_that_much_more_time(self, driver: Driver) -> None:
+        waited: list[float] = []
+        client = driver.lossy(at, timeout_ms=1_000)
+        platform = client._owner._transport.platform
+        send = platform.send
+
+        def watched(request: Any, timeout_ms: float, signal: Any) -> Any:
+            waited.append(timeout_ms)
+            return send(request, timeout_ms, signal)
+
+        platform.send = watched
+        driver.network.always = lambda request: httpx.Response(200, json={"id": "x", "status": "approved"})
+        client.checkpoints.wait_for("x", wait_seconds=20)
+        client.checkpoints.get("x")
+        assert waited == [21_000, 1_000]
