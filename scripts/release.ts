@@ -21,6 +21,7 @@ export const places: readonly (readonly [file: string, text: string])[] = [
   ['package-lock.json', '"": {\n      "name": "waystation-service",\n      "version": "{}"'],
   ['package-lock.json', '"sdk": {\n      "name": "waystation",\n      "version": "{}"'],
   ['sdk/package.json', '"version": "{}"'],
+  ['conformance/package.json', '"version": "{}"'],
   ['sdk-python/pyproject.toml', '\nversion = "{}"\n'],
   ['openapi.json', '\n    "version": "{}"'],
   ['README.md', 'waystation-{}.tgz'],

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { finished } from './support/finished.ts'
 import { connect } from './support/mcp.ts'
 import { forEachService } from './support/service.ts'
 
@@ -14,12 +15,7 @@ async function run(environment: Record<string, string>, args: string[], input = 
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const [stdout, stderr, exit_code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { exit_code, stdout, stderr }
+  return finished(child)
 }
 
 const help = 'Next: waystation mcp --help shows how.\n'

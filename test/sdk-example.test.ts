@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { finished } from './support/finished.ts'
 import { startReceiver } from './support/receiver.ts'
 import { forEachService } from './support/service.ts'
 
@@ -30,12 +31,7 @@ async function started(command: string[], url: string, environment: Record<strin
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const [stdout, stderr, exit_code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { exit_code, stdout, stderr }
+  return finished(child)
 }
 
 forEachService('An agent', (service) => {

@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { version } from '../src/version.ts'
+import { type Finished, finished } from './support/finished.ts'
 import { forEachService } from './support/service.ts'
 
 const root = join(import.meta.dir, '..')
@@ -14,13 +15,11 @@ const project = join(folder, 'project')
 const installed = join(project, 'node_modules', 'waystation')
 let packed: { files: { path: string }[]; filename: string }
 
-interface Run {
-  exit_code: number
-  stdout: string
-  stderr: string
-}
-
-async function run(command: string[], cwd: string, environment: Record<string, string> = {}): Promise<Run> {
+async function run(
+  command: string[],
+  cwd: string,
+  environment: Record<string, string> = {},
+): Promise<Finished> {
   const child = Bun.spawn(command, {
     cwd,
     env: {
@@ -33,12 +32,7 @@ async function run(command: string[], cwd: string, environment: Record<string, s
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const [stdout, stderr, exit_code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { exit_code, stdout, stderr }
+  return finished(child)
 }
 
 async function mustRun(
@@ -194,7 +188,7 @@ export async function right(request: Request): Promise<void> {
   /** What tells the compiler that the next line is wrong; put together, since our own code never says it. */
   const expected_error = ['// @ts', 'expect', 'error'].join('-')
 
-  async function compile(name: string, text: string): Promise<Run> {
+  async function compile(name: string, text: string): Promise<Finished> {
     const place = join(project, name)
     mkdirSync(place)
     writeFileSync(join(place, 'consumer.ts'), text)

@@ -274,6 +274,22 @@ describe('mcp/', () => {
   })
 })
 
+describe('conformance/', () => {
+  const own = code.filter((file) => file.startsWith('conformance/'))
+
+  test('knows the service by its URL alone: it imports its own files and those of Node', () => {
+    const outside = own.flatMap((from) =>
+      [...textOf(from).matchAll(/^(?:import|\}).* from '([^']+)'$/gm)].flatMap(([, to]) => {
+        const is_own = to!.startsWith('.') && own.includes(normalize(join(dirname(from), to!)))
+        return is_own || to!.startsWith('node:') ? [] : [`${from} -> ${to}`]
+      }),
+    )
+    expect(own.filter((file) => /\b(import\(|require\()/.test(codeOf(file)))).toEqual([])
+    expect(own.length).toBeGreaterThan(20)
+    expect(outside).toEqual([])
+  })
+})
+
 describe('effects have their places', () => {
   const places: [what: string, pattern: RegExp, allowed: Record<string, string>][] = [
     [

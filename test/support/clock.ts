@@ -23,3 +23,20 @@ export class TestClock implements Clock {
     this.#now += ms
   }
 }
+
+/** Runs as the clock of the machine does, and can be moved ahead of it. */
+export class RunningClock extends TestClock {
+  #ahead_ms = 0
+
+  override now(): number {
+    return Date.now() + this.#ahead_ms
+  }
+
+  override monotonic(): number {
+    return performance.now() + this.#ahead_ms
+  }
+
+  override advance(ms: number): void {
+    this.#ahead_ms += ms
+  }
+}

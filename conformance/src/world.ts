@@ -1,0 +1,93 @@
+// What all checks share: the service, tenants, the receiver of callbacks, and the rules that every answer keeps.
+
+import type { AnswerRules } from './answer-rules.ts'
+import { NotRun, succeeded } from './assert.ts'
+import type { Answer, Client, Sent } from './client.ts'
+import type { GivenTenant, Options } from './options.ts'
+import { type Hook, type Receiver, startReceiver } from './receiver.ts'
+import { Tenant, unique } from './tenant.ts'
+import { Clock } from './timeline.ts'
+
+export class World {
+  readonly options: Options
+  readonly rules: AnswerRules
+  readonly clock: Clock
+  readonly #client: Client
+  readonly #tenants = new Map<string, Promise<Tenant>>()
+  readonly #made = new Map<string, Promise<unknown>>()
+  #receiver: Promise<Receiver> | null = null
+
+  constructor(options: Options, client: Client, rules: AnswerRules) {
+    this.options = options
+    this.rules = rules
+    this.#client = client
+    this.clock = new Clock(async () => (await this.tenantOf('clock')).admin)
+  }
+
+  async send(sent: Sent, calls: Answer[] = []): Promise<Answer> {
+    const answer = await this.#client.send(sent)
+    calls.push(answer)
+    this.rules.judge(answer)
+    return answer
+  }
+
+  /** The shared tenant of this name; of given tenants the first serves all names but that of the stranger. */
+  tenantOf(name: string): Promise<Tenant> {
+    const given = this.options.tenants
+    const key = given.length > 0 ? String(name === 'stranger') : name
+    let tenant = this.#tenants.get(key)
+    if (!tenant) {
+      tenant = given.length > 0 ? this.#given(given[name === 'stranger' ? 1 : 0]) : this.newTenant('pro')
+      this.#tenants.set(key, tenant)
+    }
+    return tenant
+  }
+
+  async newTenant(plan: 'free' | 'pro'): Promise<Tenant> {
+    if (this.options.tenants.length > 0) throw new NotRun('needs a tenant of its own, and tenants were given')
+    const name = `conformance-${unique()}${unique()}`
+    const body = JSON.stringify({ name, owner_email: 'conformance@example.com', plan })
+    const headers = { 'content-type': 'application/json' }
+    const answer = await this.send({ method: 'POST', path: '/v1/tenants', headers, body })
+    if (answer.status === 429 || answer.status === 403)
+      throw new NotRun(`the service refuses a sign-up: ${answer.json?.error?.code ?? answer.status}`)
+    const { tenant_id, admin_key, signing_secret } = succeeded(answer, 201)
+    return new Tenant({ tenant_id, name, admin_key, signing_secret }, (sent) => this.send(sent))
+  }
+
+  /** What several checks of a chapter use and none changes, made by the first. */
+  once<T>(name: string, make: () => Promise<T>): Promise<T> {
+    const made = this.#made.get(name) ?? make()
+    this.#made.set(name, made)
+    return made as Promise<T>
+  }
+
+  async hook(): Promise<Hook> {
+    if (!this.options.receives)
+      throw new NotRun('the service cannot reach the receiver of this suite: give --receiver-url')
+    this.#receiver ??= startReceiver(this.options)
+    return (await this.#receiver).hook()
+  }
+
+  get cron_headers(): Record<string, string> | null {
+    const { cron_secret } = this.options
+    return cron_secret === null ? null : { authorization: `Bearer ${cron_secret}` }
+  }
+
+  /** A tick, or the smallest move of a test clock. Without both the service works by itself. */
+  async pushDueWork(): Promise<void> {
+    const headers = this.cron_headers
+    if (headers) await this.send({ method: 'POST', path: '/v1/tick', headers })
+    else if (await this.clock.isServed()) await this.clock.advance(0.001)
+  }
+
+  async stop(): Promise<void> {
+    await (await this.#receiver)?.stop()
+    this.#client.close()
+  }
+
+  async #given(given: GivenTenant | undefined): Promise<Tenant> {
+    if (!given) throw new NotRun('needs a second tenant: give --tenant twice')
+    return new Tenant({ ...given, name: '', signing_secret: null }, (sent) => this.send(sent))
+  }
+}

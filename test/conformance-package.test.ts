@@ -1,0 +1,158 @@
+// The conformance suite as people get it: packed, installed without a network, run by plain Node.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { version } from '../src/version.ts'
+import { RunningClock } from './support/clock.ts'
+import { finished } from './support/finished.ts'
+import { cron_secret, TestService } from './support/service.ts'
+
+const root = join(import.meta.dir, '..')
+const folder = mkdtempSync(join(tmpdir(), 'waystation-conformance-'))
+const project = join(folder, 'project')
+const service = new TestService()
+service.clock = new RunningClock()
+let files: string[]
+
+async function run(command: string[], cwd: string, environment: Record<string, string> = {}) {
+  const binaries = [join(project, 'node_modules', '.bin'), join(root, 'node_modules', '.bin')]
+  const child = Bun.spawn(command, {
+    cwd,
+    env: {
+      ...process.env,
+      PATH: [...binaries, process.env.PATH].join(delimiter),
+      npm_config_cache: join(folder, 'cache'),
+      npm_config_update_notifier: 'false',
+      ...environment,
+    },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  return finished(child)
+}
+
+const suite = (args: string[], environment?: Record<string, string>) =>
+  run(['waystation-conformance', ...args], project, environment)
+
+beforeAll(async () => {
+  const source = join(folder, 'conformance')
+  cpSync(join(root, 'conformance'), source, { recursive: true, filter: (path) => !path.endsWith('dist') })
+  cpSync(join(root, 'node_modules', '@types'), join(folder, 'node_modules', '@types'), {
+    recursive: true,
+    dereference: true,
+  })
+  const installer = join('scripts', 'ensure-install.mjs')
+  cpSync(join(root, installer), join(folder, installer))
+  const packed = await run(['npm', 'pack', '--json', '--silent'], source)
+  if (packed.exit_code !== 0) throw new Error(packed.stdout + packed.stderr)
+  const [{ filename, files: listed }] = JSON.parse(packed.stdout)
+  files = listed.map(({ path }: { path: string }) => path)
+  mkdirSync(project)
+  writeFileSync(join(project, 'package.json'), '{"private": true}')
+  const installed = await run(
+    ['npm', 'install', join(source, filename), '--offline', '--no-audit', '--no-fund'],
+    project,
+  )
+  if (installed.exit_code !== 0) throw new Error(installed.stdout + installed.stderr)
+  await service.start('sqlite::memory:')
+}, 300_000)
+afterAll(async () => {
+  await service.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('the package has the version of the service, and depends on nothing', () => {
+  const manifest = JSON.parse(readFileSync(join(root, 'conformance', 'package.json'), 'utf8'))
+  expect(manifest.version).toBe(version)
+  expect(Object.keys(manifest).filter((name) => /dependencies/i.test(name))).toEqual([])
+  expect(readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual([
+    'waystation-conformance',
+  ])
+  expect(files.filter((path) => !path.startsWith('dist/')).toSorted()).toEqual([
+    'LICENSE',
+    'README.md',
+    'package.json',
+  ])
+  expect(files).toContain('dist/chapters/kv.js')
+})
+
+test('under Node it passes, and prints a report that machines read', async () => {
+  const { exit_code, stdout, stderr } = await suite(
+    [service.url, '--json', '--only', 'kv.', '--only', 'attempts.fires'],
+    {
+      CONFORMANCE_CRON_SECRET: cron_secret,
+    },
+  )
+  expect([stderr, exit_code]).toEqual(['', 0])
+  const report = JSON.parse(stdout)
+  expect(report).toMatchObject({ suite_version: version, url: service.url, failed: 0 })
+  expect(report.passed).toBeGreaterThan(20)
+  expect(report.results.find(({ name }: { name: string }) => name === 'kv.cas')).toMatchObject({
+    outcome: 'passed',
+    reason: null,
+    calls: [],
+  })
+  expect(report.operations['PUT /v1/kv/{namespace}/{key}']).toContain(200)
+  expect(report.codes).toContain('VERSION_MISMATCH')
+})
+
+test('a failure shows the check, its sentence and its calls without a key in clear, and exits with 1', async () => {
+  const broken = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const { origin } = new URL(request.url)
+      const body = request.method === 'POST' ? await request.text() : null
+      const headers = new Headers(request.headers)
+      headers.delete('host')
+      const answer = await fetch(service.url + request.url.slice(origin.length), {
+        method: request.method,
+        headers,
+        body,
+      })
+      return new Response((await answer.text()).replace('"status":"active"', '"status":"new"'), answer)
+    },
+  })
+  const { exit_code, stdout } = await suite([broken.url.origin, '--only', 'tenants.create'])
+  await broken.stop(true)
+  expect(exit_code).toBe(1)
+  expect(stdout).toContain('FAILED tenants.create\n  POST /tenants answers 201')
+  expect(stdout).toContain('svc_adm_****')
+  expect(stdout).not.toMatch(/svc_\w+_[0-9A-Za-z]{38}|whsec_[A-Za-z0-9+/]{20}/)
+})
+
+test('given tenants are used instead of a sign-up, and what needs its own is not run', async () => {
+  const [one, two] = [await service.signUp('pro'), await service.signUp('pro')]
+  const CONFORMANCE_TENANTS = [one, two].map(({ tenant_id, admin_key }) => `${tenant_id}:${admin_key}`).join()
+  const only = ['--only', 'isolation.', '--only', 'tenants.rotate-key']
+  const { exit_code, stdout } = await suite([service.url, ...only], { CONFORMANCE_TENANTS })
+  expect(exit_code).toBe(0)
+  expect(stdout).toContain('NOT RUN\n  needs a tenant of its own, and tenants were given:\n')
+  expect((await suite([service.url, '--strict', ...only], { CONFORMANCE_TENANTS })).exit_code).toBe(1)
+})
+
+test('wrong options exit with 2 and say which, a service that does not answer with 3', async () => {
+  for (const args of [
+    [],
+    ['nowhere'],
+    [service.url, '--unknown'],
+    [service.url, '--tenant', 'x'],
+    [service.url, '--at-once', '0'],
+  ]) {
+    const { exit_code, stderr } = await suite(args)
+    expect([args, exit_code]).toEqual([args, 2])
+    expect(stderr).toContain('Usage: waystation-conformance <url>')
+  }
+  expect((await suite(['http://127.0.0.1:9'])).exit_code).toBe(3)
+})
+
+test('it lists its checks, and its help has every option that it takes', async () => {
+  const { stdout } = await suite(['--list'])
+  expect(stdout).toContain('kv.cas\n  With cas_version a put applies only if')
+  const help = await suite(['--help'])
+  expect(help.exit_code).toBe(0)
+  const readme = readFileSync(join(root, 'conformance', 'README.md'), 'utf8')
+  for (const [option] of readme.matchAll(/--[a-z-]{3,}/g)) expect(help.stdout).toContain(option)
+})
