@@ -12,7 +12,13 @@ import { routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, readyToRefuse } from './support/contract.ts'
 import { unusable, withDeadKeys } from './support/contract-credentials.ts'
 import { exampleBody } from './support/contract-examples.ts'
-import { type Answer, type Ask, cron_secret, forEachService, type TestService } from './support/service.ts'
+import {
+  type Answer,
+  type Ask,
+  cron_secret,
+  forEachWholeService,
+  type TestService,
+} from './support/service.ts'
 
 const secret_key = `seal-${crypto.randomUUID()}`
 /** Fewer would mean that the walk did not walk. */
@@ -27,7 +33,7 @@ interface Seen {
   answers: { asked: string; status: number; text: string }[]
 }
 
-forEachService(
+forEachWholeService(
   'a secret',
   (service) => {
     const seen: Seen = { secrets: new Set([cron_secret, secret_key]), answers: [] }
@@ -204,7 +210,11 @@ async function breakAndCall(service: TestService, a: Keyring): Promise<void> {
 }
 
 async function drop(service: TestService, table: string): Promise<void> {
-  await service.app.db.write((tx) => tx.run(unnamed('test.drop', `drop table ${table}`), {}))
+  await service.app.db.write(async (tx) => {
+    if (service.app.db.engine === 'postgres')
+      await tx.run(unnamed('test.as_owner', 'set local role none'), {})
+    await tx.run(unnamed('test.drop', `drop table ${table}`), {})
+  })
 }
 
 /** SQLite: the raw bytes of its files. PostgreSQL: every row of every table as text. */

@@ -83,6 +83,9 @@ const writes_beside: Record<string, string> = {
 const numbers_first = ({ route }: NamedRoute): boolean =>
   route.method === 'GET' && /^\/v1\/(events|workflows|seal)\b/.test(route.path)
 
+/** Calls whose refusal while the same call is under way says nothing of what it has changed. */
+const refused_at_once: Record<string, string> = { advanceClock: 'another call moves the time' }
+
 const writing = routes.filter((named) => changes(named) && !without_change[named.name])
 
 describe('a commit that is not flushed yet', () => {
@@ -114,7 +117,9 @@ describe('a commit that is not flushed yet', () => {
       const first = send(its)
       await flush.begun(1)
       const second = send(its)
-      expect(await unflushed.answered([first, second])).toBe(0)
+      const at_once = named.name in refused_at_once
+      if (at_once) expect([named.name, (await second).status]).toEqual([named.name, 409])
+      expect(await unflushed.answered(at_once ? [first] : [first, second])).toBe(0)
       flush.release()
       expect((await first).status).toBe(successStatus(named.route))
       await second

@@ -1,4 +1,4 @@
-// What follows from a list of features: their order, and what they declare together.
+// A list of features as one: their order, and what they declare together.
 
 import type { EventType } from './event.ts'
 import type { Counters, Feature } from './feature.ts'

@@ -71,7 +71,9 @@ describe('the counts of a node', () => {
   })
 
   test('know the feature of every route that takes a key', () => {
-    const found = routes.filter(({ route }) => route.auth.length > 0).map(({ usage }) => usage)
+    // Moving a test clock is no work of a tenant.
+    const counted = routes.filter(({ route }) => route.auth.length > 0 && !route.with_test_clock)
+    const found = counted.map(({ usage }) => usage)
     const of_contract = [
       ...['tenants', 'agents', 'approval_keys', 'kv', 'audit', 'dlq', 'schedules', 'checkpoints', 'inboxes'],
       'rate_limits',

@@ -1,10 +1,10 @@
 // The service with a planted fault, to prove that the kills find it: once it is set up, COMMIT really happens only
-// every tenth of a second, so that most answers leave before what they promise is in the file.
+// every two seconds, so that most answers leave before what they promise is in the file.
 
 import { Database } from 'bun:sqlite'
 
 const honest_commits = 40
-const dishonest_ms = 100
+const dishonest_ms = 2_000
 
 const prepare = Database.prototype.prepare
 let commits = 0

@@ -22,7 +22,7 @@ export async function startUnflushed(sync?: Sync): Promise<Unflushed> {
   const folder = databaseFolder()
   const flush = new HeldFlush()
   const fatal: unknown[] = []
-  const service = new TestService({ CALLBACK_ALLOW: '127.0.0.0/8' })
+  const service = new TestService({ CALLBACK_ALLOW: '127.0.0.0/8', CLOCK: 'test' })
   // Nothing runs beside the calls, so a flush is that of a call.
   service.background = false
   service.sync = sync ?? flush.sync
