@@ -48,7 +48,7 @@ describe('the budget of a turn', () => {
     const begun: number[] = []
     const enter = (request: number) => {
       expect(budget.begin()).toBe(false)
-      void budget.turn('tenant').then(() => begun.push(request))
+      void budget.turn('tenant', 'tenant').then(() => begun.push(request))
     }
     const one_too_many = begun_a_turn_max + 1
     const requests = Array.from({ length: one_too_many + 1 }, (_, request) => request)

@@ -2,7 +2,7 @@
 // are still there.
 
 import type { Clock } from './clock.ts'
-import { FairTurns } from './fair-turns.ts'
+import { FairTurns, type Standing } from './fair-turns.ts'
 import { limit } from './limit.ts'
 import { NextTurn } from './next-turn.ts'
 
@@ -44,8 +44,8 @@ export class TurnBudget {
   }
 
   /** Resolves when a request of this key may begin, in fair order between keys. Rejects with UNAVAILABLE when that takes too long. */
-  turn(key: string, is_urgent = false): Promise<void> {
-    return this.#turns.next(key, is_urgent)
+  turn(key: string, standing: Standing): Promise<void> {
+    return this.#turns.next(key, standing)
   }
 
   /** Also true while others wait, so that none overtakes them. */

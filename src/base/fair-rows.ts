@@ -21,6 +21,7 @@ export class Held implements Place {
     readonly key: string,
     readonly row_name: string | null,
     readonly group: string | null,
+    readonly is_patient: boolean,
   ) {}
 }
 

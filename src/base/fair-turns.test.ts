@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import type { ApiError } from './errors.ts'
-import { begun_a_turn_max, FairTurns, turns_wait_ms_max, turns_waiting_max } from './fair-turns.ts'
+import {
+  begun_a_turn_max,
+  FairTurns,
+  type Standing,
+  turns_wait_ms_max,
+  turns_waiting_max,
+} from './fair-turns.ts'
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -10,8 +16,8 @@ function bench() {
   const turns = new FairTurns(clock)
   const begun: string[] = []
   const refused: [string, ApiError][] = []
-  const enter = (name: string, key: string, is_urgent = false) =>
-    void turns.next(key, is_urgent).then(
+  const enter = (name: string, key: string, standing?: Standing) =>
+    void turns.next(key, standing).then(
       () => begun.push(name),
       (error) => refused.push([name, error]),
     )
@@ -26,6 +32,22 @@ function namesOf(key: string, count: number): string[] {
 }
 
 describe('fair turns', () => {
+  test('of strangers leave room and half of the turns to tenants, from however many addresses they come', async () => {
+    const { begun, refused, turns, enter } = bench()
+    const strangers = turns_waiting_max * 0.75
+    for (let i = 0; i < strangers; i++) enter(`stranger ${i}`, `address ${i}`, 'stranger')
+    await Promise.resolve()
+    expect([turns.size, refused]).toEqual([strangers, []])
+    enter('one too many', 'another address', 'stranger')
+    for (let i = 0; i < begun_a_turn_max; i++) enter(`tenant ${i}`, `tenant ${i}`)
+    await Promise.resolve()
+    expect(refused.map(([name, { code }]) => [name, code])).toEqual([['one too many', 'UNAVAILABLE']])
+    await nextTurn()
+    expect(begun.filter((name) => name.startsWith('tenant'))).toHaveLength(begun_a_turn_max / 2)
+    await nextTurn()
+    expect(begun.filter((name) => name.startsWith('tenant'))).toHaveLength(begun_a_turn_max)
+  })
+
   test('let 16 requests begin in a turn of the event loop, in order', async () => {
     const { turns, begun, many } = bench()
     many(18, 'a')
@@ -95,7 +117,7 @@ describe('fair turns', () => {
   test('are waited for longer by what is urgent', async () => {
     const { clock, begun, refused, enter } = bench()
     for (const name of namesOf('other ', begun_a_turn_max)) enter(name, name)
-    enter('freeze', 'urgent a', true)
+    enter('freeze', 'urgent a', 'urgent')
     enter('call', 'a')
     clock.advance(4_999)
     await nextTurn()
@@ -108,8 +130,8 @@ describe('fair turns', () => {
     const { turns, refused, enter } = bench()
     for (let i = 0; i < turns_waiting_max; i++) enter('call', `tenant ${i}`)
     enter('one more call', 'another')
-    for (let i = 0; i < 512; i++) enter('freeze', `urgent ${i}`, true)
-    enter('one more freeze', 'urgent of another', true)
+    for (let i = 0; i < 512; i++) enter('freeze', `urgent ${i}`, 'urgent')
+    enter('one more freeze', 'urgent of another', 'urgent')
     await Promise.resolve()
     await Promise.resolve()
     expect(refused.map(([name]) => name)).toEqual(['one more call', 'one more freeze'])

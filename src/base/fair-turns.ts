@@ -58,54 +58,87 @@ interface Waiting {
 
 const too_many = new Refusals('share', 'too many requests of this tenant, or of this address, are waiting')
 
-export class FairTurns {
-  /** By tenant; the one that had the last turn stands last. A line without requests is absent. */
+/** A caller whose key is not known yet, or who has none, stands in the line of its address: anybody can have many of them. */
+export type Standing = 'tenant' | 'urgent' | 'stranger'
+
+/** Of the room, what all strangers together may wait in; the rest stays for tenants. */
+const strangers_part = 0.75
+
+/** Lines that have turns in rotation: the one that had the last turn stands last. A line without requests is absent. */
+class Rotation {
   readonly #lines = new Map<string, Waiting[]>()
-  #size = 0
+  size = 0
+
+  waitingOf(key: string): number {
+    return this.#lines.get(key)?.length ?? 0
+  }
+
+  push(key: string, waiting: Waiting): void {
+    const line = this.#lines.get(key)
+    if (line) line.push(waiting)
+    else this.#lines.set(key, [waiting])
+    this.size += 1
+  }
+
+  shift(): Waiting | undefined {
+    for (const [key, line] of this.#lines) {
+      const first = line.shift()!
+      this.size -= 1
+      this.#lines.delete(key)
+      if (line.length > 0) this.#lines.set(key, line)
+      return first
+    }
+    return undefined
+  }
+}
+
+export class FairTurns {
+  readonly #tenants = new Rotation()
+  readonly #strangers = new Rotation()
   /** When turns were had last. Waits are judged by it, so that one long pause of the process is not taken for a long line. */
   #ran_at = 0
   readonly #next_turn = new NextTurn(() => {
     const now = this.clock.monotonic()
     this.#run()
     this.#ran_at = now
-    if (this.#size > 0) this.#next_turn.set()
+    if (this.size > 0) this.#next_turn.set()
   })
 
   constructor(private readonly clock: Clock) {}
 
   /** The number that wait. */
   get size(): number {
-    return this.#size
+    return this.#tenants.size + this.#strangers.size
   }
 
   /**
    * Resolves in a later turn of the event loop: in the order of the calls among those of one key, and in rotation between
-   * keys. Rejects with UNAVAILABLE at once when too many wait, and when it has waited too long before its turn. An urgent
-   * one waits for longer, and finds room when the others have none.
+   * keys; strangers have half of the turns when tenants wait. Rejects with UNAVAILABLE at once when too many wait, and when it has
+   * waited too long before its turn. An urgent one waits for longer, and finds room when the others have none.
    */
-  next(key: string, is_urgent = false): Promise<void> {
-    const line = this.#lines.get(key)
-    const room = turns_waiting_max + (is_urgent ? urgent_turns_waiting_max : 0) - this.#size
-    if ((line?.length ?? 0) >= room) return Promise.reject(too_many.next())
+  next(key: string, standing: Standing = 'tenant'): Promise<void> {
+    const is_urgent = standing === 'urgent'
+    const lines = standing === 'stranger' ? this.#strangers : this.#tenants
+    const room = turns_waiting_max + (is_urgent ? urgent_turns_waiting_max : 0) - this.size
+    const is_full =
+      standing === 'stranger' && this.#strangers.size >= Math.floor(turns_waiting_max * strangers_part)
+    if (is_full || lines.waitingOf(key) >= room) return Promise.reject(too_many.next())
     const ms_max = is_urgent ? urgent_turns_wait_ms_max : turns_wait_ms_max
     return new Promise((begin, refuse) => {
-      const waiting = { since: this.clock.monotonic(), ms_max, begin, refuse }
-      if (line) line.push(waiting)
-      else this.#lines.set(key, [waiting])
-      this.#size += 1
+      lines.push(key, { since: this.clock.monotonic(), ms_max, begin, refuse })
       this.#next_turn.set()
     })
   }
 
-  /** A line that is put back is met again in the same rotation, behind the others. */
   #run(): void {
     let begun = 0
     let refused = 0
-    for (const [key, line] of this.#lines) {
-      const first = line.shift()!
-      this.#size -= 1
-      this.#lines.delete(key)
-      if (line.length > 0) this.#lines.set(key, line)
+    let from = this.#tenants
+    while (begun < begun_a_turn_max && refused < refused_a_turn_max) {
+      const other = from === this.#tenants ? this.#strangers : this.#tenants
+      const first = from.shift() ?? other.shift()
+      if (!first) return
+      from = other
       if (this.#ran_at - first.since < first.ms_max) {
         first.begin()
         begun += 1
@@ -113,7 +146,6 @@ export class FairTurns {
         first.refuse(too_many.next())
         refused += 1
       }
-      if (begun === begun_a_turn_max || refused === refused_a_turn_max) return
     }
   }
 }

@@ -63,6 +63,30 @@ describe('a fair queue', () => {
     expect([enter('a13', 'a'), queue.isLate()]).toEqual([true, false])
   })
 
+  test('is not late for those that a stranger may make up, nor for what is patient', () => {
+    const { clock, queue, enter, many } = bench()
+    many(12, 'a')
+    for (const key of ['made up 1', 'made up 2']) queue.enter(key, undefined, 'strangers')
+    for (const key of ['b', 'c', 'd']) queue.enter(key)
+    queue.enter('urgent', undefined, undefined, true)
+    const late = () => {
+      clock.advance(60_000)
+      queue.isLate()
+      clock.advance(100)
+      return queue.isLate()
+    }
+    expect([queue.counts.free, late()]).toEqual([0, true])
+    const other = bench()
+    other.many(8, 'a')
+    for (const key of ['x', 'y', 'z', 'w']) other.queue.enter(key, undefined, 'strangers')
+    other.queue.enter('urgent', undefined, undefined, true)
+    other.clock.advance(60_000)
+    other.queue.isLate()
+    other.clock.advance(100)
+    expect([other.queue.counts.free, other.queue.isLate()]).toEqual([0, false])
+    expect(enter('e', 'e')).toBe(false)
+  })
+
   test('counts the wait for a row to the row, not to the permits', () => {
     const { clock, enter, leave } = bench()
     for (const name of ['w0', 'w1', 'w2']) enter(name, 'a', 'row')

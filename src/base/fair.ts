@@ -59,7 +59,7 @@ export class FairQueue {
    */
   enter(key: string, row?: string, group?: string, patient = false): Place | null {
     const line = this.#lines.get(key) ?? this.#newLine()
-    const place = new Held(key, row === undefined ? null : `${key} ${row}`, group ?? null)
+    const place = new Held(key, row === undefined ? null : `${key} ${row}`, group ?? null, patient)
     const row_is_free = this.#rows.isFree(place)
     if (row_is_free && line.ready.size === 0 && this.#mayStart(line)) {
       this.#lines.set(key, line)
@@ -132,12 +132,13 @@ export class FairQueue {
 
   /**
    * True when all permits are late: a key that holds none has waited for one for too long. A key that holds some may have
-   * to wait for its own.
+   * to wait for its own, and so may those of a group, which share what a stranger may have, and what is patient.
    */
   isLate(): boolean {
     if (this.#waiting === 0) return false
     for (const line of this.#lines.values())
-      if (line.running === 0 && this.#hasWaited(line, this.limits.late_ms_max)) return true
+      if (line.running === 0 && !hasToWait(line) && this.#hasWaited(line, this.limits.late_ms_max))
+        return true
     return false
   }
 
@@ -202,4 +203,9 @@ export class FairQueue {
 /** True for the key with fewer permits, or with as many and an earlier last one. */
 function isBefore(one: Line, other: Line): boolean {
   return one.running < other.running || (one.running === other.running && one.served < other.served)
+}
+
+function hasToWait({ ready }: Line): boolean {
+  const first = ready.values().next().value
+  return first === undefined || first.group !== null || first.is_patient
 }

@@ -155,8 +155,8 @@ export class Exchange {
   async turn(shed?: Route['shed']): Promise<void> {
     const line = this.caller?.tenant_id ?? clientKey(this.address)
     const { turn_budget } = this.options
-    if (shed === 'last') await turn_budget.turn(urgent(this.caller?.kind ?? null, line), true)
-    else await turn_budget.turn(line)
+    if (shed === 'last') await turn_budget.turn(urgent(this.caller?.kind ?? null, line), 'urgent')
+    else await turn_budget.turn(line, this.caller ? 'tenant' : 'stranger')
     if (this.request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
   }
 
