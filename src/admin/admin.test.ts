@@ -288,6 +288,10 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
     expect(await opensAll(both)).toEqual(opened)
     await expect(opensAll({ SECRET_KEY: old_key })).rejects.toThrow(/sealed with another key/)
     await expect(opensAll({ SECRET_KEY: new_key })).rejects.toThrow(/sealed with another key/)
+    for (const SECRET_KEY of [old_key, new_key]) {
+      const lacking = new Operator({ DATABASE_URL: database_url, DATA_DIR: folder, SECRET_KEY })
+      expect(await lacking.refusal('rotate-secret-key')).toMatch(/start the service with SECRET_KEY and/)
+    }
     await served(both, async (service) => {
       const resealed = await operator.json('rotate-secret-key')
       expect(resealed).toEqual({ begun: false, resealed: 3, done: engine === 'sqlite' })

@@ -15,12 +15,12 @@ export const rotateSecretKey: DatabaseCommand = {
   async run(db, _, { config, options }) {
     if (options.has('begin')) return begin(config)
     const keys = foundKeys(config)
+    const resealed = await rotateKey(db, keys, sealed_columns, () => tenants.all(db))
     if (keys.previous === null)
       return {
         text: 'no rotation is under way; docs/runbook.md says how one begins',
-        value: { begun: false, resealed: 0, done: true },
+        value: { begun: false, resealed, done: true },
       }
-    const resealed = await rotateKey(db, keys, sealed_columns, () => tenants.all(db))
     // A node on PostgreSQL that was restarted late may still seal with the previous key, which then has to be at hand.
     const last = resealed === 0 || db.engine === 'sqlite'
     const in_files = config.secret_key === null

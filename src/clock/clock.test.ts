@@ -10,6 +10,7 @@ import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { TestService } from '../../test/support/service.ts'
+import { unnamed } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { migrations } from '../features.ts'
@@ -301,6 +302,41 @@ forEachDatabase('A test clock', (databases) => {
       })
     })
   })
+})
+
+test('what a process was at when it died is done by the next one, though no time passes for its lease to end', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'waystation-clock-'))
+  const url = `sqlite:${join(folder, 'test.db')}`
+  try {
+    await withReceiver(async (receiver) => {
+      const environment = { SECRET_KEY: 'the key of both processes' }
+      const keys = await withService(
+        url,
+        async (service) => {
+          const signed_up = await service.signUp()
+          await schedule(service, signed_up.api_key, receiver.url, hour_s)
+          await advance(service, signed_up.admin_key, hour_s - 1)
+          await service.app.db.write((tx) =>
+            tx.run(unnamed('test.lease', 'update jobs set lease_until = :until, attempts = 1, fence = 1'), {
+              until: begin + (hour_s + 30) * 1_000,
+            }),
+          )
+          return signed_up
+        },
+        environment,
+      )
+      await withService(
+        url,
+        async (service) => {
+          const { body } = await advance(service, keys.admin_key, day_s)
+          expect([body.done, body.counts['schedule.fired'], receiver.requests.length]).toEqual([true, 1, 1])
+        },
+        environment,
+      )
+    })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 })
 
 onPostgres('Nodes of one test clock', () => {

@@ -68,7 +68,11 @@ export class TestTime {
 
   /** Reads the time that the database has. A SQLite database has one process, which takes what it has left behind back. */
   async start(): Promise<void> {
-    if (this.db.engine === 'sqlite') await this.db.write((tx) => store.release(tx))
+    if (this.db.engine === 'sqlite')
+      await this.db.write(async (tx) => {
+        await store.release(tx)
+        await store.endLeases(tx)
+      })
     await this.#read()
   }
 

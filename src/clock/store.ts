@@ -1,7 +1,7 @@
 // Every statement on test_clock.
 
 import type { Millis } from '../base/clock.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { type Reader, sql, type Tx, unnamed } from '../db/db.ts'
 
 export interface TestClockRow {
   offset_ms: Millis
@@ -81,4 +81,12 @@ export function end(tx: Tx, { node, offset_ms }: Pick<Moved, 'node' | 'offset_ms
 /** Ends what a process that is gone has begun. */
 export function release(tx: Tx) {
   return tx.run(RELEASE, {})
+}
+
+// Above 0, by which the next lease sees that this one was not settled.
+const END_LEASES = unnamed('clock.end_leases', 'update jobs set lease_until = 1 where lease_until > 1')
+
+/** Of all jobs, where no process is left that works on one: their leases end by a time that may stand still. */
+export function endLeases(tx: Tx) {
+  return tx.run(END_LEASES, {})
 }

@@ -17,14 +17,17 @@ export const all_tenants = '*'
 /** Lets a transaction see all rows, for copies, and for looks at the whole database. */
 export const see_all_rows = `set local ${tenant_setting} = '${all_tenants}'`
 
-/** Sets what the policies compare; null for a statement that sees no row of a tenant. */
-function setting({ scope, params }: Statement<unknown>): string | null {
+/** No tenant has this id, and no row. */
+const no_tenant = '-'
+
+/** Sets what the policies compare, also against what a statement before has set in this transaction. */
+function setting({ scope, params }: Statement<unknown>): string {
   const place = (name: string) => `$${params.indexOf(name) + 1}`
-  const set: Record<Scope, () => string | null> = {
+  const set: Record<Scope, () => string> = {
     tenant: () => `set_config('${tenant_setting}', ${place('tenant_id')}, true)`,
     all: () => `set_config('${tenant_setting}', '${all_tenants}', true)`,
     hash: () => `set_config('${hash_setting}', ${place('hash')}, true)`,
-    none: () => null,
+    none: () => `set_config('${tenant_setting}', '${no_tenant}', true)`,
   }
   return set[scope]()
 }
@@ -38,7 +41,6 @@ export function boundText(statement: Statement<unknown>, dialect: PostgresDialec
   const { scope, params } = statement
   const set = setting(statement)
   const kind = /^\w+/.exec(text)![0].toLowerCase()
-  if (set === null) return text
   const offset = `offset (${set} is null)::int`
   if (kind === 'select' || kind === 'with') {
     const [, query, lock = ''] = /^(.*?)(\s+for update(?: skip locked)?)?$/s.exec(text)!

@@ -32,7 +32,8 @@ onPostgres('Row-level security', () => {
     await server.close()
     for (const url of urls) await dropPostgresDatabase(url)
     const last = new SQL({ url: base_url.replace(/\w+$/, 'postgres'), max: 1 })
-    for (const one of [owner, login, role]) await last.unsafe(`drop role if exists ${one}`)
+    for (const one of [owner, login, role, ...['_one', '_other', '_of_others'].map((end) => role + end)])
+      await last.unsafe(`drop role if exists ${one}`)
     await last.close()
   })
 
@@ -125,6 +126,30 @@ onPostgres('Row-level security', () => {
     expect(connection`alter table kv_entries disable row level security`.execute()).rejects.toThrow(
       /must be owner/,
     )
+    await connection.close()
+  })
+
+  test('is off for a node with another role, and stays in force for those that have the role of the tables', async () => {
+    const url = await ownDatabase()
+    const service = await started(url, { ROW_LEVEL_SECURITY: 'required', DATABASE_ROLE: `${role}_one` })
+    const { api_key } = await service.signUp()
+    const other = await started(url, { DATABASE_ROLE: `${role}_other` })
+    expect(reasonOf(other)).toMatch(/^the table \w+ is prepared for another role than \w+_other$/)
+    for (const node of [service, other])
+      expect((await node.ask('GET', '/v1/kv/n/k', { key: api_key })).status).toBe(404)
+  })
+
+  test('is off where the role is that of another login of the server', async () => {
+    const url = await ownDatabase()
+    const of_others = `${role}_of_others`
+    await server.unsafe(`create role ${of_others} nologin`)
+    await server.unsafe(`grant ${of_others} to ${login}`)
+    const service = await started(url, { DATABASE_ROLE: of_others })
+    expect(reasonOf(service)).toBe(
+      `another login has the role ${of_others}, such as that of another service: set DATABASE_ROLE`,
+    )
+    const connection = new SQL({ url: urlOf(url, login), max: 1 })
+    expect(connection`select count(*) from kv_entries`.execute()).rejects.toThrow(/permission denied/)
     await connection.close()
   })
 

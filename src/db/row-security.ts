@@ -2,7 +2,7 @@
 // ownership the rows of one tenant alone. bound.ts says how a statement names it; docs/row-level-security.md has the SQL.
 
 import { all_tenants, hash_setting, tenant_setting } from './bound.ts'
-import { type Db, type Reader, type Tx, unnamed } from './db.ts'
+import { type Db, type Reader, unnamed } from './db.ts'
 import { isDistributed } from './distributed.ts'
 import { changeSchema } from './schema-lock.ts'
 
@@ -22,6 +22,8 @@ interface Facts {
   exists: boolean
   /** A superuser, or a role that bypasses row-level security. */
   bypasses: boolean
+  /** A role is the whole server's: true when another login than these two has it, or is it. */
+  is_of_others: boolean
   schema_name: string
   may_use_schema: boolean
 }
@@ -39,6 +41,9 @@ const FACTS = unnamed<Facts>(
   'row_security.facts',
   `select session_user as login, own.rolsuper or own.rolcreaterole as may_create, role.oid is not null as exists,
           coalesce(role.rolsuper or role.rolbypassrls, false) as bypasses, current_schema() as schema_name,
+          coalesce(role.rolcanlogin and role.rolname not in (session_user, cast(:login as name)), false)
+            or exists (select 1 from pg_auth_members m join pg_roles r on r.oid = m.member
+                        where m.roleid = role.oid and r.rolname not in (session_user, cast(:login as name))) as is_of_others,
           coalesce(has_schema_privilege(role.oid, current_schema(), 'usage'), false) as may_use_schema
      from pg_roles own left join pg_roles role on role.rolname = :role
     where own.rolname = session_user`,
@@ -109,7 +114,7 @@ export async function secureRows(db: Db, role: string, login: string | null = nu
   let failure = ''
   try {
     await makeRole(db, role, login)
-    await changeSchema(db, (tx) => prepareTables(tx, role))
+    await prepareTables(db, role)
   } catch (error) {
     failure = `; ${(error as Error).message}`
   }
@@ -129,14 +134,18 @@ type Standing =
 
 async function standing(db: Db, role: string, given: string | null): Promise<Standing> {
   if (await isDistributed(db)) return final('the tables are distributed by Citus')
-  const facts = (await db.one(FACTS, { role }))!
+  const tables = await db.all(TABLES, { role })
+  const others = tables.find(({ policies }) => isOfOther(policies, role))
+  if (others) return final(`the table ${others.name} is prepared for another role than ${role}`)
+  const facts = await factsOf(db, role, given)
   const login = given ?? facts.login
   if (!facts.exists) {
     const off = `there is no role ${role}, and ${facts.login} may not create it`
     return { off, is_final: !facts.may_create }
   }
   if (facts.bypasses) return final(`the role ${role} bypasses it`)
-  const tables = await db.all(TABLES, { role })
+  if (facts.is_of_others)
+    return final(`another login has the role ${role}, such as that of another service: set DATABASE_ROLE`)
   if (tables.some(({ owner }) => owner === role)) return final(`the role ${role} owns the tables`)
   if (login !== role && !(await db.one(MAY_TAKE, { login, role }))!.may)
     return { off: `${login} may not take the role ${role}`, is_final: false }
@@ -151,6 +160,13 @@ function final(off: string): Standing {
   return { off, is_final: true }
 }
 
+/** The nodes that have that role see no row once its policy is gone. */
+function isOfOther(policies: string, role: string): boolean {
+  return policies
+    .split('; ')
+    .some((one) => one.startsWith(`${of_tenant} to `) && one !== `${of_tenant} to ${role}`)
+}
+
 function isSecured({ has_tenant, is_forced, policies, may_use, owner }: Table, role: string): boolean {
   if (!has_tenant) return may_use
   return may_use && is_forced && policies === `${of_owner} to ${owner}; ${of_tenant} to ${role}`
@@ -158,10 +174,10 @@ function isSecured({ has_tenant, is_forced, policies, may_use, owner }: Table, r
 
 /** Roles are the whole server's: two services may make one at the same time, and the second fails. */
 async function makeRole(db: Db, role: string, given: string | null): Promise<void> {
-  const facts = (await db.one(FACTS, { role }))!
+  const facts = await factsOf(db, role, given)
   if (!facts.exists)
     await run(db, `create role ${quoted(role)} nologin`).catch(async (error) => {
-      if (!(await db.one(FACTS, { role }))!.exists) throw error
+      if (!(await factsOf(db, role, given)).exists) throw error
     })
   const login = given ?? facts.login
   if (login === role) return
@@ -176,13 +192,25 @@ function run(db: Db, text: string): Promise<unknown> {
   return changeSchema(db, async (tx) => tx.run(unnamed('row_security.change', text), {}))
 }
 
-async function prepareTables(tx: Tx, role: string): Promise<void> {
-  const change = (text: string) => tx.run(unnamed('row_security.change', text), {})
-  const facts = (await tx.one(FACTS, { role }))!
+async function factsOf(q: Reader, role: string, login: string | null): Promise<Facts> {
+  return (await q.one(FACTS, { role, login: login ?? '' }))!
+}
+
+/** Others wait no longer than this behind a lock that waits for a table in use. */
+const SHORT_LOCK = unnamed('row_security.short_lock', "set local lock_timeout = '100ms'")
+
+/** Each table by itself: the policy of its owner lets the nodes go on that have no other role yet. */
+async function prepareTables(db: Db, role: string): Promise<void> {
+  const facts = await factsOf(db, role, null)
   if (!facts.may_use_schema)
-    await change(`grant usage on schema ${quoted(facts.schema_name)} to ${quoted(role)}`)
-  for (const table of await tx.all(TABLES, { role }))
-    if (!isSecured(table, role)) for (const text of statementsFor(table, role)) await change(text)
+    await run(db, `grant usage on schema ${quoted(facts.schema_name)} to ${quoted(role)}`)
+  for (const table of await db.all(TABLES, { role })) {
+    if (isSecured(table, role)) continue
+    await changeSchema(db, async (tx) => {
+      await tx.run(SHORT_LOCK, {})
+      for (const text of statementsFor(table, role)) await tx.run(unnamed('row_security.change', text), {})
+    })
+  }
 }
 
 function statementsFor(
