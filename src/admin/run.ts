@@ -1,6 +1,7 @@
 // The operator's command: works on the database of the service, beside it or while it is stopped.
 
 import { existsSync } from 'node:fs'
+import { requireNoBackup } from '../backup/facts-store.ts'
 import { systemClock } from '../base/clock.ts'
 import { followTestClock } from '../clock/service.ts'
 import { type Config, readConfig } from '../config.ts'
@@ -109,6 +110,7 @@ async function open({ database_owner_url: database_url }: Config): Promise<Db> {
   if (path === ':memory:') throw new Error('a database in memory is seen by its own process only')
   if (path !== null && !existsSync(path))
     throw new Error(`there is no database at ${path}; start the service first`)
+  requireNoBackup(path)
   const db = await openDb(database_url, {
     ...{ clock: systemClock, database_time: true, movable: true, exclusive: false },
     onFatal: (error) => {

@@ -1,5 +1,6 @@
 // The steps of a start that can fail. Each throws one line that names the setting to look at.
 
+import { requireNoBackup } from '../backup/facts-store.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { Overload } from '../base/overload.ts'
 import { requireClock } from '../clock/service.ts'
@@ -69,6 +70,7 @@ export async function openDatabase(config: Config, options: AppOptions, measures
   const { clock, log, onFatal, space, sync } = options
   const role = sqlitePath(config.database_url) === null ? await securedRole(config, options) : undefined
   try {
+    requireNoBackup(sqlitePath(config.database_url))
     const db = await openDb(config.database_url, {
       clock,
       database_time: clock === systemClock,

@@ -343,7 +343,10 @@ forEachDatabase('A backup', (databases) => {
     const log = { debug() {}, info() {}, error() {} }
     const prepared = prepareDatabase(config, { clock: systemClock, log, onFatal() {} })
     await expect(prepared).rejects.toThrow('it is a backup itself')
-    expect(await operator.with({ DATABASE_URL }).refusal('release', '--yes')).toMatch(/has not ended/)
+    expect(await operator.with({ DATABASE_URL }).refusal('release', '--yes')).toMatch(/it is a backup itself/)
+    expect(await operator.with({ DATABASE_URL }).refusal('stats')).toMatch(/it is a backup itself/)
+    expect(readFileSync(sqlitePath(DATABASE_URL)!).equals(readFileSync(file))).toBe(true) // nothing was written to it
+    expect(existsSync(`${sqlitePath(DATABASE_URL)}-wal`)).toBe(false)
   })
 
   test('by another tool is put into quarantine before it is served', async () => {

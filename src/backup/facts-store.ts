@@ -1,7 +1,8 @@
 // The facts of a backup, when and by which release it was made: a table of its own in the file, which is not restored.
 
+import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import type { Millis } from '../base/clock.ts'
-import type { SqliteFile } from '../db/sqlite-file.ts'
+import { SqliteFile } from '../db/sqlite-file.ts'
 import { version } from '../version.ts'
 
 export interface BackupFacts {
@@ -49,4 +50,39 @@ function hasQuarantine(file: SqliteFile): boolean {
 /** Not a table of the service. */
 export function isFacts(name: string): boolean {
   return name === table
+}
+
+/** Throws when the file is a backup. Writes nothing: a service or a command would turn it into a file with a log, and spoil it. */
+export function requireNoBackup(path: string | null): void {
+  if (path === null || path === ':memory:' || !existsSync(path) || hasLog(path)) return
+  if (isBackup(path))
+    throw new Error(
+      `${path} is not opened, it is a backup itself: give admin restore the backup and an empty data folder or PostgreSQL database`,
+    )
+}
+
+/** False for what cannot be read: the damage is reported where the file is opened. */
+function isBackup(path: string): boolean {
+  try {
+    const file = new SqliteFile(path, { readonly: true })
+    try {
+      return factsOf(file) !== null
+    } finally {
+      file.close()
+    }
+  } catch {
+    return false
+  }
+}
+
+/** True for a database in WAL mode, by its header; a backup is one file. */
+function hasLog(path: string): boolean {
+  const header = Buffer.alloc(20)
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, header)
+    return header[18] === 2
+  } finally {
+    closeSync(file)
+  }
 }
