@@ -1,9 +1,9 @@
 // The facts of a backup, when and by which release it was made: a table of its own in the file, which is not restored.
 
-import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import type { Millis } from '../base/clock.ts'
 import { SqliteFile } from '../db/sqlite-file.ts'
 import { version } from '../version.ts'
+import { isOneFile } from './file.ts'
 
 export interface BackupFacts {
   taken_at: Millis
@@ -54,7 +54,7 @@ export function isFacts(name: string): boolean {
 
 /** Throws when the file is a backup. Writes nothing: a service or a command would turn it into a file with a log, and spoil it. */
 export function requireNoBackup(path: string | null): void {
-  if (path === null || path === ':memory:' || !existsSync(path) || hasLog(path)) return
+  if (path === null || path === ':memory:' || !isOneFile(path)) return
   if (isBackup(path))
     throw new Error(
       `${path} is not opened, it is a backup itself: give admin restore the backup and an empty data folder or PostgreSQL database`,
@@ -72,17 +72,5 @@ function isBackup(path: string): boolean {
     }
   } catch {
     return false
-  }
-}
-
-/** True for a database in WAL mode, by its header; a backup is one file. */
-function hasLog(path: string): boolean {
-  const header = Buffer.alloc(20)
-  const file = openSync(path, 'r')
-  try {
-    readSync(file, header)
-    return header[18] === 2
-  } finally {
-    closeSync(file)
   }
 }

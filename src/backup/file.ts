@@ -17,6 +17,19 @@ import { flushFolder } from '../base/folder.ts'
 
 const piece_bytes = 1_048_576
 
+/** True for a file that is there and, by its header, not a database in WAL mode: a backup is one file. */
+export function isOneFile(path: string): boolean {
+  if (!existsSync(path)) return false
+  const header = Buffer.alloc(20)
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, header)
+    return header[18] !== 2
+  } finally {
+    closeSync(file)
+  }
+}
+
 /** SHA-256 in hex, and flushes the file. */
 export function checksumOf(path: string): string {
   const hasher = new Bun.CryptoHasher('sha256')
