@@ -153,6 +153,43 @@ onPostgres('Row-level security', () => {
     await connection.close()
   })
 
+  test('is off where a policy or a right is not what it was made as, and mended by the next start', async () => {
+    const url = await ownDatabase()
+    const environment = { DATABASE_ROLE: `${role}_one`, ROW_LEVEL_SECURITY: 'required' }
+    const service = await started(url, environment)
+    await service.signUp()
+    const operator = new Operator({ DATABASE_URL: url, DATABASE_ROLE: `${role}_one` })
+    const note = async () => ((await operator.json('check')) as { notes: string[] }).notes.at(-1)
+    const all = new SQL({ url, max: 1 })
+    const changes = [
+      'alter policy waystation_of_tenant on tenants using (true)',
+      'alter policy waystation_of_tenant on tenants with check (true)',
+      `drop policy waystation_of_tenant on tenants;
+       create policy waystation_of_tenant on tenants for select to ${role}_one using (
+         tenant_id = current_setting('waystation.tenant', true) or current_setting('waystation.tenant', true) = '*')`,
+      `revoke update on tenants from ${role}_one`,
+    ]
+    for (const change of changes) {
+      await all.unsafe(change).simple()
+      expect([change, await note()]).toEqual([
+        change,
+        `row-level security is off: the table tenants is not prepared for the role ${role}_one`,
+      ])
+      await started(url, environment)
+      expect(await note()).toBe(`row-level security is in force for the role ${role}_one`)
+    }
+    await all.close()
+  })
+
+  test('is off where the role is a member of the owner of the tables, whose policy shows all rows', async () => {
+    const url = await ownDatabase()
+    const environment = { DATABASE_OWNER_URL: urlOf(url, owner), DATABASE_ROLE: login }
+    await server.unsafe(`grant ${owner} to ${login}`)
+    const service = await started(urlOf(url, login), environment)
+    await server.unsafe(`revoke ${owner} from ${login}`)
+    expect(reasonOf(service)).toBe(`the role ${login} is a member of ${owner}, which owns the tables`)
+  })
+
   test('off works as the login, beside the policies', async () => {
     const url = await newPostgresDatabase()
     urls.push(url)
