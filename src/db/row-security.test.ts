@@ -32,7 +32,12 @@ onPostgres('Row-level security', () => {
     await server.close()
     for (const url of urls) await dropPostgresDatabase(url)
     const last = new SQL({ url: base_url.replace(/\w+$/, 'postgres'), max: 1 })
-    for (const one of [owner, login, role, ...['_one', '_other', '_of_others'].map((end) => role + end)])
+    for (const one of [
+      owner,
+      login,
+      role,
+      ...['_one', '_own', '_other', '_of_others'].map((end) => role + end),
+    ])
       await last.unsafe(`drop role if exists ${one}`)
     await last.close()
   })
@@ -118,6 +123,10 @@ onPostgres('Row-level security', () => {
     expect((await service.ask('GET', '/v1/kv/n/k', { key: api_key })).body.value).toBe(1)
     const operator = new Operator({ DATABASE_URL: urlOf(url, login), ...environment })
     expect(await operator.json('tenants')).toMatchObject([{ tenant_id }])
+    const without = new Operator({ DATABASE_URL: urlOf(url, login) })
+    expect(await without.refusal('vacuum')).toMatch(
+      new RegExp(`^waystation admin: ${login} may not vacuum \\w+: set DATABASE_OWNER_URL`),
+    )
     // Without the owner's URL as well: its tables are prepared.
     const again = await started(urlOf(url, login), { DATABASE_ROLE: login, ROW_LEVEL_SECURITY: 'required' })
     expect((await again.ask('GET', '/v1/kv/n/k', { key: api_key })).status).toBe(200)
@@ -188,6 +197,44 @@ onPostgres('Row-level security', () => {
     const service = await started(urlOf(url, login), environment)
     await server.unsafe(`revoke ${owner} from ${login}`)
     expect(reasonOf(service)).toBe(`the role ${login} is a member of ${owner}, which owns the tables`)
+  })
+
+  test("the operator's commands work as the owner after session-settings, which off takes back", async () => {
+    const url = await ownDatabase()
+    const own_role = `${role}_own`
+    await server.unsafe(`create role ${own_role} nologin; grant ${own_role} to ${owner}`).simple()
+    const owner_url = urlOf(url, owner)
+    const service = await started(owner_url, { DATABASE_ROLE: own_role, ROW_LEVEL_SECURITY: 'required' })
+    await service.signUp()
+    const all = new SQL({ url, max: 1 })
+    await all.unsafe('create extension amcheck')
+    const operator = new Operator({ DATABASE_URL: owner_url, DATABASE_ROLE: own_role })
+    const { statements } = (await operator.json('session-settings')) as { statements: string[] }
+    const set_role = `alter role ${owner} in database ${url.split('/').at(-1)} set role = '${own_role}'`
+    expect(statements).toContain(set_role)
+
+    const vacuumed = () =>
+      all.unsafe(
+        `select relname from pg_stat_user_tables where relname = 'tenants' and (last_vacuum is null or last_analyze is null)`,
+      )
+    expect(await vacuumed()).toHaveLength(1)
+    expect(await operator.json('vacuum')).toEqual({ vacuumed: true })
+    expect(await vacuumed()).toHaveLength(0)
+    const { notes } = (await operator.json('check')) as { notes: string[] }
+    expect(notes).toContain('indexes were not looked through: permission denied for function bt_index_check')
+    expect(notes).toContain(`row-level security is in force for the role ${own_role}`)
+    expect((await operator.json('stats')) as unknown[]).toContainEqual({
+      ...{ name: 'rows of tenants', value: 1 },
+      bytes: expect.any(Number),
+    })
+
+    const off = operator.with({ ROW_LEVEL_SECURITY: 'off' })
+    const back = (await off.json('session-settings')) as { statements: string[] }
+    expect(back.statements).toContain(set_role.replace(/set role = .*/, 'reset role'))
+    const connection = new SQL({ url: owner_url, max: 1 })
+    expect([...(await connection`select current_user as name`)]).toEqual([{ name: owner }])
+    await connection.close()
+    await all.close()
   })
 
   test('off works as the login, beside the policies', async () => {
