@@ -44,8 +44,9 @@ async function rowSecurityNote(db: Db, config: Config): Promise<string> {
 }
 
 async function ofPostgres(url: string, notes: string[]): Promise<string[]> {
-  const { faults, checks_indexes, data_checksums } = await postgresFaults(url)
+  const { faults, denied, checks_indexes, data_checksums } = await postgresFaults(url)
   if (!checks_indexes) notes.push('indexes were not looked through: create extension amcheck')
+  for (const reason of denied) notes.push(`indexes were not looked through: ${reason}`)
   if (!data_checksums) notes.push('data checksums are off: a changed byte in a table is not seen')
   return faults
 }

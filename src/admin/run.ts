@@ -112,7 +112,7 @@ async function open({ database_owner_url: database_url }: Config): Promise<Db> {
     throw new Error(`there is no database at ${path}; start the service first`)
   requireNoBackup(path)
   const db = await openDb(database_url, {
-    ...{ clock: systemClock, database_time: true, movable: true, exclusive: false },
+    ...{ clock: systemClock, database_time: true, movable: true, exclusive: false, role: 'none' },
     onFatal: (error) => {
       throw error
     },

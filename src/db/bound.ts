@@ -14,8 +14,8 @@ export const hash_setting = 'waystation.hash'
 /** The value of `tenant_setting` under which all rows are seen. No tenant has this id. */
 export const all_tenants = '*'
 
-/** Lets a transaction see all rows, for copies, and for looks at the whole database. */
-export const see_all_rows = `set local ${tenant_setting} = '${all_tenants}'`
+/** Lets a transaction see all rows as its login, for copies, and for looks at the whole database. */
+export const see_all_rows = `set local role none; set local ${tenant_setting} = '${all_tenants}'`
 
 /** No tenant has this id, and no row. */
 const no_tenant = '-'

@@ -3,6 +3,7 @@
 import { type ReservedSQL, SQL } from 'bun'
 import { limit } from '../base/limit.ts'
 import { see_all_rows } from './bound.ts'
+import { refusesSettings } from './postgres-session.ts'
 import type { SqliteFile, Table } from './sqlite-file.ts'
 
 const rows_max = limit(
@@ -23,10 +24,18 @@ const left_out = new Set(['applied_migrations', 'quarantine', 'backup_facts'])
 
 type Cell = string | number | null
 
+/** As the login itself where no pooler refuses that, also after session-settings has set the role that its connections take. */
 export async function connected<T>(url: string, work: (connection: ReservedSQL) => Promise<T>): Promise<T> {
-  const pool = new SQL({ url, max: 1, bigint: true, connection: { application_name: 'waystation backup' } })
+  const open = (settings: Record<string, string>) =>
+    new SQL({ url, max: 1, bigint: true, connection: { application_name: 'waystation backup', ...settings } })
+  let pool = open({ role: 'none' })
   try {
-    const connection = await pool.reserve()
+    const connection = await pool.reserve().catch(async (error) => {
+      if (!refusesSettings(error)) throw error
+      await pool.close()
+      pool = open({})
+      return pool.reserve()
+    })
     try {
       return await work(connection)
     } finally {
@@ -146,7 +155,7 @@ function cellOf(value: unknown): Cell {
 /** Fills an empty database of this release in one transaction. */
 export function fillPostgres(url: string, copy: SqliteFile): Promise<void> {
   return connected(url, async (connection) => {
-    await connection.unsafe(`begin; set local role none; ${see_all_rows}`)
+    await connection.unsafe(`begin; ${see_all_rows}`)
     await connection.unsafe('set local statement_timeout = 0')
     const own = new Set(await tableNames(connection))
     // Other programs leave tables of theirs in a SQLite file.

@@ -3,8 +3,13 @@
 import { see_all_rows } from './bound.ts'
 import { connected } from './postgres-copy.ts'
 
+/** SQLSTATE of a right that the login does not have, which is not damage. */
+const insufficient_privilege = '42501'
+
 export interface PostgresFaults {
   faults: string[]
+  /** The reasons for which indexes were not looked through. */
+  denied: string[]
   /** The extension amcheck is there; without it no index was looked through. */
   checks_indexes: boolean
   data_checksums: boolean
@@ -21,24 +26,30 @@ export function postgresFaults(url: string): Promise<PostgresFaults> {
     )
     const checks_indexes = Number(amcheck!.found) > 0
     const faults: string[] = []
+    const denied = new Set<string>()
     const attempt = async (text: string) => {
       try {
-        await connection.unsafe(text)
+        await connection.unsafe(`begin; ${see_all_rows}; ${text}; commit`)
       } catch (error) {
-        faults.push((error as Error).message)
         await connection.unsafe('rollback')
+        const { message, errno } = error as Error & { errno?: string }
+        if (errno === insufficient_privilege) denied.add(message)
+        else faults.push(message)
       }
     }
     const tables = await all<{ name: string }>(
       'select tablename as name from pg_tables where schemaname = current_schema() order by 1',
     )
-    for (const { name } of tables)
-      await attempt(`begin; ${see_all_rows}; select count(t.*::text) from ${name} t; commit`)
+    for (const { name } of tables) await attempt(`select count(t.*::text) from ${name} t`)
+    if (denied.size > 0)
+      throw new Error(
+        `${[...denied].join('\n')}\nset DATABASE_OWNER_URL to the owner of the tables: not all of them were looked through`,
+      )
     const indexes = await all<{ oid: bigint | number }>(
       `select c.oid from pg_class c join pg_am a on a.oid = c.relam and a.amname = 'btree'
          join pg_namespace n on n.oid = c.relnamespace where n.nspname = current_schema() and c.relkind = 'i'`,
     )
     if (checks_indexes) for (const { oid } of indexes) await attempt(`select bt_index_check(${oid}, true)`)
-    return { faults, checks_indexes, data_checksums: checksums?.data_checksums === 'on' }
+    return { faults, denied: [...denied], checks_indexes, data_checksums: checksums?.data_checksums === 'on' }
   })
 }

@@ -38,6 +38,12 @@ export async function lostSetting(connection: Runner): Promise<string | null> {
   ].join(' ')
 }
 
+const RESET_ROLE = `
+  select format('alter role %I in database %I reset role', current_user, current_database()) as text
+    from pg_db_role_setting s join pg_roles r on r.oid = s.setrole join pg_database d on d.oid = s.setdatabase,
+         unnest(s.setconfig) as one
+   where r.rolname = current_user and d.datname = current_database() and one like 'role=%'`
+
 // A role that it may not take would end every connection.
 const IS_PREPARED = `
   select count(*)::int as policies from pg_policy p join pg_roles r on r.oid = any (p.polroles)
@@ -45,20 +51,27 @@ const IS_PREPARED = `
 
 /**
  * Sets them for the role of this URL in its database, for every connection that opens from now on, with the role that
- * row-level security binds once a service has prepared it. Returns what it ran.
+ * row-level security binds once a service has prepared it; null takes that back. Returns what it ran.
  */
 export async function setForRole(url: string, bound_role: string | null): Promise<string[]> {
   const connection = new SQL({ url, max: 1, prepare: false })
   try {
     return await connection.begin(async (tx) => {
       const texts: string[] = []
+      const ran = async (text: string) => {
+        await tx.unsafe(text)
+        texts.push(text)
+      }
       await tx.unsafe('set local role none')
       const [row] = bound_role === null ? [] : await tx.unsafe(IS_PREPARED, [bound_role])
       const taken = row?.policies > 0 ? { role: bound_role } : {}
+      if (bound_role === null) {
+        const [row] = (await tx.unsafe(RESET_ROLE)) as { text: string }[]
+        if (row) await ran(row.text)
+      }
       for (const [name, value] of Object.entries({ ...of_role, ...taken })) {
         const [row] = (await tx.unsafe(SET_FOR_ROLE, [name, value])) as { text: string }[]
-        await tx.unsafe(row!.text)
-        texts.push(row!.text)
+        await ran(row!.text)
       }
       return texts
     })

@@ -32,7 +32,12 @@ onPostgres('Row-level security', () => {
     await server.close()
     for (const url of urls) await dropPostgresDatabase(url)
     const last = new SQL({ url: base_url.replace(/\w+$/, 'postgres'), max: 1 })
-    for (const one of [owner, login, role, ...['_one', '_other', '_of_others'].map((end) => role + end)])
+    for (const one of [
+      owner,
+      login,
+      role,
+      ...['_one', '_own', '_other', '_of_others'].map((end) => role + end),
+    ])
       await last.unsafe(`drop role if exists ${one}`)
     await last.close()
   })
@@ -118,6 +123,10 @@ onPostgres('Row-level security', () => {
     expect((await service.ask('GET', '/v1/kv/n/k', { key: api_key })).body.value).toBe(1)
     const operator = new Operator({ DATABASE_URL: urlOf(url, login), ...environment })
     expect(await operator.json('tenants')).toMatchObject([{ tenant_id }])
+    const without = new Operator({ DATABASE_URL: urlOf(url, login) })
+    expect(await without.refusal('vacuum')).toMatch(
+      new RegExp(`^waystation admin: ${login} may not vacuum \\w+: set DATABASE_OWNER_URL`),
+    )
     // Without the owner's URL as well: its tables are prepared.
     const again = await started(urlOf(url, login), { DATABASE_ROLE: login, ROW_LEVEL_SECURITY: 'required' })
     expect((await again.ask('GET', '/v1/kv/n/k', { key: api_key })).status).toBe(200)
@@ -151,6 +160,81 @@ onPostgres('Row-level security', () => {
     const connection = new SQL({ url: urlOf(url, login), max: 1 })
     expect(connection`select count(*) from kv_entries`.execute()).rejects.toThrow(/permission denied/)
     await connection.close()
+  })
+
+  test('is off where a policy or a right is not what it was made as, and mended by the next start', async () => {
+    const url = await ownDatabase()
+    const environment = { DATABASE_ROLE: `${role}_one`, ROW_LEVEL_SECURITY: 'required' }
+    const service = await started(url, environment)
+    await service.signUp()
+    const operator = new Operator({ DATABASE_URL: url, DATABASE_ROLE: `${role}_one` })
+    const note = async () => ((await operator.json('check')) as { notes: string[] }).notes.at(-1)
+    const all = new SQL({ url, max: 1 })
+    const changes = [
+      'alter policy waystation_of_tenant on tenants using (true)',
+      'alter policy waystation_of_tenant on tenants with check (true)',
+      `drop policy waystation_of_tenant on tenants;
+       create policy waystation_of_tenant on tenants for select to ${role}_one using (
+         tenant_id = current_setting('waystation.tenant', true) or current_setting('waystation.tenant', true) = '*')`,
+      `revoke update on tenants from ${role}_one`,
+    ]
+    for (const change of changes) {
+      await all.unsafe(change).simple()
+      expect([change, await note()]).toEqual([
+        change,
+        `row-level security is off: the table tenants is not prepared for the role ${role}_one`,
+      ])
+      await started(url, environment)
+      expect(await note()).toBe(`row-level security is in force for the role ${role}_one`)
+    }
+    await all.close()
+  })
+
+  test('is off where the role is a member of the owner of the tables, whose policy shows all rows', async () => {
+    const url = await ownDatabase()
+    const environment = { DATABASE_OWNER_URL: urlOf(url, owner), DATABASE_ROLE: login }
+    await server.unsafe(`grant ${owner} to ${login}`)
+    const service = await started(urlOf(url, login), environment)
+    await server.unsafe(`revoke ${owner} from ${login}`)
+    expect(reasonOf(service)).toBe(`the role ${login} is a member of ${owner}, which owns the tables`)
+  })
+
+  test("the operator's commands work as the owner after session-settings, which off takes back", async () => {
+    const url = await ownDatabase()
+    const own_role = `${role}_own`
+    await server.unsafe(`create role ${own_role} nologin; grant ${own_role} to ${owner}`).simple()
+    const owner_url = urlOf(url, owner)
+    const service = await started(owner_url, { DATABASE_ROLE: own_role, ROW_LEVEL_SECURITY: 'required' })
+    await service.signUp()
+    const all = new SQL({ url, max: 1 })
+    await all.unsafe('create extension amcheck')
+    const operator = new Operator({ DATABASE_URL: owner_url, DATABASE_ROLE: own_role })
+    const { statements } = (await operator.json('session-settings')) as { statements: string[] }
+    const set_role = `alter role ${owner} in database ${url.split('/').at(-1)} set role = '${own_role}'`
+    expect(statements).toContain(set_role)
+
+    const vacuumed = () =>
+      all.unsafe(
+        `select relname from pg_stat_user_tables where relname = 'tenants' and (last_vacuum is null or last_analyze is null)`,
+      )
+    expect(await vacuumed()).toHaveLength(1)
+    expect(await operator.json('vacuum')).toEqual({ vacuumed: true })
+    expect(await vacuumed()).toHaveLength(0)
+    const { notes } = (await operator.json('check')) as { notes: string[] }
+    expect(notes).toContain('indexes were not looked through: permission denied for function bt_index_check')
+    expect(notes).toContain(`row-level security is in force for the role ${own_role}`)
+    expect((await operator.json('stats')) as unknown[]).toContainEqual({
+      ...{ name: 'rows of tenants', value: 1 },
+      bytes: expect.any(Number),
+    })
+
+    const off = operator.with({ ROW_LEVEL_SECURITY: 'off' })
+    const back = (await off.json('session-settings')) as { statements: string[] }
+    expect(back.statements).toContain(set_role.replace(/set role = .*/, 'reset role'))
+    const connection = new SQL({ url: owner_url, max: 1 })
+    expect([...(await connection`select current_user as name`)]).toEqual([{ name: owner }])
+    await connection.close()
+    await all.close()
   })
 
   test('off works as the login, beside the policies', async () => {

@@ -33,8 +33,20 @@ interface Table {
   owner: string
   has_tenant: boolean
   is_forced: boolean
+  /** JSON of its policies. */
   policies: string
   may_use: boolean
+  /** The role has what its owner has. */
+  is_owned: boolean
+}
+
+interface Policy {
+  name: string
+  roles: string[]
+  is_for_all: boolean
+  /** As PostgreSQL writes them. */
+  seen: string | null
+  made: string | null
 }
 
 const FACTS = unnamed<Facts>(
@@ -63,11 +75,18 @@ const TABLES = unnamed<Table>(
   `select c.relname as name, pg_get_userbyid(c.relowner) as owner,
           exists (select 1 from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped) as has_tenant,
           c.relrowsecurity and c.relforcerowsecurity as is_forced,
-          coalesce((select string_agg(p.polname || ' to ' || array_to_string(array(
-                             select rolname from pg_roles r where r.oid = any (p.polroles) order by 1), ', '), '; ' order by p.polname)
-                      from pg_policy p where p.polrelid = c.oid), '') as policies,
-          coalesce(has_table_privilege((select r.oid from pg_roles r where r.rolname = :role), c.oid, 'select'), false) as may_use
-     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+          coalesce((select cast(json_agg(json_build_object(
+                             'name', p.polname, 'is_for_all', p.polpermissive and p.polcmd = '*',
+                             'roles', array(select rolname from pg_roles r where r.oid = any (p.polroles) order by 1),
+                             'seen', pg_get_expr(p.polqual, p.polrelid), 'made', pg_get_expr(p.polwithcheck, p.polrelid))
+                             order by p.polname) as text)
+                      from pg_policy p where p.polrelid = c.oid), '[]') as policies,
+          coalesce(has_table_privilege(role.oid, c.oid, 'select')
+                   and (c.relname = 'applied_migrations'
+                        or has_table_privilege(role.oid, c.oid, 'insert') and has_table_privilege(role.oid, c.oid, 'update')
+                           and has_table_privilege(role.oid, c.oid, 'delete')), false) as may_use,
+          coalesce(pg_has_role(role.oid, c.relowner, 'member'), false) as is_owned
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_roles role on role.rolname = :role
     where n.nspname = current_schema() and c.relkind in ('r', 'p')
     order by c.relname`,
 )
@@ -146,7 +165,9 @@ async function standing(db: Db, role: string, given: string | null): Promise<Sta
   if (facts.bypasses) return final(`the role ${role} bypasses it`)
   if (facts.is_of_others)
     return final(`another login has the role ${role}, such as that of another service: set DATABASE_ROLE`)
-  if (tables.some(({ owner }) => owner === role)) return final(`the role ${role} owns the tables`)
+  const owned = tables.find(({ is_owned }) => is_owned)
+  if (owned?.owner === role) return final(`the role ${role} owns the tables`)
+  if (owned) return final(`the role ${role} is a member of ${owned.owner}, which owns the tables`)
   if (login !== role && !(await db.one(MAY_TAKE, { login, role }))!.may)
     return { off: `${login} may not take the role ${role}`, is_final: false }
   const open = tables.find((table) => !isSecured(table, role))
@@ -162,14 +183,33 @@ function final(off: string): Standing {
 
 /** The nodes that have that role see no row once its policy is gone. */
 function isOfOther(policies: string, role: string): boolean {
-  return policies
-    .split('; ')
-    .some((one) => one.startsWith(`${of_tenant} to `) && one !== `${of_tenant} to ${role}`)
+  return policiesOf(policies).some(({ name, roles }) => name === of_tenant && roles.join() !== role)
 }
 
-function isSecured({ has_tenant, is_forced, policies, may_use, owner }: Table, role: string): boolean {
+function policiesOf(policies: string): Policy[] {
+  return JSON.parse(policies) as Policy[]
+}
+
+function isSecured(table: Table, role: string): boolean {
+  const { name, has_tenant, is_forced, may_use, owner } = table
   if (!has_tenant) return may_use
-  return may_use && is_forced && policies === `${of_owner} to ${owner}; ${of_tenant} to ${role}`
+  const wanted = [policy(of_owner, owner, 'true'), policy(of_tenant, role, conditionOf(name))]
+  return may_use && is_forced && same(policiesOf(table.policies), wanted)
+}
+
+function policy(name: string, role: string, condition: string): Policy {
+  return { name, roles: [role], is_for_all: true, seen: condition, made: condition }
+}
+
+function same(found: Policy[], wanted: Policy[]): boolean {
+  const worded = (policies: Policy[]) =>
+    policies.map((one) => ({ ...one, seen: plain(one.seen), made: plain(one.made) }))
+  return Bun.deepEquals(worded(found), worded(wanted))
+}
+
+/** Without the types and brackets that PostgreSQL adds to a condition. */
+function plain(condition: string | null): string {
+  return (condition ?? '').toLowerCase().replace(/::text|[()\s]/g, '')
 }
 
 /** Roles are the whole server's: two services may make one at the same time, and the second fails. */

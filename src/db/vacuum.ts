@@ -27,9 +27,24 @@ export function vacuumSqlite(path: string): { before: number; after: number } {
   }
 }
 
-/** Beside the services that use it, as autovacuum does, with fresh statistics. */
+// PostgreSQL passes over what a role may not vacuum, with a warning. From 17 on it may be allowed without ownership.
+const SKIPPED = `
+  select c.relname as name, current_user as role
+    from pg_class c join pg_database d on d.datname = current_database()
+   where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+     and not (pg_has_role(c.relowner, 'usage') or pg_has_role(d.datdba, 'usage')
+              or case when current_setting('server_version_num')::int >= 170000
+                      then has_table_privilege(c.oid, 'maintain') else false end)
+   order by 1 limit 1`
+
+/** Beside the services that use it, as autovacuum does, with fresh statistics. Throws when it may not vacuum a table. */
 export function vacuumPostgres(url: string): Promise<void> {
   return connected(url, async (connection) => {
+    const [skipped] = (await connection.unsafe(SKIPPED)) as { name: string; role: string }[]
+    if (skipped)
+      throw new Error(
+        `${skipped.role} may not vacuum ${skipped.name}: set DATABASE_OWNER_URL to the owner of the tables, past a pooler`,
+      )
     await connection.unsafe('set statement_timeout = 0')
     await connection.unsafe('vacuum (analyze)')
   })
