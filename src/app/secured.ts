@@ -36,7 +36,10 @@ async function prepareRows(
   { clock, onFatal }: Pick<AppOptions, 'clock' | 'onFatal'>,
 ): Promise<RowSecurity> {
   const { database_url, database_owner_url: url, database_role, row_level_security } = config
-  const setting = url === database_url ? 'DATABASE_URL' : 'DATABASE_OWNER_URL'
+  const is_own = url === database_url
+  const off = { off: 'ROW_LEVEL_SECURITY is off' }
+  if (is_own && row_level_security === 'off') return off // the service migrates by itself
+  const setting = is_own ? 'DATABASE_URL' : 'DATABASE_OWNER_URL'
   let owner: Db
   try {
     owner = await openDb(url, { clock, connections_max: connections_min, onFatal, exclusive: false })
@@ -45,7 +48,7 @@ async function prepareRows(
   }
   try {
     await migrate(owner, migrations)
-    if (row_level_security === 'off') return { off: 'ROW_LEVEL_SECURITY is off' }
+    if (row_level_security === 'off') return off
     return await secureRows(owner, database_role, loginOf(config))
   } finally {
     await owner.close()

@@ -3,7 +3,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { ErrorRow } from '../base/error-rows.ts'
-import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
+import type { Awaitable, Db, Reader, Statement, Tx } from '../db/db.ts'
 import type { Migration } from '../db/migrate.ts'
 import type { StoredTable } from '../db/recount.ts'
 import type { SealedColumn } from '../db/reseal.ts'
@@ -43,8 +43,8 @@ export interface Sweep {
   counters?: Counters
   /** `rows_max` and `bytes_max` bound a step that has no bounds of its own. */
   run(db: Db, now: Millis, rows_max: number, bytes_max: number): Promise<Swept>
-  /** When the next row expires after now, which a test clock moves to; null when none does. Of `expiries`. */
-  nextAt?(q: Reader, now: Millis): Promise<Millis | null>
+  /** Reads when the next row expires after `:now`, which a test clock moves to. Of `expiries`. */
+  nextAt?: Statement<{ at: Millis }>
 }
 
 export interface Swept {

@@ -13,7 +13,7 @@ import * as releases from './release-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { expire, sweep } from './sweep.ts'
-import { nextExpiry, purge } from './sweep-store.ts'
+import { NEXT_EXPIRY, purge } from './sweep-store.ts'
 
 export const dlq: Feature = {
   name: 'dlq',
@@ -48,7 +48,7 @@ export const dlq: Feature = {
       const { locks_released, more } = await expire(db, now)
       return { counts: { 'dlq.locks_released': locks_released }, more }
     },
-    nextAt: nextExpiry,
+    nextAt: NEXT_EXPIRY,
   },
   async purge(tx, tenant_id, rows_max, bytes_max) {
     const operations = await purgeOperations(tx, tenant_id, rows_max, bytes_max)

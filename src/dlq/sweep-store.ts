@@ -90,13 +90,9 @@ export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: nu
   return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }
 
-const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
+/** When the next one expires after `now`. */
+export const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
   'dlq.next_expiry',
   `select locked_until as at from dlq_items {by dlq_items_locked}
     where status = 'claimed' and held = 0 and locked_until > :now order by locked_until limit 1`,
 )
-
-/** When the next one expires after now; null when none does. */
-export async function nextExpiry(q: Reader, now: Millis): Promise<Millis | null> {
-  return (await q.one(NEXT_EXPIRY, { now }))?.at ?? null
-}

@@ -10,7 +10,7 @@ import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import * as starts from './start-routes.ts'
 import { forget, runOut } from './sweep.ts'
-import { nextExpiry, purge } from './sweep-store.ts'
+import { NEXT_EXPIRY, purge } from './sweep-store.ts'
 
 export const effects: Feature = {
   name: 'effects',
@@ -41,7 +41,7 @@ export const effects: Feature = {
       const { ran_out, more } = await runOut(db, now)
       return { counts: { 'effects.ran_out': ran_out }, more }
     },
-    nextAt: nextExpiry,
+    nextAt: NEXT_EXPIRY,
   },
   deadlines: [leases],
   purge,

@@ -115,13 +115,9 @@ export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_m
   return effects + (await tx.run(PURGE_POLICIES, { tenant_id, rows_max }))
 }
 
-const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
+/** When the next one expires after `now`. */
+export const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
   'effects.next_expiry',
   `select lease_until as at from effects {by effects_leased}
     where status = 'running' and held = 0 and lease_until > :now order by lease_until limit 1`,
 )
-
-/** When the next one expires after now; null when none does. */
-export async function nextExpiry(q: Reader, now: Millis): Promise<Millis | null> {
-  return (await q.one(NEXT_EXPIRY, { now }))?.at ?? null
-}

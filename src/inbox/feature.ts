@@ -9,7 +9,7 @@ import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { tokenContext } from './service.ts'
 import { expireDue, purge, sweep } from './sweep.ts'
-import { countExpired, nextExpiry } from './sweep-store.ts'
+import { countExpired, NEXT_EXPIRY } from './sweep-store.ts'
 
 const day_seconds = day_ms / second_ms
 
@@ -53,7 +53,7 @@ export const inbox: Feature = {
       const { expired, more } = await expireDue(db, now)
       return { counts: { 'expired.inboxes': expired }, more }
     },
-    nextAt: nextExpiry,
+    nextAt: NEXT_EXPIRY,
   },
   sealed: [
     {

@@ -123,13 +123,9 @@ export function purge(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.run(PURGE, { tenant_id, rows_max })
 }
 
-const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
+/** When the next one expires after `now`. */
+export const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
   'inbox.next_expiry',
   `select expires_at as at from inboxes {by inboxes_expiring}
     where counted = 1 and expires_at > :now order by expires_at limit 1`,
 )
-
-/** When the next one expires after now; null when none does. */
-export async function nextExpiry(q: Reader, now: Millis): Promise<Millis | null> {
-  return (await q.one(NEXT_EXPIRY, { now }))?.at ?? null
-}

@@ -6,7 +6,7 @@ import { purge as purgeNamespaces } from './namespace-store.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { expire, sweep } from './sweep.ts'
-import { countExpired, nextExpiry, purge } from './sweep-store.ts'
+import { countExpired, NEXT_EXPIRY, purge } from './sweep-store.ts'
 
 export const kv: Feature = {
   name: 'kv',
@@ -46,7 +46,7 @@ export const kv: Feature = {
       const { expired, more } = await expire(db, now)
       return { counts: { 'expired.kv_keys': expired }, more }
     },
-    nextAt: nextExpiry,
+    nextAt: NEXT_EXPIRY,
   },
   async purge(tx, tenant_id, rows_max, bytes_max) {
     const namespaces = await purgeNamespaces(tx, tenant_id, rows_max)

@@ -167,13 +167,9 @@ export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: nu
   return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }
 
-const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
+/** When the next one expires after `now`. */
+export const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(
   'kv.next_expiry',
   `select expires_at as at from kv_entries {by kv_entries_expiring}
     where counted = 1 and expires_at is not null and expires_at > :now order by expires_at limit 1`,
 )
-
-/** When the next one expires after now; null when none does. */
-export async function nextExpiry(q: Reader, now: Millis): Promise<Millis | null> {
-  return (await q.one(NEXT_EXPIRY, { now }))?.at ?? null
-}

@@ -91,11 +91,10 @@ export class ClockAdvance {
 
   async #nextAt(): Promise<Millis | null> {
     const { db, time, worker, features } = this.options
-    const looks = features.flatMap(({ expiries }) =>
-      expiries?.nextAt ? [expiries.nextAt(db, time.now)] : [],
-    )
-    const found = await Promise.all([worker.nextAt(time.now), ...looks])
-    const times = found.filter((at) => at !== null)
+    const looks = features.flatMap(({ expiries }) => expiries?.nextAt ?? [])
+    const expiring = await Promise.all(looks.map((look) => db.one(look, { now: time.now })))
+    const due_at = await worker.nextAt(time.now)
+    const times = [due_at, ...expiring.map((row) => row?.at ?? null)].filter((at) => at !== null)
     return times.length === 0 ? null : Math.min(...times)
   }
 }
