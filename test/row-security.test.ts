@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import type { NamedRoute } from '../src/contract/feature.ts'
-import type { Statement } from '../src/db/db.ts'
+import type { Scope, Statement } from '../src/db/db.ts'
 import { statements, unnamed } from '../src/db/db.ts'
 import { Queries } from '../src/db/postgres-queries.ts'
 import { routes } from '../src/features.ts'
@@ -274,6 +274,41 @@ onPostgres('Row-level security', () => {
     }
     expect((await service.app.db.one(seen, {}))!.tenants).toBe(2)
     await attack.stop()
+  })
+
+  test('a statement sees no more than its own scope behind any other in its transaction', async () => {
+    const { service, all, own, other, stop } = await start({ ROW_LEVEL_SECURITY: 'required' })
+    await all.unsafe('truncate tenant_lookups')
+    for (const { tenant_id } of [own, other])
+      await all.unsafe(`insert into tenant_lookups (value, kind, tenant_id) values ($1, 'name', $2)`, [
+        `of ${tenant_id}`,
+        tenant_id,
+      ])
+    const text = 'select tenant_id from tenant_lookups where :given is not null order by 1'
+    const scoped = (scope: Scope, param: string) => ({
+      ...unnamed<{ tenant_id: string }>('test.scoped', text.replace(':given', `cast(:${param} as text)`)),
+      scope,
+    })
+    const scopes = {
+      tenant: [scoped('tenant', 'tenant_id'), { tenant_id: own.tenant_id }, [own]],
+      hash: [scoped('hash', 'hash'), { hash: `of ${other.tenant_id}` }, [other]],
+      none: [scoped('none', 'nothing'), { nothing: '' }, []],
+      all: [scoped('all', 'nothing'), { nothing: '' }, [own, other]],
+    } as const
+    for (const [before, [first, params]] of Object.entries(scopes))
+      for (const [after, [second, given, seen]] of Object.entries(scopes)) {
+        const rows = await service.app.db.write(async (tx) => {
+          await tx.all(first, params)
+          return tx.all(second, given)
+        })
+        const wanted = seen.map(({ tenant_id }) => ({ tenant_id }))
+        expect([before, after, rows]).toEqual([
+          before,
+          after,
+          wanted.toSorted((a, b) => (a.tenant_id < b.tenant_id ? -1 : 1)),
+        ])
+      }
+    await stop()
   })
 
   test('without it the same calls read and change what another tenant has', async () => {

@@ -36,6 +36,8 @@ interface Table {
   /** JSON of its policies. */
   policies: string
   may_use: boolean
+  /** Those of its columns, which the role may not read; null for none. Dumps read them. */
+  closed_sequences: string | null
   /** The role has what its owner has. */
   is_owned: boolean
 }
@@ -85,6 +87,9 @@ const TABLES = unnamed<Table>(
                    and (c.relname = 'applied_migrations'
                         or has_table_privilege(role.oid, c.oid, 'insert') and has_table_privilege(role.oid, c.oid, 'update')
                            and has_table_privilege(role.oid, c.oid, 'delete')), false) as may_use,
+          (select string_agg(quote_ident(s.relname), ', ') from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S'
+            where d.refclassid = cast('pg_class' as regclass) and d.refobjid = c.oid and d.deptype in ('a', 'i')
+              and not coalesce(has_table_privilege(role.oid, s.oid, 'select'), false)) as closed_sequences,
           coalesce(pg_has_role(role.oid, c.relowner, 'member'), false) as is_owned
      from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_roles role on role.rolname = :role
     where n.nspname = current_schema() and c.relkind in ('r', 'p')
@@ -191,7 +196,8 @@ function policiesOf(policies: string): Policy[] {
 }
 
 function isSecured(table: Table, role: string): boolean {
-  const { name, has_tenant, is_forced, may_use, owner } = table
+  const { name, has_tenant, is_forced, owner } = table
+  const may_use = table.may_use && table.closed_sequences === null
   if (!has_tenant) return may_use
   const wanted = [policy(of_owner, owner, 'true'), policy(of_tenant, role, conditionOf(name))]
   return may_use && is_forced && same(policiesOf(table.policies), wanted)
@@ -253,17 +259,16 @@ async function prepareTables(db: Db, role: string): Promise<void> {
   }
 }
 
-function statementsFor(
-  { name, owner, has_tenant }: Pick<Table, 'name' | 'owner' | 'has_tenant'>,
-  role: string,
-) {
+function statementsFor({ name, owner, has_tenant, closed_sequences }: Table, role: string): string[] {
   const table = quoted(name)
   const rights = name === 'applied_migrations' ? 'select' : 'select, insert, update, delete'
-  const grant = `grant ${rights} on ${table} to ${quoted(role)}`
-  if (!has_tenant) return [grant]
+  const grants = [`grant ${rights} on ${table} to ${quoted(role)}`]
+  if (closed_sequences !== null)
+    grants.push(`grant select on sequence ${closed_sequences} to ${quoted(role)}`)
+  if (!has_tenant) return grants
   const condition = conditionOf(name)
   return [
-    grant,
+    ...grants,
     `alter table ${table} enable row level security, force row level security`,
     `drop policy if exists ${of_tenant} on ${table}`,
     `drop policy if exists ${of_owner} on ${table}`,
