@@ -54,13 +54,10 @@ export function boundText(statement: Statement<unknown>, dialect: PostgresDialec
   }
   if (!['insert', 'update', 'delete'].includes(kind)) return text // of the schema
   const [begun, begin, value] = of_values.exec(text) ?? []
-  if (
-    begun !== undefined &&
-    set.length === 1 &&
-    scope === 'tenant' &&
-    value === `$${params.indexOf('tenant_id') + 1}`
-  )
-    return `${begin}${set}${text.slice(begun.length)}`
+  const [only, ...others] = set
+  const is_own = scope === 'tenant' && value === `$${params.indexOf('tenant_id') + 1}`
+  if (begun !== undefined && is_own && others.length === 0)
+    return `${begin}${only}${text.slice(begun.length)}`
   const rows = /\breturning\b/i.test(text) ? text : `${text} returning 1`
   return `with changed as (${rows}) select * from changed ${offset}`
 }
