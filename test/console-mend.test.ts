@@ -212,8 +212,10 @@ describe('The operator', () => {
           await dialog(page).getByText('An agent works on it now.').waitFor()
           await press(page, 'Go back')
           await service.ask('POST', `/v1/dlq/${dead_letter_id}/release`, { key: tenant.api_key })
-          await service.ask('POST', `/v1/schedules/${other.id}/retry`, { key: tenant.admin_key })
           await press(page, 'Retry…')
+          await service.ask('POST', `/v1/schedules/${other.id}/retry`, { key: tenant.admin_key })
+          // The question stays open while the page learns that it is too late.
+          await detail(page).getByText('Sent again as').waitFor()
           await press(page, 'Yes, send it again')
           await dialog(page).getByText('It has been sent again already.').waitFor()
         },

@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Schedule } from '../../sdk/src/types.ts'
+import { Asking } from '../actions/asking.tsx'
 import { AgentQuestion } from '../actions/own-agent.tsx'
 import { Refused, Successor } from '../actions/refusal.tsx'
 import { pathOf } from '../api/address.ts'
@@ -153,13 +154,9 @@ function Mend({ letter, source, path, onChange }: ChangeProps & { source: Source
     <div class="mend">
       {letter.redriven_as !== null && <SentAgain id={letter.redriven_as} />}
       <div class="detail-actions parts">
-        {redrive === null ? (
-          <Redrive {...{ letter, source, onChange }} />
-        ) : (
-          <Button text="Redrive" disabled />
-        )}
-        {resolve === null ? <Resolve {...{ letter, path, onChange }} /> : <Button text="Resolve" disabled />}
-        {discard === null ? <Discard {...{ letter, onChange }} /> : <Button text="Discard" disabled />}
+        <Redrive refused={redrive !== null} {...{ letter, source, onChange }} />
+        <Resolve refused={resolve !== null} {...{ letter, path, onChange }} />
+        <Discard refused={discard !== null} {...{ letter, onChange }} />
         <Delete {...{ letter, path, onChange }} />
       </div>
       {letter.status !== 'resolved' && refused.length > 0 && <Refused {...{ refused }} />}
@@ -188,23 +185,21 @@ function SuccessorStatus({ id }: { id: string }) {
   return value && <Badge>{value.status}</Badge>
 }
 
-function Resolve({ letter, path, onChange }: ChangeProps) {
-  const open = useSignal(false)
+function Resolve({ letter, path, refused, onChange }: ChangeProps & { refused: boolean }) {
   return (
-    <>
-      <Button text="Resolve…" onClick={setTo(open, true)} />
-      {open.value && (
+    <Asking text="Resolve" {...{ refused }}>
+      {(close) => (
         <AgentQuestion
           title="Resolve this dead letter?"
           verb="resolve"
           kind="primary"
           work={() => askAsAgent('POST', `${path}/resolve`)}
           onDone={() => {
-            open.value = false
+            close()
             announce('Resolved.')
             onChange()
           }}
-          onClose={setTo(open, false)}
+          onClose={close}
         >
           <Emphasis>{titleOf(letter)}</Emphasis>
           <p>
@@ -212,7 +207,7 @@ function Resolve({ letter, path, onChange }: ChangeProps) {
           </p>
         </AgentQuestion>
       )}
-    </>
+    </Asking>
   )
 }
 

@@ -1,7 +1,7 @@
 // Changes of one dead letter: it is sent again, or discarded.
 
-import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
+import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { successorPath } from '../actions/refusal.tsx'
 import { newKey, useAction } from '../api/action.ts'
@@ -10,7 +10,7 @@ import { failed, type PageOf, type Result } from '../api/client.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
 import { inLabel } from '../text/words.ts'
-import { Button, type ButtonKind, setTo, Text } from '../ui/basics.tsx'
+import { type ButtonKind, Text } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 import { titleOf } from './letter.ts'
@@ -21,22 +21,17 @@ interface MendProps {
   letter: Omit<Letter, 'cause'>
   source: Source | undefined
   kind?: ButtonKind
+  /** True when the API would refuse it. */
+  refused?: boolean
   onChange: () => void
 }
 
 /** The button, and the question behind it. */
-export function Redrive({ letter, source, kind = 'primary', onChange }: MendProps) {
-  const open = useSignal(false)
+export function Redrive({ letter, source, kind = 'primary', refused = false, onChange }: MendProps) {
   return (
-    <>
-      <Button
-        text="Redrive…"
-        {...{ kind }}
-        {...inRow(kind, 'Redrive…', letter)}
-        onClick={setTo(open, true)}
-      />
-      {open.value && <RedriveQuestion {...{ letter, source, onChange }} onClose={setTo(open, false)} />}
-    </>
+    <Asking text="Redrive" {...{ kind, refused }} {...inRow(kind, 'Redrive…', letter)}>
+      {(close) => <RedriveQuestion {...{ letter, source, onChange }} onClose={close} />}
+    </Asking>
   )
 }
 
@@ -104,18 +99,11 @@ export function announceSuccessor(id: string | null, text: string): void {
   announce(text, id === null ? undefined : link)
 }
 
-export function Discard({ letter, kind = 'plain', onChange }: Omit<MendProps, 'source'>) {
-  const open = useSignal(false)
+export function Discard({ letter, kind = 'plain', refused = false, onChange }: Omit<MendProps, 'source'>) {
   return (
-    <>
-      <Button
-        text="Discard…"
-        {...{ kind }}
-        {...inRow(kind, 'Discard…', letter)}
-        onClick={setTo(open, true)}
-      />
-      {open.value && <DiscardQuestion {...{ letter, onChange }} onClose={setTo(open, false)} />}
-    </>
+    <Asking text="Discard" {...{ kind, refused }} {...inRow(kind, 'Discard…', letter)}>
+      {(close) => <DiscardQuestion {...{ letter, onChange }} onClose={close} />}
+    </Asking>
   )
 }
 

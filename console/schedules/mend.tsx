@@ -1,8 +1,8 @@
 // Changes of one schedule: it is sent again, or cancelled.
 
-import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { Schedule } from '../../sdk/src/types.ts'
+import { Asking } from '../actions/asking.tsx'
 import { AgentQuestion } from '../actions/own-agent.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { Refused, Successor } from '../actions/refusal.tsx'
@@ -12,7 +12,7 @@ import { ask, askAsAgent } from '../api/session.ts'
 import { to } from '../router.ts'
 import { placeOf } from '../text/failure.ts'
 import { inLabel } from '../text/words.ts'
-import { Button, type ButtonKind, Code, setTo, Text } from '../ui/basics.tsx'
+import { type ButtonKind, Code, Text } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 import { retryRefusal } from './failed.ts'
@@ -35,9 +35,8 @@ export function Mend({ schedule, path, onChange }: MendProps) {
         </p>
       )}
       <div class="detail-actions parts">
-        {status === 'pending' && <Cancel {...{ schedule, path, onChange }} />}
-        {refusal === null && <Retry {...{ schedule, path, onChange }} />}
-        {refusal !== null && status !== 'pending' && <Button text="Retry" disabled />}
+        <Cancel {...{ schedule, path, onChange }} />
+        {status !== 'pending' && <Retry refused={refusal !== null} {...{ schedule, path, onChange }} />}
       </div>
       {refusal !== null && status !== 'pending' && <Refused refused={[['Retry', refusal]]} />}
     </div>
@@ -48,22 +47,19 @@ function nameOf({ name, callback_url }: Schedule): string {
   return name ?? placeOf(callback_url)
 }
 
+interface RetryProps extends MendProps {
+  kind?: ButtonKind
+  refused?: boolean
+}
+
 /** The button, and the question behind it. In a row it has the name of its schedule too, for screen readers. */
-export function Retry({ schedule, path, kind, onChange }: MendProps & { kind?: ButtonKind }) {
-  const open = useSignal(false)
+export function Retry({ schedule, path, kind, refused = false, onChange }: RetryProps) {
   const shown_as = kind ?? (schedule.status === 'failed' ? 'primary' : 'plain')
+  const label = kind === 'quiet' ? { label: `Retry… ${inLabel(nameOf(schedule))}` } : {}
   return (
-    <>
-      <Button
-        text="Retry…"
-        kind={shown_as}
-        {...(kind === 'quiet' && {
-          label: `Retry… ${inLabel(nameOf(schedule))}`,
-        })}
-        onClick={setTo(open, true)}
-      />
-      {open.value && <RetryQuestion {...{ schedule, path, onChange }} onClose={setTo(open, false)} />}
-    </>
+    <Asking text="Retry" kind={shown_as} {...label} {...{ refused }}>
+      {(close) => <RetryQuestion {...{ schedule, path, onChange }} onClose={close} />}
+    </Asking>
   )
 }
 
@@ -103,21 +99,19 @@ function RetryQuestion({ schedule, path, onChange, onClose }: MendProps & { onCl
 }
 
 function Cancel({ schedule, path, onChange }: MendProps) {
-  const open = useSignal(false)
   return (
-    <>
-      <Button text="Cancel…" kind="danger" onClick={setTo(open, true)} />
-      {open.value && (
+    <Asking text="Cancel" kind="danger" absent={schedule.status !== 'pending'}>
+      {(close) => (
         <AgentQuestion
           title="Cancel this schedule?"
           verb="cancel it"
           work={() => askAsAgent('DELETE', path)}
           onDone={() => {
-            open.value = false
+            close()
             announce('Cancelled.')
             onChange()
           }}
-          onClose={setTo(open, false)}
+          onClose={close}
         >
           <Emphasis>{nameOf(schedule)}</Emphasis>
           <p>
@@ -126,6 +120,6 @@ function Cancel({ schedule, path, onChange }: MendProps) {
           </p>
         </AgentQuestion>
       )}
-    </>
+    </Asking>
   )
 }
