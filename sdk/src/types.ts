@@ -1286,7 +1286,7 @@ export interface Advanced {
   now: string
   /** How far the time was moved. */
   advanced_seconds: number
-  /** False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on. */
+  /** False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on, which may be 0. */
   done: boolean
   /** How many events each type has left, for the tenant of the key. */
   counts: Record<string, unknown>
@@ -3079,7 +3079,7 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** How far; to the millisecond. 259200 are three days. */
+      /** How far; to the millisecond. 259200 are three days, and 0 finishes what is due now. */
       seconds: number
     }
     answer: Advanced

@@ -101,7 +101,9 @@ class Advanced(TypedDict):
     advanced_seconds: float
     """How far the time was moved."""
     done: bool
-    """False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on."""
+    """False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on, which may
+    be 0.
+    """
     counts: dict[str, Any]
     """How many events each type has left, for the tenant of the key."""
     events: list[JournalEvent]
