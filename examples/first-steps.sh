@@ -258,6 +258,9 @@ dead_letters() {
   json '{"filter": {"cause": "card declined"}, "dry_run": true}'
   call 'count those of this cause' 200 POST /v1/dlq/discard "${admin[@]}" "${sent[@]}"
   has '{"matched":1}'
+  json '{"filter": {"source": "schedule"}, "dry_run": true}'
+  call 'count what schedules left' 200 POST /v1/dlq/redrive "${admin[@]}" "${sent[@]}"
+  has '{"matched":'
   json '{"filter": {"source": "schedule"}}'
   call 'send again what schedules left' 202 POST /v1/dlq/redrive "${admin[@]}" "${sent[@]}"
   json '{"filter": {"cause": "card declined"}}'

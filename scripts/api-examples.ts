@@ -187,10 +187,14 @@ const shown_items = 2
 class Words {
   readonly #ids = new Map<string, string>()
   readonly #addresses: RegExp
+  readonly #hosts: RegExp
   readonly #started = Date.now()
 
   constructor(...addresses: string[]) {
-    this.#addresses = new RegExp(addresses.map((address) => address.replace(/[.]/g, '\\.')).join('|'), 'g')
+    const oneOf = (texts: string[]) =>
+      new RegExp(texts.map((text) => text.replaceAll('.', '\\.')).join('|'), 'g')
+    this.#addresses = oneOf(addresses)
+    this.#hosts = oneOf(addresses.map((address) => new URL(address).host))
   }
 
   of<T>(value: T): T {
@@ -216,6 +220,8 @@ class Words {
     if (/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text)) return this.#time(text)
     return text
       .replace(this.#addresses, 'https://waystation.example.com')
+      .replace(this.#hosts, 'waystation.example.com')
+      .replace(/^127\.0\.0\.1$/, '203.0.113.7') // RFC 5737, of whoever calls
       .replace(/\b(svc_(?:adm|agt|apr)|whsec)_[0-9A-Za-z+/=]{16,}/g, '$1_…')
       .replace(/\/hook\/[0-9A-Za-z_-]{16,}/g, '/hook/…')
       .replace('http://127.0.0.1:1/nobody-listens', 'https://example.com/callbacks')

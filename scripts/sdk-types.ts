@@ -14,6 +14,7 @@ interface Schema {
   items?: Schema
   required?: string[]
   properties?: Record<string, Schema>
+  additionalProperties?: Schema | boolean
   'x-any-json'?: 'any' | 'object'
   'x-name'?: string
 }
@@ -205,6 +206,8 @@ class Shapes {
     if (schema.type === 'object') {
       const known = is_input ? undefined : this.#names.get(keyOf(schema))
       if (known) return known
+      const { additionalProperties: values } = schema
+      if (typeof values === 'object') return `Record<string, ${this.#typeOf(values, indent, is_input)}>`
       return schema.properties ? this.#object(schema, indent, is_input) : 'Record<string, unknown>'
     }
     if (schema.type === undefined) return 'unknown'

@@ -36,6 +36,7 @@ interface Schema {
   anyOf?: Schema[]
   items?: Schema
   properties?: Record<string, Schema>
+  additionalProperties?: Schema
 }
 
 interface Document {
@@ -174,11 +175,14 @@ function jsonOf({ requestBody, responses }: Operation): [string, Media][] {
   )
 }
 
-/** Objects that are written where a name should stand. */
+/** Objects that are written where a name should stand; a map of values under any names has none. */
 function inline(schema: Schema): Schema[] {
+  if (schema.additionalProperties && !schema.properties) return inline(schema.additionalProperties)
   const inner = [...(schema.anyOf ?? []), ...(schema.items ? [schema.items] : [])]
   return [...(schema.properties || schema.type === 'object' ? [schema] : []), ...inner.flatMap(inline)]
 }
+
+const loopback = /\b127\.\d+\.\d+\.\d+\b|\b0\.0\.0\.0\b|\blocalhost\b|(?<![\w:])::1\b/
 
 describe('Operations for generators', () => {
   test.each(operations)(
@@ -202,15 +206,29 @@ describe('Operations for generators', () => {
     (title, operation) => {
       const media = jsonOf(operation)
       if (operation.requestBody?.content['application/json']) expect(media[0]![1]).toHaveProperty('example')
-      const answers = media.filter(([status]) => /^2/.test(status))
-      if (answers.length > 0)
-        expect([title, answers.some(([, { example }]) => example !== undefined)]).toEqual([title, true])
+      for (const [status, { example }] of media)
+        if (/^2/.test(status)) expect([title, status, example !== undefined]).toEqual([title, status, true])
       for (const [name, { schema, example }] of media)
         if (example !== undefined) expect([name, faultsOf(schema, example)]).toEqual([name, null])
       for (const { name, schema, example } of operation.parameters ?? [])
         if (example !== undefined) expect([name, faultsOf(schema, example)]).toEqual([name, null])
     },
   )
+
+  test.each(operations)(
+    '%s has examples without an address of the machine that made them',
+    (_, operation) => {
+      const parameters = (operation.parameters ?? []).map(({ example }) => example)
+      const bodies = jsonOf(operation).map(([, { example }]) => example)
+      expect(JSON.stringify([parameters, bodies])).not.toMatch(loopback)
+    },
+  )
+
+  test('an address of that machine would be found', () => {
+    for (const address of ['127.0.0.1', 'http://127.4.5.6:80/', 'localhost:8420', '[::1]:80', '0.0.0.0'])
+      expect(JSON.stringify({ address })).toMatch(loopback)
+    expect(JSON.stringify({ text: 'a::1', sourceIp: '203.0.113.7' })).not.toMatch(loopback)
+  })
 
   test('an example that does not fit its schema would be found', () => {
     const { schema, example } =
@@ -227,6 +245,11 @@ describe('Operations for generators', () => {
       expect(members.flatMap(inline)).toEqual([])
     },
   )
+
+  test('a map says what its values are: the counts of an advance are whole numbers', () => {
+    const { properties } = document.components.schemas.Advanced!
+    expect(properties!.counts).toMatchObject({ type: 'object', additionalProperties: { type: 'integer' } })
+  })
 
   test('an item of a page is told from those of other pages by the members that it requires', () => {
     const kinds = choicesOf(document.components.schemas.Page!.properties!.items!)

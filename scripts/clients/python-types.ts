@@ -10,6 +10,7 @@ export interface Schema extends ModelSchema {
   items?: Schema
   anyOf?: Schema[]
   properties?: Record<string, Schema>
+  additionalProperties?: Schema | boolean
   'x-name'?: string
 }
 
@@ -96,7 +97,11 @@ ${shapes.map(([, text]) => text).join('\n\n')}`
     if (schema.type === 'array')
       return `${is_input ? 'Sequence' : 'list'}[${this.of(schema.items ?? {}, hint, direction)}]`
     if (schema.properties) return this.#named(schema, schema['x-name'] ?? hint, direction)
-    if (schema.type === 'object') return is_input ? 'Mapping[str, object]' : 'dict[str, Any]'
+    if (schema.type === 'object') {
+      const { additionalProperties: values } = schema
+      if (typeof values !== 'object') return is_input ? 'Mapping[str, object]' : 'dict[str, Any]'
+      return `${is_input ? 'Mapping' : 'dict'}[str, ${this.of(values, hint, direction)}]`
+    }
     if (schema.type === undefined) return is_input ? 'object' : 'Any'
     if (is_input && schema.format === 'date-time') return 'str | datetime'
     const known = primitives[schema.type]

@@ -1286,10 +1286,10 @@ export interface Advanced {
   now: string
   /** How far the time was moved. */
   advanced_seconds: number
-  /** False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on. */
+  /** False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on, which may be 0. */
   done: boolean
   /** How many events each type has left, for the tenant of the key. */
-  counts: Record<string, unknown>
+  counts: Record<string, number>
   /** These events in their order, the first 1000. GET /v1/events has the others. */
   events: JournalEvent[]
 }
@@ -1317,7 +1317,7 @@ export interface Readiness {
   quarantined_since?: string
   /** PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them. */
   other_nodes?: 'heard' | 'polled'
-  durability?: Record<string, unknown>
+  durability?: Record<string, string | number>
 }
 
 /** Parameters, body and answer of each operation. */
@@ -3079,7 +3079,7 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** How far; to the millisecond. 259200 are three days. */
+      /** How far; to the millisecond. 259200 are three days, and 0 finishes what is due now. */
       seconds: number
     }
     answer: Advanced

@@ -19,11 +19,12 @@ export const systemClock: Clock = {
 export class MovedClock implements Clock {
   #offset_ms = 0
   #stands_at: Millis | null = null
+  #at_least = Number.NEGATIVE_INFINITY
 
   constructor(readonly base: Clock) {}
 
   now(): Millis {
-    return this.#stands_at ?? this.base.now() + this.#offset_ms
+    return Math.max(this.#at_least, this.#stands_at ?? this.base.now() + this.#offset_ms)
   }
 
   monotonic(): number {
@@ -34,6 +35,14 @@ export class MovedClock implements Clock {
   set(offset_ms: Millis, stands_at: Millis | null): void {
     this.#offset_ms = offset_ms
     this.#stands_at = stands_at
+    this.#at_least = Number.NEGATIVE_INFINITY
+  }
+
+  /** The same, but a time that was shown before is not followed by an earlier one. */
+  follow(offset_ms: Millis, stands_at: Millis | null): void {
+    const shown = this.now()
+    this.set(offset_ms, stands_at)
+    this.#at_least = shown
   }
 }
 

@@ -5,69 +5,28 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
+import {
+  advance,
+  at,
+  begin,
+  day_s,
+  hour_s,
+  made,
+  schedule,
+  shown,
+  timeOf,
+  withReceiver,
+  withService,
+} from '../../test/support/advance.ts'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
-import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { TestService } from '../../test/support/service.ts'
 import { unnamed } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { migrations } from '../features.ts'
 import { made_message, not_made_message, requireClock, TestTime } from './service.ts'
-
-const begin = Date.UTC(2026, 0, 1)
-const hour_s = 3_600
-const day_s = 86_400
-
-/** Seconds after the beginning, as an answer shows it. */
-const at = (seconds: number) => new Date(begin + seconds * 1_000).toISOString()
-
-async function withReceiver(work: (receiver: Receiver) => Promise<void>): Promise<void> {
-  const receiver = await startReceiver()
-  try {
-    await work(receiver)
-  } finally {
-    await receiver.stop()
-  }
-}
-
-/** A service whose real time stands still, so that all times are those of its test clock. */
-async function withService<T>(
-  url: string,
-  work: (service: TestService) => Promise<T>,
-  environment: Record<string, string> = {},
-): Promise<T> {
-  const service = new TestService({ CLOCK: 'test', DATABASE_CONNECTIONS: '4', ...environment })
-  try {
-    await service.start(url)
-    return await work(service)
-  } finally {
-    await service.stop()
-  }
-}
-
-const advance = (service: TestService, key: string, seconds: number) =>
-  service.ask('POST', '/v1/clock/advance', { key, body: { seconds } })
-
-const timeOf = async (service: TestService, key: string): Promise<string> =>
-  (await service.ask('GET', '/v1/clock', { key })).body.now
-
-async function made(service: TestService, path: string, key: string, body: object): Promise<string> {
-  const answer = await service.ask(path.includes('/kv/') ? 'PUT' : 'POST', path, { key, body })
-  if (answer.status > 201) throw new Error(answer.text)
-  return answer.body.id
-}
-
-const schedule = (service: TestService, key: string, callback_url: string, after_s: number, more = {}) =>
-  made(service, '/v1/schedules', key, {
-    ...{ callback_url, fire_at: at(after_s), callback_payload: { after_s } },
-    ...more,
-  })
-
-/** Without those of the seal, which grows beside everything. */
-const shown = (events: { type: string; at: string }[]) =>
-  events.filter(({ type }) => type !== 'seal.checkpoint').map((event) => `${event.at} ${event.type}`)
 
 forEachDatabase('A test clock', (databases) => {
   test('is read and moved: GET answers now and offset_seconds, advance what it has done', async () => {
@@ -85,7 +44,8 @@ forEachDatabase('A test clock', (databases) => {
       const read = await service.ask('GET', '/v1/clock', { key: api_key })
       expect(read.body).toEqual({ now: at(1.5), offset_seconds: 1.5 })
       expect((await advance(service, api_key, 1)).status).toBe(403)
-      for (const seconds of [0.0009, -1, 366 * day_s + 0.001])
+      expect((await advance(service, admin_key, 0)).body).toMatchObject({ advanced_seconds: 0, done: true })
+      for (const seconds of [-0.001, -1, 366 * day_s + 0.001])
         expect((await advance(service, admin_key, seconds)).status).toBe(400)
       expect((await advance(service, admin_key, 366 * day_s)).body).toMatchObject({ done: true })
     })

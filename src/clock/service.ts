@@ -1,7 +1,7 @@
 // The test clock: a time of the service's own, which stands in the database, so that restarts and nodes agree.
 
 import './errors.ts'
-import { type Millis, MovedClock, realTime } from '../base/clock.ts'
+import { type Millis, MovedClock } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
@@ -40,30 +40,34 @@ export async function requireClock(db: Db, is_test: boolean, is_new: boolean): P
 /** For a command beside the service: its time is that of the service when it begins. */
 export async function followTestClock(db: Db): Promise<void> {
   const found = await store.find(db)
-  if (found && db.clock instanceof MovedClock) show(db.clock, found)
+  if (found && db.clock instanceof MovedClock) db.clock.set(found.offset_ms, standsAt(db.clock, found))
 }
 
-/** Returns true while a node moves the time. */
-function show(
+/** Null while the time runs. */
+function standsAt(
   clock: MovedClock,
-  { offset_ms, stands_at, moved_by, moved_until }: store.TestClockRow,
-): boolean {
-  const is_moved = moved_by !== null && moved_until > clock.base.now()
-  clock.set(offset_ms, is_moved ? stands_at : null)
-  return is_moved
+  { stands_at, moved_by, moved_until }: store.TestClockRow,
+): Millis | null {
+  return moved_by !== null && moved_until > clock.base.now() ? stands_at : null
 }
 
 /** The test clock as a node knows it. */
 export class TestTime {
   readonly #clock: MovedClock
-  readonly #node: string
+  /** As the database has it. */
   #offset_ms = 0
-  #is_moving = false
+  /** The advance of this node. */
+  #mover: string | null = null
+  /** An advance of this node that the database may still take for under way. */
+  #owed: string | null = null
   #moves_elsewhere = false
+  /** Reads so far. */
+  #reads = 0
+  /** Reads that began before this one say nothing new. */
+  #shown = 0
 
   constructor(private readonly db: Db) {
     this.#clock = db.clock as MovedClock
-    this.#node = newId('nod', realTime(this.#clock))
   }
 
   /** Reads the time that the database has. A SQLite database has one process, which takes what it has left behind back. */
@@ -73,6 +77,8 @@ export class TestTime {
         await store.release(tx)
         await store.endLeases(tx)
       })
+    const found = await store.find(this.db)
+    if (found) this.#clock.set(found.offset_ms, standsAt(this.#clock, found)) // nobody has seen another time
     await this.#read()
   }
 
@@ -92,61 +98,87 @@ export class TestTime {
 
   /** Looks for what other nodes have moved; a database that does not answer leaves the time as it is. */
   async refresh(): Promise<void> {
-    if (this.db.engine === 'sqlite' || this.#is_moving) return
-    await this.#read().catch(() => {})
+    if (this.#mover !== null) return
+    await this.#catchUp().catch(() => {})
   }
 
+  async #catchUp(): Promise<void> {
+    if (this.#owed !== null) await this.#endOwed()
+    else if (this.db.engine === 'postgres') await this.#read()
+  }
+
+  /** A read that comes back after a later one, or after an advance of this node, would set the time back. */
   async #read(): Promise<void> {
+    const read = ++this.#reads
     const found = await store.find(this.db)
-    if (!found || this.#is_moving) return
-    this.#offset_ms = found.offset_ms
-    this.#moves_elsewhere = show(this.#clock, found)
+    if (!found || this.#mover !== null || read < this.#shown) return
+    const stands_at = standsAt(this.#clock, found)
+    this.#moves_elsewhere = stands_at !== null
+    this.#show(found.offset_ms, stands_at, read)
+  }
+
+  #show(offset_ms: Millis, stands_at: Millis | null, read = ++this.#reads): void {
+    this.#shown = read
+    this.#offset_ms = offset_ms
+    this.#clock.follow(offset_ms, stands_at)
   }
 
   /** The time stands still until `end`. Returns it. Throws CLOCK_ADVANCING. */
   async begin(): Promise<Millis> {
-    if (this.#is_moving) throw new ApiError('CLOCK_ADVANCING')
     await this.refresh()
-    const at = this.now
-    const real_now = this.#clock.base.now()
-    this.#is_moving = true
+    if (this.#mover !== null) throw new ApiError('CLOCK_ADVANCING')
+    const [at, real_now] = [this.now, this.#clock.base.now()]
+    const moved = { ...this.#moved(at, this.#offset_ms), mover: newId('nod', real_now) }
+    this.#mover = moved.mover
+    this.#show(this.#offset_ms, at) // before the answer: what comes meanwhile must not see a later time
     const begun = await this.db
-      .write((tx) => store.begin(tx, this.#moved(at, this.#offset_ms), real_now))
+      .write((tx) => store.begin(tx, moved, real_now))
       .catch((error) => {
-        this.#is_moving = false
+        this.#owed = moved.mover // it may have begun for all that
+        this.#run()
         throw error
       })
     if (!begun) {
-      this.#is_moving = false
+      this.#run()
       throw new ApiError('CLOCK_ADVANCING')
     }
-    this.#clock.set(this.#offset_ms, at)
+    this.#moves_elsewhere = false
     return at
   }
 
-  /** It is this time now. */
+  #run(): void {
+    this.#mover = null
+    this.#show(this.#offset_ms, null)
+  }
+
+  /** It is this time now. Throws CLOCK_ADVANCING when another node has begun, because this one took too long. */
   async moveTo(at: Millis): Promise<void> {
     const offset_ms = at - this.#clock.base.now()
-    if (!(await this.db.write((tx) => store.move(tx, this.#moved(at, offset_ms)))))
-      throw new ApiError('CLOCK_ADVANCING')
-    this.#offset_ms = offset_ms
-    this.#clock.set(offset_ms, at)
+    const moved = { ...this.#moved(at, offset_ms), mover: this.#mover! }
+    if (!(await this.db.write((tx) => store.move(tx, moved)))) throw new ApiError('CLOCK_ADVANCING')
+    this.#show(offset_ms, at)
   }
 
-  /** The time runs again, from where it stands. */
+  /** The time runs again, from where it stands. When that fails it stands, and the next look at it tries again. */
   async end(): Promise<void> {
-    const offset_ms = this.now - this.#clock.base.now()
-    try {
-      await this.db.write((tx) => store.end(tx, { node: this.#node, offset_ms }))
-      this.#offset_ms = offset_ms
-    } finally {
-      this.#clock.set(this.#offset_ms, null)
-      this.#is_moving = false
-    }
+    this.#owed = this.#mover
+    this.#mover = null
+    await this.#endOwed()
   }
 
-  #moved(at: Millis, offset_ms: Millis): store.Moved {
-    const until = this.#clock.base.now() + moved_ms_max
-    return { node: this.#node, at, offset_ms, until }
+  /** Any number of times: it ends its own advance alone. */
+  async #endOwed(): Promise<void> {
+    const mover = this.#owed!
+    const at = this.now
+    const ended = { mover, at, offset_ms: at - this.#clock.base.now() }
+    const offset_ms = await this.db.write((tx) => store.end(tx, ended))
+    if (this.#owed !== mover) return
+    if (offset_ms !== null) this.#show(offset_ms, null)
+    else await this.#read() // another node has begun, or the answer to an end was lost
+    if (this.#owed === mover) this.#owed = null
+  }
+
+  #moved(at: Millis, offset_ms: Millis): Omit<store.Moved, 'mover'> {
+    return { at, offset_ms, until: this.#clock.base.now() + moved_ms_max }
   }
 }

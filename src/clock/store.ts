@@ -7,7 +7,7 @@ export interface TestClockRow {
   offset_ms: Millis
   /** Null while the time runs. */
   stands_at: Millis | null
-  /** The node that moves the time. */
+  /** The advance that moves the time: each has an id of its own. */
   moved_by: string | null
   /** Until then, in real time, no other node moves it. */
   moved_until: Millis
@@ -25,20 +25,23 @@ const MARK = sql(
 
 const BEGIN = sql(
   'clock.begin',
-  `update test_clock set moved_by = :node, moved_until = :until, stands_at = :at
+  `update test_clock set moved_by = :mover, moved_until = :until, stands_at = :at
     where name = 'test' and offset_ms = :offset_ms and (moved_by is null or moved_until <= :real_now)`,
 )
 
 const MOVE = sql(
   'clock.move',
   `update test_clock set stands_at = :at, offset_ms = :offset_ms, moved_until = :until
-    where name = 'test' and moved_by = :node`,
+    where name = 'test' and moved_by = :mover`,
 )
 
-const END = sql(
+// A move whose answer was lost may have been committed: then the time runs from there.
+const END = sql<{ offset_ms: Millis }>(
   'clock.end',
-  `update test_clock set offset_ms = :offset_ms, stands_at = null, moved_by = null
-    where name = 'test' and moved_by = :node`,
+  `update test_clock
+      set offset_ms = case when stands_at > :at then offset_ms else :offset_ms end, stands_at = null, moved_by = null
+    where name = 'test' and moved_by = :mover
+   returning offset_ms`,
 )
 
 const RELEASE = sql(
@@ -57,7 +60,7 @@ export function mark(tx: Tx) {
 }
 
 export interface Moved {
-  node: string
+  mover: string
   at: Millis
   offset_ms: Millis
   until: Millis
@@ -68,14 +71,14 @@ export async function begin(tx: Tx, moved: Moved, real_now: Millis): Promise<boo
   return (await tx.run(BEGIN, { ...moved, real_now })) === 1
 }
 
-/** False when this node took too long, and another has begun. */
+/** False when this advance took too long, and another has begun. */
 export async function move(tx: Tx, moved: Moved): Promise<boolean> {
   return (await tx.run(MOVE, { ...moved })) === 1
 }
 
-/** The time runs again. */
-export function end(tx: Tx, { node, offset_ms }: Pick<Moved, 'node' | 'offset_ms'>) {
-  return tx.run(END, { node, offset_ms })
+/** The time runs again. Returns how far it is ahead, and null when this advance does not move it any more. */
+export async function end(tx: Tx, { mover, at, offset_ms }: Omit<Moved, 'until'>): Promise<Millis | null> {
+  return (await tx.one(END, { mover, at, offset_ms }))?.offset_ms ?? null
 }
 
 /** Ends what a process that is gone has begun. */

@@ -35,11 +35,19 @@ export class Components {
 
   #objectOf(schema: Json, name?: string): Json {
     const { properties, ...rest } = schema
+    if (rest.patternProperties) return this.#mapOf(rest)
     if (!properties || Object.keys(properties).length === 0) return freeObject(rest)
     const own = (schema['x-name'] ?? schema['x-component'] ?? name) as string | undefined
     if (own === undefined) throw new Error(`an object has no name: ${Object.keys(properties)}`)
     this.#add(own, schema)
     return ref(own)
+  }
+
+  /** Values of one schema under any names. */
+  #mapOf({ patternProperties, ...rest }: Json): Json {
+    const [values, ...others] = Object.values(patternProperties as Record<string, Json>)
+    if (others.length > 0) throw new Error('an object has several patterns of names')
+    return { ...rest, additionalProperties: this.of(values!) }
   }
 
   #add(name: string, schema: Json): void {
@@ -143,9 +151,7 @@ function isObject({ type }: Json): boolean {
 
 /** An object of any members: null too, where the route takes it. */
 function freeObject({ type, ...rest }: Json): Json {
-  const kept = Object.fromEntries(
-    Object.entries(rest).filter(([keyword]) => !/^(patternP|p)roperties$/.test(keyword)),
-  )
+  const kept = Object.fromEntries(Object.entries(rest).filter(([keyword]) => keyword !== 'properties'))
   if (type !== 'object') return { ...kept, anyOf: [ref('JsonObject'), { type: 'null' }] }
   return Object.keys(kept).length === 0 ? ref('JsonObject') : { ...kept, allOf: [ref('JsonObject')] }
 }

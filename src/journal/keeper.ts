@@ -118,17 +118,20 @@ export class JournalKeeper implements Journal {
     await this.#removal.turn(goesOn)
   }
 
-  /** The same for what this process has changed, in as many rounds as it takes. */
+  /**
+   * The same in as many rounds as it takes, for what this process has changed, and where there may be others for all that
+   * has no number. What fails is left to the next tick.
+   */
   async settle(until: number): Promise<void> {
-    const { clock } = this.options.db
-    do {
-      await this.#runRound(false)
+    const { clock, engine } = this.options.db
+    const looks = engine === 'postgres'
+    for (;;) {
+      const kept = await this.#runRound(looks)
       await Promise.all([...this.#runs.values()].map(({ now, next }) => next ?? now)) // begun by others
-    } while (
-      (this.#changed.size > 0 || this.#unfinished.size > 0) &&
-      !this.#is_stopped &&
-      clock.monotonic() < until
-    )
+      const has_news = this.#changed.size > 0 || (looks && (kept > 0 || this.#looked_up_to !== ''))
+      const is_done = !has_news && this.#unfinished.size === 0
+      if (is_done || this.#failed.size > 0 || this.#is_stopped || clock.monotonic() >= until) return
+    }
   }
 
   /** A change that comes meanwhile does not count: a busy service would never be done. */
@@ -148,17 +151,20 @@ export class JournalKeeper implements Journal {
     this.#failed.clear()
   }
 
-  async #runRound(looks: boolean): Promise<void> {
+  /** Returns how many tenants it has kept. */
+  async #runRound(looks: boolean): Promise<number> {
     // Taken before anything is awaited: what changes meanwhile is for the next round.
     const changed = this.#changed.union(this.#unfinished)
     this.#changed = new Set()
     this.#unfinished = new Set()
     const waiting = [...changed.union(new Set(looks ? await this.#look() : []))]
+    const count = waiting.length
     const work = async () => {
       for (let tenant_id = waiting.shift(); tenant_id !== undefined; tenant_id = waiting.shift())
         await this.#keep(tenant_id)
     }
     await Promise.all(Array.from({ length: tenants_at_once_max }, work))
+    return count
   }
 
   /** So many tenants at once that each has its turn, however many there are before it. */

@@ -48,12 +48,12 @@ export class ClockAdvance {
       const until = db.clock.monotonic() + advance_ms_max
       await keeper.number(tenant_id)
       const happened = new Happened(db, tenant_id, await journal.lastSeq(db, tenant_id))
-      const done = await this.#moveTo(from + ms, until, happened)
+      let done = await this.#moveTo(from + ms, until, happened)
       if (done) {
         // Nothing depends on when these run. They may remove events, which were read before.
         await maintenance.sweepUntil(until)
         await keeper.tick(until)
-        await happened.read()
+        done = await this.#finish(until, happened) // what these have left
       }
       const { counts, events } = happened
       const advanced_seconds = (time.now - from) / second_ms
@@ -65,19 +65,27 @@ export class ClockAdvance {
 
   /** False when the time of the call is over before. */
   async #moveTo(target: Millis, until: number, happened: Happened): Promise<boolean> {
-    const { db, time, journal: keeper } = this.options
+    const { db, time } = this.options
     for (;;) {
-      const is_settled = await this.#settle(until)
-      await keeper.number(happened.tenant_id)
-      await happened.read()
-      if (!is_settled) return false
+      if (!(await this.#finish(until, happened))) return false
       if (time.now >= target) return true
       if (db.clock.monotonic() >= until) return false
       await time.moveTo(Math.min(target, (await this.#nextAt()) ?? target))
     }
   }
 
-  /** Finishes all that is due. False when it is not, and the time of the call is over. */
+  /** Settles and reads what that has left. */
+  async #finish(until: number, happened: Happened): Promise<boolean> {
+    const is_settled = await this.#settle(until)
+    await this.options.journal.number(happened.tenant_id) // what requests leave meanwhile too
+    await happened.read()
+    return is_settled
+  }
+
+  /**
+   * Finishes all that is due. False when it is not, and the time of the call is over. No job is left when the look of the
+   * keeper begins, so it finds all events that jobs have left on any node; those may wake jobs, which are looked for last.
+   */
   async #settle(until: number): Promise<boolean> {
     const { db, time, worker, maintenance, journal: keeper } = this.options
     for (;;) {

@@ -101,8 +101,10 @@ class Advanced(TypedDict):
     advanced_seconds: float
     """How far the time was moved."""
     done: bool
-    """False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on."""
-    counts: dict[str, Any]
+    """False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on, which may
+    be 0.
+    """
+    counts: dict[str, int]
     """How many events each type has left, for the tenant of the key."""
     events: list[JournalEvent]
     """These events in their order, the first 1000. GET /v1/events has the others."""
@@ -1371,7 +1373,7 @@ class Readiness(_Readiness, total=False):
     """
     other_nodes: Literal["heard", "polled"]
     """PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them."""
-    durability: dict[str, Any]
+    durability: dict[str, str | float]
 
 
 class RotatedAgent(TypedDict):

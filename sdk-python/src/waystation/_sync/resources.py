@@ -1852,7 +1852,7 @@ class Clock(Resource):
         due is finished before it goes on, for every tenant. The answer has what happened to the tenant of the key.
         Raises ROUTE_NOT_FOUND, CLOCK_ADVANCING, QUARANTINED.
 
-        seconds: How far; to the millisecond. 259200 are three days.
+        seconds: How far; to the millisecond. 259200 are three days, and 0 finishes what is due now.
         """
         given_ = Input(body=fields({"seconds": seconds}))
         answer_: Advanced = self._transport.call("advanceClock", given_, options)

@@ -1,0 +1,114 @@
+// An advance of a test clock that its 20 s were not enough for, and those that go on.
+
+import { expect, test } from 'bun:test'
+import {
+  advance,
+  at,
+  day_s,
+  hour_s,
+  schedule,
+  shown,
+  timeOf,
+  withReceiver,
+  withService,
+} from '../../test/support/advance.ts'
+import { forEachDatabase } from '../../test/support/databases.ts'
+
+forEachDatabase('An advance that its time is not enough for', (databases) => {
+  test('answers done: false and how far it came; advanced by the rest it goes on, and nothing is lost or done twice', async () => {
+    await withReceiver(async (receiver) => {
+      await withService(await databases.newUrl(), async (service) => {
+        const { admin_key, api_key } = await service.signUp('pro')
+        for (let hour = 1; hour <= 4; hour++) await schedule(service, api_key, receiver.url, hour * hour_s)
+        receiver.answer = () => {
+          if (receiver.requests.length % 2 === 0) service.clock.advance(20_000) // the second and the fourth are slow
+          return { status: 204 }
+        }
+        const first = await advance(service, admin_key, day_s)
+        expect([first.status, { ...first.body, events: null }]).toEqual([
+          200,
+          {
+            now: at(2 * hour_s),
+            advanced_seconds: 2 * hour_s,
+            done: false,
+            counts: { 'schedule.attempted': 2, 'schedule.fired': 2, 'seal.checkpoint': expect.any(Number) },
+            events: null,
+          },
+        ])
+        expect(await timeOf(service, admin_key)).toBe(at(2 * hour_s)) // it runs from there
+        const second = await advance(service, admin_key, day_s - 2 * hour_s)
+        expect(second.body).toMatchObject({ now: at(4 * hour_s), advanced_seconds: 2 * hour_s, done: false })
+        const third = await advance(service, admin_key, day_s - 4 * hour_s)
+        expect(third.body).toMatchObject({
+          ...{ now: at(day_s), advanced_seconds: day_s - 4 * hour_s, done: true },
+        })
+        expect([first, second, third].flatMap(({ body }) => shown(body.events))).toEqual(
+          [1, 2, 3, 4].flatMap((hour) => [
+            `${at(hour * hour_s)} schedule.attempted`,
+            `${at(hour * hour_s)} schedule.fired`,
+          ]),
+        )
+        expect(receiver.requests).toHaveLength(4)
+      })
+    })
+  })
+
+  test('that has come to its end but not finished what is due there is gone on with by 0 seconds', async () => {
+    await withReceiver(async (receiver) => {
+      await withService(await databases.newUrl(), async (service) => {
+        const { admin_key, api_key } = await service.signUp('pro')
+        await schedule(service, api_key, receiver.url, hour_s)
+        const held = Promise.withResolvers<void>()
+        receiver.answer = async () => {
+          await held.promise
+          return { status: 204 }
+        }
+        const first = advance(service, admin_key, hour_s)
+        await receiver.received(1)
+        service.clock.advance(20_000)
+        const { body: left } = await first
+        expect([left.now, left.advanced_seconds, left.done]).toEqual([at(hour_s), hour_s, false])
+        expect(shown(left.events)).toEqual([])
+        // Once the second call waits for it, so that the event is among those that this call has left.
+        service.app.db.onStatement((name) => name === 'jobs.oldest_due' && held.resolve())
+        const { status, body } = await advance(service, admin_key, 0)
+        service.app.db.onStatement(null)
+        expect([status, body.now, body.advanced_seconds, body.done]).toEqual([200, at(hour_s), 0, true])
+        expect(shown(body.events)).toEqual([
+          `${at(hour_s)} schedule.attempted`,
+          `${at(hour_s)} schedule.fired`,
+        ])
+        expect(receiver.requests).toHaveLength(1)
+      })
+    })
+  })
+
+  test('is gone on with after a restart', async () => {
+    await withReceiver(async (receiver) => {
+      const url = await databases.newUrl()
+      await withService(url, async (service) => {
+        const { admin_key, api_key } = await service.signUp('pro')
+        await schedule(service, api_key, receiver.url, hour_s)
+        await schedule(service, api_key, receiver.url, 2 * hour_s)
+        receiver.answer = () => {
+          service.clock.advance(20_000)
+          return { status: 204 }
+        }
+        expect((await advance(service, admin_key, day_s)).body).toMatchObject({
+          now: at(hour_s),
+          done: false,
+        })
+        await service.app.stop()
+        await service.start(url)
+        receiver.answer = () => ({ status: 204 })
+        const { body } = await advance(service, admin_key, day_s - hour_s)
+        expect([body.now, body.done]).toEqual([at(day_s), true])
+        expect(shown(body.events)).toEqual([
+          `${at(2 * hour_s)} schedule.attempted`,
+          `${at(2 * hour_s)} schedule.fired`,
+        ])
+        expect(receiver.requests).toHaveLength(2)
+      })
+    })
+  })
+})
