@@ -32,7 +32,7 @@ import { version } from '../version.ts'
 import { ownLimiters } from './admission.ts'
 import { type Nodes, nodesOf } from './nodes.ts'
 import { openapiTexts, signUpOffer } from './offer.ts'
-import { readinessOf } from './readiness.ts'
+import { durabilityOf, readinessOf } from './readiness.ts'
 import type { AppOptions } from './start.ts'
 
 const tokens_max = limit(
@@ -89,6 +89,7 @@ export function dependenciesOf(
   const openapiText = openapiTexts()
   const calls = quotas.monthlyCalls(db, clock)
   const usage = usageCounts(db)
+  const durability = durabilityOf(db)
   const notifier = new Notifier({ looks_again: options.looks_again ?? true })
   const onCleared = (tenant_id: string) => nodes?.signals.tenantChanged(tenant_id)
   const cache = keyCache(clock, { onCleared, exist: () => nodes !== null })
@@ -128,7 +129,11 @@ export function dependenciesOf(
       sends_mail: config.smtp_url !== null,
       quarantine,
       readiness: () =>
-        readinessOf(db, { nodes, quarantine, draining: state.drain.begun }, facts.schema_version),
+        readinessOf(
+          db,
+          { durability, nodes, quarantine, draining: state.drain.begun },
+          facts.schema_version,
+        ),
       openapi_text: () => openapiText(state.public_url),
     },
   }

@@ -1,12 +1,24 @@
 // The facts in the answer to a probe of readiness.
 
 import { iso, type Millis } from '../base/clock.ts'
+import { SharedLook } from '../base/shared-look.ts'
 import type { Readiness } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import { version } from '../version.ts'
 import type { Nodes } from './nodes.ts'
 
+/** An answer of the database holds for so long: anybody may ask, and it is asked once. */
+const fresh_ms = 1_000
+
+type Durability = Awaited<ReturnType<Db['durability']>>
+
+/** The settings that durability rests on, as the database has just told them. Rejects when it does not answer. */
+export function durabilityOf(db: Db): SharedLook<Durability> {
+  return new SharedLook(db.clock, fresh_ms, async () => db.durability())
+}
+
 interface Standing {
+  durability: SharedLook<Durability>
   nodes: Pick<Nodes, 'trouble'> | null
   quarantine: { readonly since: Millis | null }
   draining: boolean
@@ -14,7 +26,7 @@ interface Standing {
 
 export async function readinessOf(
   db: Db,
-  { nodes, quarantine, draining }: Standing,
+  { durability, nodes, quarantine, draining }: Standing,
   schema_version: number,
 ): Promise<Readiness> {
   const facts = {
@@ -28,7 +40,7 @@ export async function readinessOf(
   const trouble = db.trouble()
   if (trouble) return { ...facts, reason: trouble.reason, durability: {} }
   try {
-    return { ...facts, reason: null, durability: await db.durability() }
+    return { ...facts, reason: null, durability: await durability.get() }
   } catch {
     return { ...facts, reason: 'the database does not answer', durability: {} }
   }

@@ -108,6 +108,8 @@ export interface Turn {
   batch?: Batch
   /** Waits for a connection however long others of its key have waited. */
   patient?: boolean
+  /** Waits beside the others: on SQLite it has every second place in a commit. On PostgreSQL its `key` is enough. */
+  urgent?: boolean
   /** How long it may take; absent: as long as a request waits; null: as long as it needs. Milliseconds. */
   ms_max?: number | null
 }

@@ -6,6 +6,8 @@ import { DbError, isIoError } from './errors.ts'
 export interface Job {
   key: string
   group: string | undefined
+  /** Comes before others once not all fit into a commit. */
+  urgent: boolean
   work: (tx: Tx) => Awaitable<unknown>
   resolve: (value: unknown) => void
   reject: (error: unknown) => void

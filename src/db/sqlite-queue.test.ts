@@ -2,7 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import type { Job } from './sqlite-job.ts'
 import { WriteQueue } from './sqlite-queue.ts'
 
-const job = (): Job => ({ key: 'k', group: undefined, work: () => 0, resolve() {}, reject() {} })
+const job = (key = 'k', more: Partial<Job> = {}): Job => ({
+  ...{ key, group: undefined, urgent: false, work: () => 0, resolve() {}, reject() {} },
+  ...more,
+})
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** A queue whose last commit had so many writes. So many came before these were answered, and so many since. */
@@ -51,5 +54,59 @@ describe('a batch', () => {
 
   test('waits for 8 turns at most', async () => {
     expect(await turnsOf(queueAfter(1_000, 1), 1)).toBe(8)
+  })
+})
+
+describe('a commit', () => {
+  const names = (jobs: readonly Job[]) => jobs.map(({ key }) => key).join(' ')
+
+  test('takes all that wait in their order while they fit into one', () => {
+    const queue = new WriteQueue()
+    for (const key of ['a', 'a', 'b', 'a', 'b']) queue.add(job(key))
+    expect(names(queue.take())).toBe('a a b a b')
+    queue.add(job('b'))
+    queue.add(job('a'))
+    expect(names(queue.take())).toBe('b a')
+  })
+
+  test('that follows a full one takes one write of each tenant in turn, in the order of each', () => {
+    const queue = new WriteQueue()
+    const of_a = Array.from({ length: 5 }, () => job('a'))
+    for (const each of of_a) queue.add(each)
+    const first = queue.take()
+    queue.putBack(first.splice(2))
+    const of_b = [job('b'), job('b')]
+    for (const each of [...of_b, job('c')]) queue.add(each)
+    const taken = queue.take()
+    expect(names(taken)).toBe('a b c a b a')
+    expect(taken.filter(({ key }) => key === 'a')).toEqual(of_a.slice(2))
+    expect(taken.filter(({ key }) => key === 'b').map((each) => of_b.indexOf(each))).toEqual([0, 1])
+  })
+
+  test('that is full as well leaves the next turn to those that had none in it', () => {
+    const queue = new WriteQueue()
+    for (const key of ['a', 'a', 'a', 'a']) queue.add(job(key))
+    queue.putBack(queue.take())
+    for (const key of ['b', 'b', 'c', 'd']) queue.add(job(key))
+    const taken = queue.take()
+    expect(names(taken)).toBe('a b c d a b a a')
+    queue.putBack(taken.slice(2))
+    for (const key of ['b', 'e']) queue.add(job(key))
+    expect(names(queue.take())).toBe('c d a b e a b a')
+  })
+
+  test('begins with what is urgent, of each caller in turn, and others have every second place', () => {
+    const queue = new WriteQueue()
+    for (const key of ['a', 'a', 'a', 'b']) queue.add(job(key))
+    for (const key of ['u', 'u', 'v']) queue.add(job(key, { urgent: true }))
+    expect(names(queue.take())).toBe('u a v b u a a')
+  })
+
+  test('counts keys that strangers make up as one', () => {
+    const queue = new WriteQueue()
+    for (const key of ['x1', 'x2', 'x3']) queue.add(job(key, { group: 'strangers' }))
+    queue.putBack(queue.take())
+    for (const key of ['a', 'a']) queue.add(job(key))
+    expect(names(queue.take())).toBe('x1 a x2 a x3')
   })
 })

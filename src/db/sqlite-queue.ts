@@ -7,6 +7,8 @@ const gathering_turns = 8
 
 export class WriteQueue {
   #jobs: Job[] = []
+  /** The next commit is shared out: something urgent waits, or the last was full. Otherwise all that wait fit into it. */
+  #in_turns = false
   /** How many shared the last commit. */
   #last_batch = 0
   /** How many the next commit will have, if all who were answered ask again at once. */
@@ -18,6 +20,7 @@ export class WriteQueue {
 
   add(job: Job): void {
     this.#jobs.push(job)
+    if (job.urgent) this.#in_turns = true
   }
 
   /**
@@ -40,17 +43,52 @@ export class WriteQueue {
     this.#expected = this.#last_batch + this.#jobs.length
   }
 
-  /** Those of the last that were not begun: they come first again. */
+  /** Those of the last that were not begun: the commit was full. They come before what has come since, in their turns. */
   putBack(jobs: Job[]): void {
+    this.#in_turns = true
     this.#jobs = jobs.concat(this.#jobs)
     this.#last_batch -= jobs.length
   }
 
-  /** All of them, in their order. */
+  /** All of them: in their order, or in turns, where the last may have to wait for another commit. */
   take(): Job[] {
-    const jobs = this.#jobs
+    const jobs = this.#in_turns ? inTurns(this.#jobs) : this.#jobs
+    this.#in_turns = false
     this.#jobs = []
     this.#last_batch = jobs.length
     return jobs
   }
+}
+
+/** Urgent ones have every second place, from the first on. */
+function inTurns(jobs: readonly Job[]): Job[] {
+  const urgent = inRotation(jobs.filter((job) => job.urgent))
+  const others = inRotation(jobs.filter((job) => !job.urgent))
+  const ordered: Job[] = []
+  for (let place = 0; ordered.length < jobs.length; place++) {
+    if (place < urgent.length) ordered.push(urgent[place]!)
+    if (place < others.length) ordered.push(others[place]!)
+  }
+  return ordered
+}
+
+/**
+ * One of each owner, and then one again of each that has more, so that those of one owner stay in their order. What is
+ * left of jobs in rotation begins with those whose turn is next.
+ */
+function inRotation(jobs: readonly Job[]): Job[] {
+  const lines = new Map<string, Job[]>()
+  for (const job of jobs) {
+    const owner = job.group ?? job.key
+    const line = lines.get(owner)
+    if (line) line.push(job)
+    else lines.set(owner, [job])
+  }
+  const ordered: Job[] = []
+  let round = [...lines.values()]
+  for (let place = 0; round.length > 0; place++) {
+    for (const line of round) ordered.push(line[place]!)
+    round = round.filter(({ length }) => length > place + 1)
+  }
+  return ordered
 }

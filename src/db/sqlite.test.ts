@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
 import { log_bytes, sqlite_pragmas } from './connection-settings.ts'
-import { type Db, type Tx, unnamed } from './db.ts'
+import { type Db, type Owner, type Tx, unnamed } from './db.ts'
 import { DbError } from './errors.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 
@@ -99,6 +99,35 @@ describe('group commit', () => {
     )
     expect(commitsInWal() - before).toBe(1)
     expect(answers).toEqual(many(500, (i) => i + 1))
+  })
+
+  test('behind a full transaction other tenants have their turns, and what is urgent comes first', async () => {
+    const db = await counters()
+    const answered: string[] = []
+    const write = (owner: Owner, name: string, characters: number) =>
+      db
+        .write(owner, (tx) => tx.run(INSERT, { id: name.padEnd(characters), n: 0 }))
+        .then(() => answered.push(name))
+    const large = many(40, (i) => write('large', `large ${i}`, 250_000))
+    const small = [write('small', 'small 1', 10), write('small', 'small 2', 10)]
+    const freeze = write({ key: 'urgent', urgent: true }, 'freeze', 10)
+    await Promise.all([...large, ...small, freeze])
+    const larger = answered.filter((name) => name.startsWith('large'))
+    expect(larger).toEqual(many(40, (i) => `large ${i}`))
+    expect(answered.slice(0, 5)).toEqual(['freeze', 'large 0', 'small 1', 'large 1', 'small 2'])
+  })
+
+  test('without anything urgent a tenant waits for one transaction that another has filled, not for all', async () => {
+    const db = await counters()
+    const answered: string[] = []
+    const write = (owner: string, name: string, characters: number) =>
+      db
+        .write(owner, (tx) => tx.run(INSERT, { id: name.padEnd(characters), n: 0 }))
+        .then(() => answered.push(name))
+    const large = many(60, (i) => write('large', `large ${i}`, 250_000))
+    await Promise.all([...large, write('small', 'small 1', 10), write('small', 'small 2', 10)])
+    const fit = Math.ceil(4_096_000 / 250_000)
+    expect(answered.slice(fit, fit + 4)).toEqual([`large ${fit}`, 'small 1', `large ${fit + 1}`, 'small 2'])
   })
 
   test('writes of large texts are spread over transactions of about 4 MB, in their order', async () => {

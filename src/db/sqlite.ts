@@ -301,6 +301,7 @@ class SqliteDb implements Db {
     const work = typeof owner === 'function' ? owner : given!
     const key = typeof owner === 'string' ? owner : typeof owner === 'function' ? service.key : owner.key
     const group = typeof owner === 'object' ? owner.group : undefined
+    const urgent = typeof owner === 'object' && owner.urgent === true
     const refusal = this.#refusal(
       key,
       group,
@@ -308,7 +309,7 @@ class SqliteDb implements Db {
     )
     if (refusal) return Promise.reject(refusal)
     return new Promise<T>((resolve, reject) => {
-      this.#queue.add({ key, group, work, resolve: resolve as (value: unknown) => void, reject })
+      this.#queue.add({ key, group, urgent, work, resolve: resolve as (value: unknown) => void, reject })
       this.#committing ??= this.#nextTurn()
     })
   }

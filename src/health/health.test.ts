@@ -87,6 +87,35 @@ forEachService('Health', (service) => {
   })
 })
 
+forEachService('Readiness asked by many', (service) => {
+  test('is one question to the database for all who ask, answered again for a second, and for no longer', async () => {
+    const { db } = service.app
+    const own = db.durability
+    const durability = own.bind(db)
+    let asked = 0
+    let is_away = false
+    db.durability = async () => {
+      asked += 1
+      if (is_away) throw new Error('away')
+      return durability()
+    }
+    const statuses = async (count: number) => {
+      const answers = await Promise.all(Array.from({ length: count }, () => service.ask('GET', '/readyz')))
+      return new Set(answers.map(({ status }) => status))
+    }
+    service.clock.advance(1_000)
+    expect([await statuses(50), asked]).toEqual([new Set([200]), 1])
+    is_away = true
+    service.clock.advance(999)
+    expect([await statuses(1), asked]).toEqual([new Set([200]), 1])
+    service.clock.advance(1)
+    expect([await statuses(1), await statuses(1), asked]).toEqual([new Set([503]), new Set([503]), 3])
+    is_away = false
+    expect([await statuses(1), asked]).toEqual([new Set([200]), 4])
+    db.durability = own
+  })
+})
+
 forEachService('Health once the database is closed', (service) => {
   test('/livez still answers; /readyz answers 503 UNAVAILABLE with Retry-After and the reason', async () => {
     await service.app.db.close()

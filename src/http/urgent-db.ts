@@ -1,6 +1,6 @@
 // The database of a request that is refused last. Its statements and transactions wait beside those of its tenant, not
-// behind them: a tenant can be frozen while its own calls fill its share of the queue. An approver's are apart from an
-// admin's, so that neither keeps the other waiting.
+// behind them: a tenant can be frozen while its own calls fill its share of the queue. On SQLite a commit begins with
+// them. An approver's are apart from an admin's, so that neither keeps the other waiting.
 
 import type { CallerKind } from '../contract/caller.ts'
 import {
@@ -61,6 +61,6 @@ export class UrgentDb extends DelegatingDb {
   /** In a transaction of its own. */
   #beside({ batch: _, key, group, ...turn }: Turn): Turn {
     const of_group = group === undefined ? {} : { group: urgent(this.kind, group) }
-    return { ...turn, ...of_group, key: urgent(this.kind, key), patient: true }
+    return { ...turn, ...of_group, key: urgent(this.kind, key), patient: true, urgent: true }
   }
 }
