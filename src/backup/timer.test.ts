@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { test_ms_max, until } from '../../test/support/patience.ts'
 import { startServer } from '../../test/support/server-process.ts'
 import { hour_ms } from '../base/clock.ts'
 import { nameOf, nextAt, removable, timeOf } from './kept.ts'
-import { BackupTimer } from './timer.ts'
+import { BackupTimer, writeInProcess } from './timer.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'waystation-backup-timer-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -69,6 +69,33 @@ test('writes one when it is due, keeps the newest, and logs one that failed', as
     'THE BACKUP FAILED: the next try is in 5 minutes',
   ])
   expect(readdirSync(folder)).toHaveLength(2)
+})
+
+describe('the process of a backup', () => {
+  const failing = (code: string) => () => {
+    throw Object.assign(new Error(`setpriority returned ${code}`), { info: { code } })
+  }
+  const program = (...lines: string[]) => ['bash', '-c', lines.join('; ')]
+  const env = { PATH: process.env.PATH }
+
+  test('has a low priority', async () => {
+    const own = program(
+      'echo go >&2',
+      'for i in $(seq 500); do [ "$(nice)" = 10 ] && exit; sleep 0.01; done',
+      'exit 1',
+    )
+    expect(await writeInProcess('a.db', env, own)).toBe('go')
+  })
+
+  test('says that its priority could not be lowered, and goes on', async () => {
+    expect(await writeInProcess('a.db', env, program('echo two rows >&2'), failing('EPERM'))).toBe(
+      'two rows\nits priority could not be lowered: setpriority returned EPERM',
+    )
+  })
+
+  test('that had ended before its priority was lowered says nothing', async () => {
+    expect(await writeInProcess('a.db', env, program('true'), failing('ESRCH'))).toBe('')
+  })
 })
 
 test(

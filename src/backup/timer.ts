@@ -80,22 +80,34 @@ export class BackupTimer {
 /** Requests come first. */
 const niceness = 10
 
-/** `admin backup` with the settings of this process. Resolves when the backup is there, with its lines beside the output. */
+/**
+ * `admin backup` with the settings of this process. Resolves when the backup is there, with its lines beside the output. One whose
+ * priority could not be lowered is written all the same, and says so.
+ */
 export async function writeInProcess(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
   own: readonly string[],
+  lower = setPriority,
 ): Promise<string> {
   const child = Bun.spawn([...own, 'backup', file, '--make-room'], {
     env: { ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  try {
-    setPriority(child.pid, niceness)
-  } catch {
-    // it has ended already
-  }
+  const not_lowered = failureOf(() => lower(child.pid, niceness))
   const said = (await new Response(child.stderr).text()).trim()
   if ((await child.exited) !== 0) throw new Error(said || `it ended with ${child.exitCode}`)
-  return said
+  const lines = [said, not_lowered === null ? '' : `its priority could not be lowered: ${not_lowered}`]
+  return lines.filter((line) => line !== '').join('\n')
+}
+
+/** Null when the priority was set, or when the process had ended before. */
+function failureOf(setsPriority: () => void): string | null {
+  try {
+    setsPriority()
+    return null
+  } catch (error) {
+    const { info, message } = error as Error & { info?: { code?: string } }
+    return info?.code === 'ESRCH' ? null : message
+  }
 }
