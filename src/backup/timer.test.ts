@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
 import { TestClock } from '../../test/support/clock.ts'
 import { test_ms_max, until } from '../../test/support/patience.ts'
@@ -55,9 +55,9 @@ test('writes one when it is due, keeps the newest, and logs one that failed', as
     log: { info: (_, message) => logged.push(message), error: (_, message) => logged.push(message) },
     async write(file) {
       if (fails) throw new Error('the disk is full')
-      writeFileSync(file, '')
+      writeBoth(file)
       clock.advance(hour_ms) // so that the next one is due
-      fails = readdirSync(folder).length === 3
+      fails = readdirSync(folder).length === 6
       return ''
     },
   })
@@ -68,8 +68,34 @@ test('writes one when it is due, keeps the newest, and logs one that failed', as
     ...Array.from({ length: 3 }, () => 'backup written'),
     'THE BACKUP FAILED: the next try is in 5 minutes',
   ])
-  expect(readdirSync(folder)).toHaveLength(2)
+  expect(readdirSync(folder)).toHaveLength(4)
 })
+
+test('writes one at once when the newest has lost its checksum', async () => {
+  const folder = join(root, 'without-checksum')
+  const clock = new TestClock()
+  const newest = join(folder, nameOf(clock.now() - 1))
+  const written: string[] = []
+  const timer = new BackupTimer({
+    ...{ every_ms: hour_ms, keep: 9, folder, clock, log: { info() {}, error() {} } },
+    async write(file) {
+      writeBoth(file)
+      written.push(file)
+      return ''
+    },
+  })
+  mkdirSync(folder)
+  writeBoth(newest)
+  rmSync(`${newest}.sha256`)
+  timer.start()
+  await until(() => written.length === 1)
+  timer.stop()
+})
+
+function writeBoth(file: string): void {
+  writeFileSync(file, 'rows')
+  writeFileSync(`${file}.sha256`, `${'0'.repeat(64)}  ${basename(file)}\n`)
+}
 
 describe('the process of a backup', () => {
   const failing = (code: string) => () => {

@@ -5,7 +5,7 @@ import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { type Clock, hour_ms, type Millis, minute_ms } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
-import { nameOf, namesIn, nextAt, removable } from './kept.ts'
+import { completeIn, nameOf, namesIn, nextAt, removable } from './kept.ts'
 
 export interface BackupTimerOptions {
   every_ms: Millis
@@ -47,7 +47,7 @@ export class BackupTimer {
 
   #dueAt(): Millis {
     const { every_ms, clock } = this.options
-    const due_at = nextAt(this.#names(), every_ms, clock.now())
+    const due_at = nextAt(completeIn(this.options.folder), every_ms, clock.now())
     return this.#failed_at === null ? due_at : Math.max(due_at, this.#failed_at + retry_ms)
   }
 
