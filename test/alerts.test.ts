@@ -7,7 +7,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dashboardText } from '../scripts/dashboard.ts'
-import { Driven, drivers } from './support/alert-drivers.ts'
+import { Driven } from './support/alert-driven.ts'
+import { drivers } from './support/alert-drivers.ts'
 import { forEachDatabase } from './support/databases.ts'
 import { promtool, scrape } from './support/metrics.ts'
 import { test_ms_max } from './support/patience.ts'
@@ -58,6 +59,25 @@ describe('The rules, as these tests evaluate them,', () => {
 describe('The files of deploy/', () => {
   const dashboard = readFileSync('deploy/grafana/waystation.json', 'utf8')
   const page = readFileSync('docs/metrics.md', 'utf8')
+  const shown = (JSON.parse(dashboard) as { panels: { targets?: { expr: string }[] }[] }).panels
+    .flatMap(({ targets = [] }) => targets)
+    .map(({ expr }) => expr)
+
+  test('choose and group by labels that their metrics have', () => {
+    const rows = [...page.matchAll(/^\| `((?:waystation|process)_\w+)` \| \w+ \| (.*?) \|/gm)]
+    const labels_of = new Map(rows.map(([, name, cell]) => [name!, [...cell!.matchAll(/\w+/g)].map(String)]))
+    const wrong = [...rules.map(({ expr }) => expr), ...shown].flatMap((expr) => {
+      const metrics = expr.match(/\b(?:waystation|process)_\w+/g) ?? []
+      const theirs = metrics.flatMap((name) => labels_of.get(name.replace(/_(bucket|sum|count)$/, '')) ?? [])
+      const grouped = [...expr.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, names]) =>
+        names!.split(', '),
+      )
+      const chosen = [...expr.matchAll(/(\w+)(?:=|!=|=~|!~)"/g)].map(([, name]) => name!)
+      const known = [...theirs, 'instance', 'job', 'le']
+      return [...grouped, ...chosen].filter((name) => !known.includes(name)).map((name) => `${name}: ${expr}`)
+    })
+    expect([labels_of.size > 30, wrong]).toEqual([true, []])
+  })
 
   test('name only metrics that the service has', async () => {
     const scratch = mkdtempSync(join(tmpdir(), 'waystation-alerts-'))
@@ -72,9 +92,7 @@ describe('The files of deploy/', () => {
         known.has(name) ? name : name.replace(/_(bucket|sum|count)$/, ''),
       )
     const of_rules = rules.flatMap(({ expr }) => used(expr))
-    const of_dashboard = (JSON.parse(dashboard) as { panels: { targets?: { expr: string }[] }[] }).panels
-      .flatMap(({ targets = [] }) => targets)
-      .flatMap(({ expr }) => used(expr))
+    const of_dashboard = shown.flatMap(used)
     expect([...of_rules, ...of_dashboard].filter((name) => !known.has(name))).toEqual([])
     expect(of_dashboard.length).toBeGreaterThan(15)
   })
