@@ -134,9 +134,9 @@ export const drivers: Readonly<Record<string, Driver>> = {
       await driven.holds()
       driven.prometheus.now += 6 * 3_600
       await driven.freeDisk(60 * gib)
-      await losing(6, gib)
+      await losing(6, 1.5 * gib) // 15 GiB in a day, none in two
       await driven.silent()
-      await losing(6, 5 * gib)
+      await losing(6, 2.25 * gib) // none in a day, 10 GiB in half of one
       await driven.holds()
     },
   },
