@@ -18,6 +18,7 @@ interface Check {
 
 const root = join(import.meta.dir, '..')
 const chart = 'deploy/helm/waystation'
+const prometheus = 'deploy/prometheus'
 /** As `systemd-analyze security` counts: ten times the exposure. */
 const exposure_tenths_max = 20
 const kubernetes = '1.33.0'
@@ -95,6 +96,17 @@ function checks(): Check[] {
       program: 'caddy',
       command: ['caddy', 'validate', '--adapter', 'caddyfile', '--config', 'deploy/compose/Caddyfile'],
     },
+    ...[
+      { says: 'the alert rules are valid', command: ['check', 'rules', `${prometheus}/alerts.yml`] },
+      {
+        says: 'the alert rules fire when they should',
+        command: ['test', 'rules', `${prometheus}/alerts.test.yml`],
+      },
+      {
+        says: 'the settings of Prometheus are valid',
+        command: ['check', 'config', `${prometheus}/prometheus.yml`],
+      },
+    ].map(({ says, command }) => ({ says, program: 'promtool', command: ['promtool', ...command] })),
     ...['sqlite.yml', 'postgres.yml'].map((file) => ({
       says: `${file} is a Compose file`,
       program: 'docker compose',

@@ -144,6 +144,14 @@ describe('the unit of systemd', () => {
     expect(Number(/^TimeoutStopSec=(\d+)s$/m.exec(unit)![1])).toBeGreaterThanOrEqual(stop_seconds_min)
   })
 
+  test('lets it lower the priority of its backups, and shows how their folder is made writable', () => {
+    const filters = [...unit.matchAll(/^SystemCallFilter=(.*)$/gm)].map(([, filter]) => filter)
+    expect(filters).toEqual(['@system-service', '~@privileged @resources', 'setpriority'])
+    expect(unit).toMatch(/^ProtectSystem=strict$/m)
+    expect(unit).toMatch(/^#ReadWritePaths=\/\S+$/m)
+    expect(textOf('docs/configuration.md')).toMatch(/^### BACKUP_DIR\n\n[^#]*`ReadWritePaths=`/m)
+  })
+
   test('runs as the user that its sysusers file makes', () => {
     const [, user] = /^User=(\w+)$/m.exec(unit)!
     expect(textOf('deploy/systemd/waystation.sysusers')).toStartWith(`u ${user} `)

@@ -1,143 +1,201 @@
 // docs/runbook.md, done section by section as it is printed, in a fresh checkout.
 
-import { afterAll, expect, test } from 'bun:test'
-import { existsSync, rmSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { SQL } from 'bun'
 import { blocksOf, Checkout, type Program } from './support/checkout.ts'
+import { forEachDatabase } from './support/databases.ts'
 import { test_ms_max } from './support/patience.ts'
 
-const checkout = new Checkout()
-afterAll(() => checkout.clean())
-
-const blocks = blocksOf('docs/runbook.md', 'sh')
+const page = 'docs/runbook.md'
+const blocks = blocksOf(page, 'sh')
 const [before, reset, with_new_key, restore, look, release, room, remove_old, vacuum, rotate, reseal, again] =
   blocks
 const secret = { BACKUP_PASSPHRASE: 'correct horse battery staple' }
-
-let service: Program | null = null
-let admin_key = ''
-
-async function start(environment = ''): Promise<void> {
-  service = await checkout.serve(`${environment} npm start`)
-}
-
-async function stop(): Promise<void> {
-  await service!.interrupt()
-}
-
-async function ask(method: string, path: string, body?: object) {
-  const answer = await fetch(checkout.url + path, {
-    method,
-    headers: { authorization: `Bearer ${admin_key}`, 'content-type': 'application/json' },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  })
-  return { status: answer.status, body: JSON.parse(await answer.text()) }
-}
-
-function lines(printed: string): string[] {
-  return printed.split('\n').filter((line) => line !== '' && !line.startsWith('>'))
-}
 
 test('the runbook has no other commands than those that run here', () => {
   expect(blocks).toHaveLength(12)
 })
 
-test(
-  'before anything happens: a backup with its secrets, which is whole',
-  async () => {
-    await start()
-    const made = await ask('POST', '/v1/tenants', { name: 'acme', owner_email: 'you@example.com' })
-    expect(made.status).toBe(201)
-    admin_key = made.body.admin_key
-    expect(await checkout.run(before!)).toContain('The secrets are beside it.')
-    expect(existsSync(join(checkout.folder, 'backup/waystation.db.secrets'))).toBe(true)
-  },
-  test_ms_max,
-)
+describe('its pages begin with how the trouble is recognised and what to do now:', () => {
+  const sections = readFileSync(page, 'utf8').split(/^## /m).slice(1)
+  test.each(['A lost admin key', 'A lost disk', 'A full disk', 'A leaked SECRET_KEY'])('%s', (title) => {
+    const section = sections.find((each) => each.startsWith(`${title}\n`))!
+    expect(section).toMatch(/^.*\n\n\*\*You see:\*\* [^*]+\n\n\*\*Do now:\*\* [^*]+?\n\n```sh\n/)
+  })
+})
 
-test(
-  'a lost admin key: the old one ends, and the new one works',
-  async () => {
-    const printed = await checkout.run(`${reset}\n${with_new_key}\necho "$ADMIN_KEY" > new-key`)
-    expect(printed).toContain('"name":"acme"')
-    const old_key = admin_key
-    admin_key = checkout.read('new-key').trim()
-    expect(admin_key).toMatch(/^svc_adm_/)
-    expect((await ask('GET', '/v1/tenants/me')).status).toBe(200)
-    admin_key = old_key
-  },
-  test_ms_max,
-)
+forEachDatabase('Done as it is printed', (databases) => {
+  const checkout = new Checkout()
+  const on_postgres = databases.engine === 'postgres'
+  let service: Program | null = null
+  let admin_key = ''
+  /** Of PostgreSQL. SQLite has its default, in the data folder. */
+  let database: Record<string, string> = {}
 
-test(
-  'a lost disk: the backup is served, sends nothing until it is released, and every tenant gets a new key',
-  async () => {
-    await stop()
-    rmSync(join(checkout.folder, 'data'), { recursive: true })
-    expect(await checkout.run(restore!, secret)).toContain('restored: 1 tenants, in quarantine')
-    await start()
-    const seen = await checkout.run(look!)
-    expect(seen).toContain('"quarantined_since":"')
-    expect(seen).toContain('the database is whole')
-    const released = lines(await checkout.run(release!))
-    expect(
-      released.find((line) =>
-        line.endsWith(' keys ended; admin reset-admin-key --all gives every tenant a new one'),
-      ),
-    ).toBeTruthy()
-    const [tenant_id, name, key] = released.at(-1)!.split('\t')
-    expect([tenant_id, name]).toEqual([expect.stringMatching(/^ten_/), 'acme'])
-    admin_key = key!
-    expect((await ask('GET', '/v1/tenants/me')).status).toBe(200)
-  },
-  test_ms_max,
-)
+  beforeAll(async () => {
+    if (on_postgres) database = { DATABASE_URL: await databases.newUrl() }
+  }, test_ms_max)
+  afterAll(() => checkout.clean())
 
-test(
-  'a full disk: writes are refused until there is room, which removed backups and a vacuum make',
-  async () => {
-    await stop()
-    await start('DISK_RESERVE=9007199254740991')
-    const agent = { name: 'agent-one' }
-    expect(await ask('POST', '/v1/agents', agent)).toMatchObject({
-      status: 507,
-      body: { error: { code: 'STORAGE_FULL' } },
+  async function start(environment = ''): Promise<void> {
+    service = await checkout.serve(`${environment} npm start`, database)
+  }
+
+  async function stop(): Promise<void> {
+    await service!.interrupt()
+  }
+
+  function run(block: string, environment: Record<string, string> = {}): Promise<string> {
+    return checkout.run(block, { ...database, ...environment })
+  }
+
+  async function ask(method: string, path: string, body?: object) {
+    const answer = await fetch(checkout.url + path, {
+      method,
+      headers: { authorization: `Bearer ${admin_key}`, 'content-type': 'application/json' },
+      ...(body ? { body: JSON.stringify(body) } : {}),
     })
-    expect((await ask('GET', '/v1/tenants/me')).status).toBe(200)
-    expect(await checkout.run(room!)).toContain('rows of tenants')
-    for (const name of ['second', 'third']) await checkout.run(`npm run admin -- backup backup/${name}.db`)
-    await checkout.run(remove_old!)
-    const kept = ['waystation', 'second', 'third'].map((name) =>
-      existsSync(join(checkout.folder, `backup/${name}.db`)),
-    )
-    expect(kept).toEqual([false, true, true])
-    await stop()
-    expect(await checkout.run(vacuum!)).toMatch(/had \d+ bytes and has \d+/)
-    await start()
-    expect((await ask('POST', '/v1/agents', agent)).status).toBe(201)
-  },
-  test_ms_max,
-)
+    return { status: answer.status, body: JSON.parse(await answer.text()) }
+  }
 
-test(
-  'a leaked SECRET_KEY: another one seals everything, beside the service',
-  async () => {
-    const old_key = checkout.read('data/secret_key')
-    expect((await ask('GET', '/v1/seal')).status).toBe(200)
-    expect(await checkout.run(rotate!)).toContain('Restart the service')
-    await stop()
-    await start()
-    const printed = await checkout.run(reseal!)
-    expect(printed).toMatch(/\d+ secrets were sealed again: the new key alone is enough/)
-    expect(printed).toContain('the database is whole')
-    expect(checkout.read('data/secret_key')).not.toBe(old_key)
-    expect(existsSync(join(checkout.folder, 'data/secret_key_previous'))).toBe(false)
-    expect((await ask('GET', '/v1/seal')).status).toBe(200)
-    expect(await checkout.run(again!, secret)).toContain('is whole')
-    await stop()
-    await start()
-    expect((await ask('GET', '/v1/seal')).status).toBe(200)
-    await stop()
-  },
-  test_ms_max,
-)
+  /** With the disk of the service, or that of PostgreSQL. */
+  async function loseDisk(): Promise<void> {
+    rmSync(join(checkout.folder, 'data'), { recursive: true })
+    if (on_postgres) database = { DATABASE_URL: await databases.newUrl() }
+  }
+
+  /** SQLite's disk has less free than is kept. PostgreSQL's own disk is full: its server refuses as it does then. */
+  async function fillDisk(): Promise<void> {
+    if (!on_postgres) {
+      await stop()
+      return start('DISK_RESERVE=9007199254740991')
+    }
+    await administer(`create function no_room() returns trigger language plpgsql as $$ begin
+      raise exception 'could not extend file' using errcode = '53100'; end $$`)
+    await administer('create trigger no_room before insert on agents execute function no_room()')
+  }
+
+  async function freeDisk(): Promise<void> {
+    if (on_postgres) await administer('drop function no_room cascade')
+    else await start()
+  }
+
+  async function administer(statement: string): Promise<void> {
+    const sql = new SQL(database.DATABASE_URL!)
+    await sql.unsafe(statement)
+    await sql.close()
+  }
+
+  test(
+    'before anything happens: a backup with its secrets, which is whole',
+    async () => {
+      await start()
+      const made = await ask('POST', '/v1/tenants', { name: 'acme', owner_email: 'you@example.com' })
+      expect(made.status).toBe(201)
+      admin_key = made.body.admin_key
+      expect(await run(before!)).toContain('The secrets are beside it.')
+      expect(existsSync(join(checkout.folder, 'backup/waystation.db.secrets'))).toBe(true)
+    },
+    test_ms_max,
+  )
+
+  test(
+    'a lost admin key: the old one ends, and the new one works',
+    async () => {
+      const printed = await run(`${reset}\n${with_new_key}\necho "$ADMIN_KEY" > new-key`)
+      expect(printed).toContain('"name":"acme"')
+      const old_key = admin_key
+      admin_key = checkout.read('new-key').trim()
+      expect(admin_key).toMatch(/^svc_adm_/)
+      expect((await ask('GET', '/v1/tenants/me')).status).toBe(200)
+      admin_key = old_key
+    },
+    test_ms_max,
+  )
+
+  test(
+    'a lost disk: the backup is served, sends nothing until it is released, and every tenant gets a new key',
+    async () => {
+      await stop()
+      await loseDisk()
+      expect(await run(restore!, secret)).toContain('restored: 1 tenants, in quarantine')
+      await start()
+      const seen = await run(look!)
+      expect(seen).toContain('"quarantined_since":"')
+      expect(seen).toContain('the database is whole')
+      const released = lines(await run(release!))
+      expect(
+        released.find((line) =>
+          line.endsWith(' keys ended; admin reset-admin-key --all gives every tenant a new one'),
+        ),
+      ).toBeTruthy()
+      const [tenant_id, name, key] = released.at(-1)!.split('\t')
+      expect([tenant_id, name]).toEqual([expect.stringMatching(/^ten_/), 'acme'])
+      admin_key = key!
+      expect((await ask('GET', '/v1/tenants/me')).status).toBe(200)
+    },
+    test_ms_max,
+  )
+
+  test(
+    'a full disk: writes are refused until there is room, which removed backups and a vacuum make',
+    async () => {
+      await fillDisk()
+      const agent = { name: 'agent-one' }
+      expect(await ask('POST', '/v1/agents', agent)).toMatchObject({
+        status: 507,
+        body: { error: { code: 'STORAGE_FULL' } },
+      })
+      expect((await ask('GET', '/v1/tenants/me')).status).toBe(200)
+      expect(await run(room!)).toContain('rows of tenants')
+      for (const name of ['second', 'third']) await run(`npm run admin -- backup backup/${name}.db`)
+      await run(remove_old!)
+      const kept = ['waystation', 'second', 'third'].map((name) =>
+        existsSync(join(checkout.folder, `backup/${name}.db`)),
+      )
+      expect(kept).toEqual([false, true, true])
+      if (!on_postgres) await stop()
+      expect(await run(vacuum!)).toMatch(
+        on_postgres ? /^vacuumed and analyzed$/m : /had \d+ bytes and has \d+/,
+      )
+      await freeDisk()
+      expect((await ask('POST', '/v1/agents', agent)).status).toBe(201)
+    },
+    test_ms_max,
+  )
+
+  test(
+    'a leaked SECRET_KEY: another one seals everything, beside the service',
+    async () => {
+      const old_key = checkout.read('data/secret_key')
+      expect((await ask('GET', '/v1/seal')).status).toBe(200)
+      expect(await run(rotate!)).toContain('Restart the service')
+      await stop()
+      await start()
+      const printed = await run(reseal!)
+      expect(printed).toMatch(
+        on_postgres
+          ? /^\d+ secrets were sealed again$/m
+          : /^\d+ secrets were sealed again: the new key alone is enough/m,
+      )
+      expect(printed).toContain('the database is whole')
+      if (on_postgres)
+        expect(await run(reseal!)).toMatch(/^0 secrets were sealed again: the new key alone is enough/m)
+      expect(checkout.read('data/secret_key')).not.toBe(old_key)
+      expect(existsSync(join(checkout.folder, 'data/secret_key_previous'))).toBe(false)
+      expect((await ask('GET', '/v1/seal')).status).toBe(200)
+      expect(await run(again!, secret)).toContain('is whole')
+      await stop()
+      await start()
+      expect((await ask('GET', '/v1/seal')).status).toBe(200)
+      await stop()
+    },
+    test_ms_max,
+  )
+})
+
+function lines(printed: string): string[] {
+  return printed.split('\n').filter((line) => line !== '' && !line.startsWith('>'))
+}

@@ -121,8 +121,8 @@ forEachDatabase('Without a collector', (databases) => {
 
 forEachDatabase('With a collector', (databases) => {
   const folder = mkdtempSync(join(tmpdir(), 'waystation-traces-'))
-  const collector = new Collector(join(folder, 'traces.jsonl'))
-  const traced = new Traced(new TestService({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }))
+  let collector: Collector
+  let traced: Traced
   const fired = newTrace()
   const forwarded = newTrace()
   const asks = newTrace()
@@ -130,6 +130,8 @@ forEachDatabase('With a collector', (databases) => {
   let seen: Record<string, string | undefined>
   let alone: string | undefined
   beforeAll(async () => {
+    collector = await Collector.start(join(folder, 'traces.jsonl'))
+    traced = new Traced(new TestService({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }))
     await traced.start(await databases.newUrl())
     const { service, tenant } = traced
     seen = {
@@ -141,11 +143,9 @@ forEachDatabase('With a collector', (databases) => {
     alone = (await traced.fire({})).headers.traceparent
     await service.ask('GET', '/v1/kv/plans/secret-name', { key: tenant.api_key })
     await traced.stop() // sends what has not been sent
+    await collector.stop() // and writes it
   })
-  afterAll(async () => {
-    await collector.stop()
-    rmSync(folder, { recursive: true, force: true })
-  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   const of = (trace_id: string) => collector.spans.filter((span) => span.trace_id === trace_id)
   const named = (trace_id: string, name: string) => of(trace_id).find((span) => span.name === name)!

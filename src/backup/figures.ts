@@ -1,18 +1,18 @@
-// The figures of the backups that the service writes by itself, read from their folder: they hold across restarts, in each
-// process, and also when the backups are gone.
+// The figures of the backups that the service writes by itself, read from their folder at each look: they hold across restarts and
+// in each process, and fall when a backup or its checksum is gone.
 
 import { type Millis, second_ms } from '../base/clock.ts'
 import { type Figure, gauge, value } from '../metrics/figure.ts'
-import { namesIn, newestAt } from './kept.ts'
+import { completeIn, newestAt } from './kept.ts'
 
 /** None without BACKUP_EVERY. */
 export function backupFigures(backups: { every_ms: Millis; folder: string } | null, now: Millis): Figure[] {
   if (backups === null) return []
-  const newest_at = newestAt(namesIn(backups.folder), now) ?? 0
+  const newest_at = newestAt(completeIn(backups.folder), now) ?? 0
   return [
     gauge(
       'waystation_backup_last_success_timestamp_seconds',
-      'When the newest whole backup in BACKUP_DIR was begun, since the Unix epoch; 0 when there is none.',
+      'When the newest backup in BACKUP_DIR that has its checksum was begun, since the Unix epoch; 0 when there is none.',
       value(newest_at / second_ms),
       'max',
     ),

@@ -1,7 +1,10 @@
 // The backups that the service writes by itself: their names say when, and which of them are kept.
 
 import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { iso, type Millis, parseTime } from '../base/clock.ts'
+import { sizeOf } from '../db/space.ts'
+import { keptChecksum } from './file.ts'
 
 /** `waystation-2026-11-22T20-41-27.000Z.db`, which sorts by time. */
 export function nameOf(at: Millis): string {
@@ -14,6 +17,20 @@ export function namesIn(folder: string): string[] {
     return readdirSync(folder)
   } catch {
     return []
+  }
+}
+
+/** The backups that hold something and have their checksum beside them: the others are what is left of one. */
+export function completeIn(folder: string): string[] {
+  return namesIn(folder).filter((name) => timeOf(name) !== null && isComplete(join(folder, name)))
+}
+
+/** A look at the two files, not through them: `admin verify` does that. */
+function isComplete(path: string): boolean {
+  try {
+    return sizeOf(path) > 0 && keptChecksum(path) !== null
+  } catch {
+    return false
   }
 }
 

@@ -1,14 +1,14 @@
-import { afterAll, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
 import { TestClock } from '../../test/support/clock.ts'
 import { test_ms_max, until } from '../../test/support/patience.ts'
 import { startServer } from '../../test/support/server-process.ts'
 import { hour_ms } from '../base/clock.ts'
 import { nameOf, nextAt, removable, timeOf } from './kept.ts'
-import { BackupTimer } from './timer.ts'
+import { BackupTimer, writeInProcess } from './timer.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'waystation-backup-timer-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -55,9 +55,9 @@ test('writes one when it is due, keeps the newest, and logs one that failed', as
     log: { info: (_, message) => logged.push(message), error: (_, message) => logged.push(message) },
     async write(file) {
       if (fails) throw new Error('the disk is full')
-      writeFileSync(file, '')
+      writeBoth(file)
       clock.advance(hour_ms) // so that the next one is due
-      fails = readdirSync(folder).length === 3
+      fails = readdirSync(folder).length === 6
       return ''
     },
   })
@@ -68,7 +68,60 @@ test('writes one when it is due, keeps the newest, and logs one that failed', as
     ...Array.from({ length: 3 }, () => 'backup written'),
     'THE BACKUP FAILED: the next try is in 5 minutes',
   ])
-  expect(readdirSync(folder)).toHaveLength(2)
+  expect(readdirSync(folder)).toHaveLength(4)
+})
+
+test('writes one at once when the newest has lost its checksum', async () => {
+  const folder = join(root, 'without-checksum')
+  const clock = new TestClock()
+  const newest = join(folder, nameOf(clock.now() - 1))
+  const written: string[] = []
+  const timer = new BackupTimer({
+    ...{ every_ms: hour_ms, keep: 9, folder, clock, log: { info() {}, error() {} } },
+    async write(file) {
+      writeBoth(file)
+      written.push(file)
+      return ''
+    },
+  })
+  mkdirSync(folder)
+  writeBoth(newest)
+  rmSync(`${newest}.sha256`)
+  timer.start()
+  await until(() => written.length === 1)
+  timer.stop()
+})
+
+function writeBoth(file: string): void {
+  writeFileSync(file, 'rows')
+  writeFileSync(`${file}.sha256`, `${'0'.repeat(64)}  ${basename(file)}\n`)
+}
+
+describe('the process of a backup', () => {
+  const failing = (code: string) => () => {
+    throw Object.assign(new Error(`setpriority returned ${code}`), { info: { code } })
+  }
+  const program = (...lines: string[]) => ['bash', '-c', lines.join('; ')]
+  const env = { PATH: process.env.PATH }
+
+  test('has a low priority', async () => {
+    const own = program(
+      'echo go >&2',
+      'for i in $(seq 500); do [ "$(nice)" = 10 ] && exit; sleep 0.01; done',
+      'exit 1',
+    )
+    expect(await writeInProcess('a.db', env, own)).toBe('go')
+  })
+
+  test('says that its priority could not be lowered, and goes on', async () => {
+    expect(await writeInProcess('a.db', env, program('echo two rows >&2'), failing('EPERM'))).toBe(
+      'two rows\nits priority could not be lowered: setpriority returned EPERM',
+    )
+  })
+
+  test('that had ended before its priority was lowered says nothing', async () => {
+    expect(await writeInProcess('a.db', env, program('true'), failing('ESRCH'))).toBe('')
+  })
 })
 
 test(

@@ -5,7 +5,7 @@ import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { type Clock, hour_ms, type Millis, minute_ms } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
-import { nameOf, namesIn, nextAt, removable } from './kept.ts'
+import { completeIn, nameOf, namesIn, nextAt, removable } from './kept.ts'
 
 export interface BackupTimerOptions {
   every_ms: Millis
@@ -47,7 +47,7 @@ export class BackupTimer {
 
   #dueAt(): Millis {
     const { every_ms, clock } = this.options
-    const due_at = nextAt(this.#names(), every_ms, clock.now())
+    const due_at = nextAt(completeIn(this.options.folder), every_ms, clock.now())
     return this.#failed_at === null ? due_at : Math.max(due_at, this.#failed_at + retry_ms)
   }
 
@@ -80,22 +80,34 @@ export class BackupTimer {
 /** Requests come first. */
 const niceness = 10
 
-/** `admin backup` with the settings of this process. Resolves when the backup is there, with its lines beside the output. */
+/**
+ * `admin backup` with the settings of this process. Resolves when the backup is there, with its lines beside the output. One whose
+ * priority could not be lowered is written all the same, and says so.
+ */
 export async function writeInProcess(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
   own: readonly string[],
+  lower = setPriority,
 ): Promise<string> {
   const child = Bun.spawn([...own, 'backup', file, '--make-room'], {
     env: { ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  try {
-    setPriority(child.pid, niceness)
-  } catch {
-    // it has ended already
-  }
+  const not_lowered = failureOf(() => lower(child.pid, niceness))
   const said = (await new Response(child.stderr).text()).trim()
   if ((await child.exited) !== 0) throw new Error(said || `it ended with ${child.exitCode}`)
-  return said
+  const lines = [said, not_lowered === null ? '' : `its priority could not be lowered: ${not_lowered}`]
+  return lines.filter((line) => line !== '').join('\n')
+}
+
+/** Null when the priority was set, or when the process had ended before. */
+function failureOf(setsPriority: () => void): string | null {
+  try {
+    setsPriority()
+    return null
+  } catch (error) {
+    const { info, message } = error as Error & { info?: { code?: string } }
+    return info?.code === 'ESRCH' ? null : message
+  }
 }

@@ -9,6 +9,7 @@ import { JobMeasures } from '../jobs/measures.ts'
 import { databaseFigures } from './database.ts'
 import { counter, type Figure, gauge, histogram, value } from './figure.ts'
 import { jobFigures } from './jobs.ts'
+import { readyFigure } from './ready.ts'
 import { requestFigures } from './requests.ts'
 import { loopFigures, processFigures } from './resources.ts'
 
@@ -56,12 +57,7 @@ export async function serviceFigures(measured: Measured): Promise<Figure[]> {
       [{ labels: { version: measured.version, engine: db.engine }, value: 1 }],
       'max',
     ),
-    gauge(
-      'waystation_ready',
-      '1 while the service is ready for requests.',
-      value(readiness.reason === null ? 1 : 0),
-      'min',
-    ),
+    readyFigure(readiness.reason === null),
     gauge(
       'waystation_quarantined',
       '1 while the database is a restored copy that was not released.',

@@ -1,9 +1,11 @@
 // The figures of all workers of a service, summed. A worker that does not answer in time counts with what it said last,
-// and what one that ended had counted stays in the sums: a counter never falls while the service runs.
+// and what one that ended had counted stays in the sums: a counter never falls while the service runs. With none that serves, or
+// one that does not answer, the service is not ready: its workers say so themselves no more.
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { counter, type Figure, gauge, value } from '../metrics/figure.ts'
+import { readyFigure } from '../metrics/ready.ts'
 import { processFigures } from '../metrics/resources.ts'
 import { summing } from '../metrics/text.ts'
 import type { ToWorker } from './messages.ts'
@@ -37,15 +39,23 @@ export class WorkerFigures {
   restarts = 0
 
   /** `started_at`: when this process did. */
-  constructor(private readonly started_at: Millis) {}
+  constructor(
+    private readonly started_at: Millis,
+    private readonly answer_ms_max = collect_ms_max,
+  ) {}
 
   /** Asks these workers, and returns the sums of all, this process included. */
   async collect(workers: readonly AskedWorker[]): Promise<Figure[]> {
-    await Promise.all(workers.map((worker) => this.#ask(worker)))
+    const in_time = await Promise.all(workers.map((worker) => this.#ask(worker)))
+    const is_silent = workers.length === 0 || in_time.includes(false)
     const sum = await summing()
     this.#ended = [sum(this.#ended)]
     return [
-      ...sum([...this.#last.values(), ...this.#ended, processFigures(this.started_at)]),
+      ...sum([
+        ...this.#last.values(),
+        ...this.#ended,
+        [...processFigures(this.started_at), ...(is_silent ? [readyFigure(false)] : [])],
+      ]),
       gauge('waystation_workers', 'Processes that serve behind one port.', value(workers.length)),
       counter(
         'waystation_worker_restarts_total',
@@ -55,17 +65,18 @@ export class WorkerFigures {
     ]
   }
 
-  #ask({ number, child }: AskedWorker): Promise<void> {
+  /** False when it has not answered in time. */
+  #ask({ number, child }: AskedWorker): Promise<boolean> {
     this.#last_id += 1
     const id = this.#last_id
     return new Promise((resolve) => {
-      const timer = setTimeout(() => answered(), collect_ms_max)
-      const answered = () => {
+      const settle = (in_time: boolean) => {
         clearTimeout(timer)
         this.#asked.delete(id)
-        resolve()
+        resolve(in_time)
       }
-      this.#asked.set(id, { number, answered })
+      const timer = setTimeout(() => settle(false), this.answer_ms_max)
+      this.#asked.set(id, { number, answered: () => settle(true) })
       child.send({ type: 'collect', id })
     })
   }

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { minute_ms } from '../base/clock.ts'
 import { counter, type Figure, gauge, value } from '../metrics/figure.ts'
+import { readyFigure } from '../metrics/ready.ts'
+import { WorkerFigures } from './figures.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 import { Supervisor } from './supervisor.ts'
 import { SupervisedWorker } from './worker.ts'
@@ -227,6 +229,37 @@ describe('Metrics of workers', () => {
     started[0]!.ends(1)
     expect(numberOf(await second, 'things_total')).toBe(9)
     await supervisor.stop()
+  })
+
+  test('say that the service is not ready while no worker serves', async () => {
+    const { supervisor, started } = supervise(1)
+    await supervisor.start()
+    const first = supervisor.collect()
+    answers(started[0]!, [readyFigure(true)])
+    expect(numberOf(await first, 'waystation_ready')).toBe(1)
+    started[0]!.ends(1)
+    await settle()
+    expect(numberOf(await supervisor.collect(), 'waystation_ready')).toBe(0)
+    await supervisor.stop()
+  })
+
+  test('say that it is not ready while a worker does not answer, and count with what that one said last', async () => {
+    const figures = new WorkerFigures(0, 1)
+    let is_silent = false
+    const send = (message: ToWorker) => {
+      if (message.type === 'collect' && !is_silent)
+        figures.receive(message.id, [readyFigure(true), ...things(3, 10)])
+    }
+    const workers = [1, 2].map((number) => ({ number, child: { send } }))
+    const look = async () => {
+      const found = await figures.collect(workers)
+      return [numberOf(found, 'waystation_ready'), numberOf(found, 'things_total')]
+    }
+    expect(await look()).toEqual([1, 6])
+    is_silent = true
+    expect(await look()).toEqual([0, 6])
+    is_silent = false
+    expect(await look()).toEqual([1, 6])
   })
 
   test('are sent by a worker under the id of the question, and not when they cannot be collected', async () => {

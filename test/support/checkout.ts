@@ -123,8 +123,8 @@ export class Checkout {
   }
 
   /** Starts the service by the command that a page prints, and returns once it is ready. */
-  async serve(command: string): Promise<Program> {
-    const service = this.start(command)
+  async serve(command: string, environment: Record<string, string> = {}): Promise<Program> {
+    const service = this.start(command, environment)
     await service.stdout.until('first call')
     return service
   }

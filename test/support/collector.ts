@@ -1,6 +1,9 @@
-// A collector of traces, with the exporter into a file: it takes OTLP over HTTP as JSON, and writes each request as a line.
+// A collector of traces, with the exporter into a file: it takes OTLP over HTTP as JSON, and writes each request as a line. With
+// OTELCOL the OpenTelemetry Collector that it names, and otherwise a stand-in.
 
-import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { until } from './patience.ts'
+import { freePort } from './ports.ts'
 
 export interface CollectedSpan {
   trace_id: string
@@ -23,7 +26,7 @@ interface Otlp {
 
 interface OtlpAttribute {
   key: string
-  value: { stringValue?: string; intValue?: number; doubleValue?: number }
+  value: { stringValue?: string; intValue?: number | string; doubleValue?: number }
 }
 
 interface OtlpSpan {
@@ -38,27 +41,25 @@ interface OtlpSpan {
   endTimeUnixNano: string
 }
 
+interface Running {
+  url: string
+  stop(): Promise<unknown>
+}
+
 export class Collector {
-  readonly #server: ReturnType<typeof Bun.serve>
+  private constructor(
+    private readonly file: string,
+    private readonly running: Running,
+  ) {}
 
   /** `file`: where the exporter writes. */
-  constructor(private readonly file: string) {
-    this.#server = Bun.serve({
-      hostname: '127.0.0.1',
-      port: 0,
-      routes: {
-        '/v1/traces': {
-          POST: async (request) => {
-            appendFileSync(this.file, `${JSON.stringify(await request.json())}\n`)
-            return Response.json({})
-          },
-        },
-      },
-    })
+  static async start(file: string): Promise<Collector> {
+    const program = process.env.OTELCOL
+    return new Collector(file, program ? await startProgram(program, file) : startStandIn(file))
   }
 
   get url(): string {
-    return this.#server.url.href
+    return this.running.url
   }
 
   /** All requests so far. */
@@ -87,9 +88,50 @@ export class Collector {
     return attributesOf(this.exported[0]!.resourceSpans[0]!.resource.attributes)
   }
 
-  stop(): Promise<void> {
-    return this.#server.stop(true)
+  /** What it has taken is in the file then. */
+  async stop(): Promise<void> {
+    await this.running.stop()
   }
+}
+
+function startStandIn(file: string): Running {
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    routes: {
+      '/v1/traces': {
+        POST: async (request) => {
+          appendFileSync(file, `${JSON.stringify(await request.json())}\n`)
+          return Response.json({})
+        },
+      },
+    },
+  })
+  return { url: server.url.href, stop: () => server.stop(true) }
+}
+
+async function startProgram(program: string, file: string): Promise<Running> {
+  const endpoint = `127.0.0.1:${await freePort()}`
+  const config = {
+    receivers: { otlp: { protocols: { http: { endpoint } } } },
+    exporters: { file: { path: file } },
+    service: {
+      telemetry: { metrics: { level: 'none' } },
+      pipelines: { traces: { receivers: ['otlp'], exporters: ['file'] } },
+    },
+  }
+  writeFileSync(`${file}.config`, JSON.stringify(config)) // JSON is YAML
+  const child = Bun.spawn([program, '--config', `file:${file}.config`], {
+    stdio: ['ignore', 'ignore', 'ignore'],
+  })
+  const url = `http://${endpoint}`
+  await until(() => child.exitCode !== null || fetch(url).catch(() => null))
+  if (child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}`)
+  const stop = () => {
+    child.kill('SIGTERM')
+    return child.exited
+  }
+  return { url, stop }
 }
 
 function attributesOf(attributes: readonly OtlpAttribute[]): Record<string, string | number> {
