@@ -111,10 +111,10 @@ export async function requireUsable(
   config: Config,
   { secret_key, secret_key_previous }: Secrets,
 ): Promise<{ schema_version: number; sealer: Sealer }> {
+  await requireWhole(db) // before anything is written to it
   // Nothing is written to a damaged file; what can be read of it is served.
   const is_damaged = db.trouble()?.kind === 'damaged'
   const schema_version = await (is_damaged ? requireCurrent(db, migrations) : migrate(db, migrations))
-  await requireWhole(db) // before anything is written to it
   try {
     await requireClock(db, config.test_clock, !is_damaged && !(await hasServed(db)))
   } catch (error) {
