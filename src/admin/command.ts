@@ -17,7 +17,7 @@ export interface Given {
   config: Config
   /** The options that were named, such as `secrets`. */
   options: ReadonlySet<string>
-  /** What was given to options with a value, such as `scratch`. */
+  /** The values of options that take one, such as `scratch`. */
   values: ReadonlyMap<string, string>
   /** Throws unless the operator agrees, on the terminal or by `--yes`. */
   confirm(question: string): Promise<void>

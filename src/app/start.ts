@@ -1,6 +1,7 @@
 // The steps of a start that can fail. Each throws one line that names the setting to look at.
 
 import { requireNoBackup } from '../backup/facts-store.ts'
+import { removeRestoring } from '../backup/file.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { Overload } from '../base/overload.ts'
 import { requireClock } from '../clock/service.ts'
@@ -85,6 +86,7 @@ export async function openDatabase(config: Config, options: AppOptions, measures
       measures,
       exclusive: true,
     })
+    removeRestoring(sqlitePath(config.database_url))
     if (role !== undefined) await requireRole(db, role, config, log)
     return db
   } catch (error) {

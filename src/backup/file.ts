@@ -121,6 +121,19 @@ export function removeDraft(draft: string): void {
   for (const end of ['', '-journal', '-wal', '-shm', ...beside_ends]) rmSync(draft + end, { force: true })
 }
 
+/** The draft of a database that is restored, beside where it will lie. */
+export function restoringOf(database: string): string {
+  return `${database}.restoring`
+}
+
+/**
+ * For the one who holds the lock of the database. A restore that was killed at its very end has left it under two names, of which
+ * one would be opened without the log of the other.
+ */
+export function removeRestoring(database: string | null): void {
+  if (database !== null && database !== ':memory:') removeDraft(restoringOf(database))
+}
+
 /** A name for a draft of this file that no other has. */
 export function draftOf(path: string): string {
   return `${path}.part-${crypto.randomUUID().slice(0, 8)}`

@@ -15,11 +15,11 @@ import { SqliteFile } from '../db/sqlite-file.ts'
 import { lockInRoom, takeLock } from '../db/sqlite-lock.ts'
 import { migrations } from '../features.ts'
 import * as quarantine from '../quarantine/service.ts'
-import { foundFile, foundKeys, keepSecret, type SecretKeys, secretsOf } from '../secrets/service.ts'
+import { secretsOf } from '../secrets/service.ts'
 import { factsOf, removeFacts } from './facts-store.ts'
-import { flushFile, lockOf, removeDraft, takeName } from './file.ts'
+import { flushFile, lockOf, removeDraft, restoringOf, takeName } from './file.ts'
 import { markRestored, type Restored } from './mark.ts'
-import { hasSecrets, openSecrets, type ServiceSecrets, secretsFile } from './sealed-secrets.ts'
+import { type Keys, keysFor } from './restored-keys.ts'
 import { requireNoLog, type Verified, verifyBackup } from './verify.ts'
 
 export interface Restore extends Restored {
@@ -62,42 +62,10 @@ async function requireEmpty(url: string, path: string | null): Promise<void> {
   if (found) throw new Error(`there is ${found} already: restore into an empty data folder`)
 }
 
-interface Keys extends SecretKeys {
-  /** Puts those from beside the backup into DATA_DIR. For keys that have opened it. */
-  keep(): void
-}
-
-/** That of the environment or of DATA_DIR, else the one beside the backup. */
-async function keysFor(target: Target, file: string, passphrase: () => Promise<string>): Promise<Keys> {
-  const { data_dir, secret_key } = target
-  if (secret_key !== null || foundFile(data_dir, 'secret_key') !== null)
-    return { ...foundKeys(target), keep() {} }
-  if (!hasSecrets(file))
-    throw new Error(
-      `the SECRET_KEY is needed that sealed this database: set it, put secret_key into ${data_dir}, or put ${secretsFile(file)} beside the backup`,
-    )
-  const secrets: ServiceSecrets = openSecrets(file, await passphrase())
-  return {
-    ...{ current: secrets.secret_key, previous: secrets.secret_key_previous },
-    keep: () => keepAll(data_dir, secrets),
-  }
-}
-
-/** The key comes last: a restore that finds it takes the others as they are. */
-function keepAll(data_dir: string, secrets: ServiceSecrets): void {
-  for (const name of ['secret_key_previous', 'cron_secret', 'secret_key'] as const) {
-    const value = secrets[name]
-    if (value === null) continue
-    keepSecret(data_dir, name, value)
-    if (foundFile(data_dir, name) !== value && name !== 'cron_secret')
-      throw new Error(`there is another ${name} in ${data_dir}: restore with an empty DATA_DIR`)
-  }
-}
-
 async function intoSqlite(path: string, backup: Verified, keys: Keys): Promise<Restored> {
   makeFolder(dirname(path))
   requireRoom(dirname(path), backup.bytes)
-  const draft = `${path}.restoring`
+  const draft = restoringOf(path)
   const lock = lockInRoom(path, spaceOf)
   try {
     removeDraft(draft)

@@ -1,8 +1,8 @@
 // A database whose restore was interrupted, or which is a backup, as a command finds it that opens no service's connection.
 
-import { existsSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
+import { sizeOf } from '../db/space.ts'
 import { SqliteFile } from '../db/sqlite-file.ts'
 import { requireWhole } from '../quarantine/service.ts'
 import { requireFinished, requireNoBackup } from './facts-store.ts'
@@ -20,7 +20,7 @@ export async function requireWholeDatabase(url: string): Promise<void> {
 }
 
 function requireWholeFile(path: string): void {
-  if (path === ':memory:' || !existsSync(path)) return
+  if (path === ':memory:' || sizeOf(path) === 0) return
   requireNoBackup(path)
   const file = new SqliteFile(path, { readonly: false })
   try {

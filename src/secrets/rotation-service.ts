@@ -71,8 +71,7 @@ function following({ current, previous }: SecretKeys, own: Secrets & Sealer): Se
       if (check === value) return own
       if (check !== other?.value)
         throw new ApiError('UNAVAILABLE', { details: { reason: 'secret_key_replaced' }, retry_after_seconds })
-      const is_replaced = (await store.setting(tx, 'secret_key_retired')) === value
-      return is_replaced ? other.sealer : own
+      return (await store.setting(tx, 'secret_key_retired')) === value ? other.sealer : own
     },
   }
 }
