@@ -43,7 +43,7 @@ const settled = [
 /** Operation to the statements of one successful call, in order; its key was used a moment ago. */
 const budgets: Record<string, string[]> = {
   createTenant: [
-    ...['lookups.claim', 'tenants.insert', 'quotas.create', 'audit.begin'],
+    ...['lookups.claim', 'secrets.sealing', 'tenants.insert', 'quotas.create', 'audit.begin'],
     ...['credentials.insert', 'lookups.claim', 'journal.insert', 'quotas.used'],
   ],
   getTenant: ['quotas.calls', ...tenant_view],
@@ -66,7 +66,7 @@ const budgets: Record<string, string[]> = {
     ...tenant_view,
     'lookups.remove',
   ],
-  rotateSigningSecret: ['quotas.calls', 'tenants.rotate_signing_secret', 'journal.insert', ...tenant_view],
+  rotateSigningSecret: ['quotas.calls', 'secrets.sealing', 'tenants.rotate_signing_secret', 'journal.insert', ...tenant_view],
   createAgent: ['agents.insert', 'quotas.reserve', 'credentials.insert', 'lookups.claim', 'journal.insert'],
   listAgents: ['agents.newest'],
   getAgent: ['agents.find'],
@@ -122,7 +122,7 @@ const budgets: Record<string, string[]> = {
   approveCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue', 'journal.insert'],
   rejectCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue', 'journal.insert'],
   listCheckpointAttempts: ['checkpoints.find', 'jobs.attempts'],
-  createInbox: ['inbox.insert', 'lookups.claim', 'quotas.reserve', 'journal.insert'],
+  createInbox: ['secrets.sealing', 'inbox.insert', 'lookups.claim', 'quotas.reserve', 'journal.insert'],
   listInboxes: ['inbox.list', 'quotas.used_one', 'inbox.count_expired'],
   getInbox: ['inbox.find', 'inbox.latest_sizes', 'inbox.latest'],
   deleteInbox: ['inbox.uncount', 'inbox.delete', 'quotas.release', 'journal.insert'],

@@ -199,7 +199,9 @@ describe('SQL', () => {
         [
           ...['begin', 'end', 'find', 'mark', 'move', 'release'].map((verb) => `clock.${verb}`),
           ...['begin', 'begin_again', 'complete', 'end', 'find'].map((verb) => `quarantine.${verb}`),
-          ...['find', 'keep', 'lock_check', 'remove', 'replace_check'].map((verb) => `secrets.${verb}`),
+          ...['find', 'keep', 'lock_check', 'remove', 'replace_check', 'sealing'].map(
+            (verb) => `secrets.${verb}`,
+          ),
           ...['page', 'update'].flatMap((verb) =>
             ['seal_keys_private_key', 'service_settings_value'].map((column) => `reseal.${verb}_${column}`),
           ),

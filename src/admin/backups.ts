@@ -4,7 +4,7 @@ import { writeBackup } from '../backup/backup.ts'
 import { hasTenants, markRestored } from '../backup/mark.ts'
 import { release as endQuarantine } from '../backup/release.ts'
 import { restoreBackup } from '../backup/restore.ts'
-import { sealSecrets, secretsFile } from '../backup/sealed-secrets.ts'
+import { secretsFile } from '../backup/sealed-secrets.ts'
 import { verifyBackup } from '../backup/verify.ts'
 import { iso, isoOrNull } from '../base/clock.ts'
 import * as jobs from '../jobs/service.ts'
@@ -26,9 +26,7 @@ const backup: OwnCommand = {
   async runAlone([file], { config, options, passphrase, say }) {
     const chosen = options.has('secrets') ? await passphrase(new_passphrase) : null
     const written = await writeBackup(config.database_owner_url, file!, {
-      putBeside(path) {
-        if (chosen !== null) sealSecrets(path, chosen, existingSecrets(config))
-      },
+      secrets: chosen === null ? null : { passphrase: chosen, service: existingSecrets(config) },
       disk_reserve_bytes: config.disk_reserve_bytes,
       onRemoved: options.has('make-room')
         ? (old) => say(`removed ${old}: there was no room for the next one`)
@@ -70,10 +68,16 @@ const verify: OwnCommand = {
 const restore: OwnCommand = {
   usage: 'restore <file>',
   about: 'makes the database from a backup, in an empty data folder or PostgreSQL database, in quarantine',
-  async runAlone([file], { config, passphrase }) {
-    const restored = await restoreBackup({ ...config, database_url: config.database_owner_url }, file!, () =>
-      passphrase(known_passphrase),
-    )
+  valued: {
+    'scratch <folder>':
+      'into PostgreSQL: where the draft goes, which takes as much as the backup; DATA_DIR unless given',
+  },
+  async runAlone([file], { config, passphrase, values }) {
+    const target = {
+      ...{ ...config, database_url: config.database_owner_url },
+      scratch: values.get('scratch') ?? null,
+    }
+    const restored = await restoreBackup(target, file!, () => passphrase(known_passphrase))
     return printedRestore(restored)
   },
 }
@@ -81,14 +85,17 @@ const restore: OwnCommand = {
 const quarantine: DatabaseCommand = {
   usage: 'quarantine',
   about: 'marks a database that other tools have restored, before the service is started on it',
-  async run(db, _, { config, confirm }) {
+  options: { again: 'also one that is in quarantine: it becomes a copy of its own' },
+  opens_unfinished: true,
+  async run(db, _, { config, confirm, options }) {
+    const again = options.has('again')
     await confirm(
       'Services that run on this database do not notice, and must be stopped. It sends nothing until `admin release`. Go on?',
     )
-    await quarantine_state.requireEnterable(db, hasTenants) // before anything is written to it
+    await quarantine_state.requireEnterable(db, hasTenants, again) // before anything is written to it
     const secrets = await openableSecrets(db, config)
-    await quarantine_state.enter(db, null, hasTenants)
-    return printedRestore(await markRestored(db, secrets, null))
+    const { backup_at } = await quarantine_state.enter(db, null, hasTenants, again)
+    return printedRestore(await markRestored(db, secrets, backup_at))
   },
 }
 

@@ -17,6 +17,8 @@ export interface Given {
   config: Config
   /** The options that were named, such as `secrets`. */
   options: ReadonlySet<string>
+  /** The values of options that take one, such as `scratch`. */
+  values: ReadonlyMap<string, string>
   /** Throws unless the operator agrees, on the terminal or by `--yes`. */
   confirm(question: string): Promise<void>
   /** Asked for on the terminal unless it is in the environment. */
@@ -31,10 +33,14 @@ interface Shared {
   about: string
   /** Options of its own, without dashes. */
   options?: Readonly<Record<string, string>>
+  /** Options that take the next word: by `scratch <folder>`, what it does. */
+  valued?: Readonly<Record<string, string>>
 }
 
 /** Works on the database of the service, which is open. */
 export interface DatabaseCommand extends Shared {
+  /** True for what ends a restore that was interrupted. Others refuse such a database. */
+  opens_unfinished?: true
   run(db: Db, args: readonly string[], given: Given): Promise<Printed>
 }
 

@@ -19,9 +19,11 @@ export const options = {
 
 export function helpText(command: string): string {
   const width = Math.max(...commands.map(({ usage }) => usage.length))
-  const lines = commands.flatMap(({ usage, about, options: own = {} }) => [
+  const lines = commands.flatMap(({ usage, about, options: own = {}, valued = {} }) => [
     `  ${usage.padEnd(width)}  ${about}`,
-    ...Object.entries(own).map(([name, what]) => `  ${''.padEnd(width)}    --${name}: ${what}`),
+    ...Object.entries({ ...own, ...valued }).map(
+      ([name, what]) => `  ${''.padEnd(width)}    --${name}: ${what}`,
+    ),
   ])
   return [
     `Usage: ${command} <command> [--json] [--yes]`,

@@ -1,5 +1,6 @@
 // Commands on the database as a whole.
 
+import { requireWholeDatabase } from '../backup/whole.ts'
 import { iso } from '../base/clock.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
@@ -85,6 +86,7 @@ const vacuum: OwnCommand = {
   about: 'gives the room of removed rows back to the disk; SQLite: while the service is stopped',
   async runAlone(_, { config }) {
     const path = sqlitePath(config.database_url)
+    await requireWholeDatabase(config.database_owner_url)
     if (path === null) {
       await vacuumPostgres(config.database_owner_url)
       return { text: 'vacuumed and analyzed', value: { vacuumed: true } }

@@ -9,6 +9,7 @@ import type { Db } from '../db/db.ts'
 import { requireCurrent } from '../db/migrate.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
 import { migrations } from '../features.ts'
+import { requireWhole } from '../quarantine/service.ts'
 import type { Command, Given, Printed } from './command.ts'
 import { commands, helpText, options as shared_options } from './commands.ts'
 import { printEach, textOf } from './output.ts'
@@ -27,16 +28,15 @@ export interface Terminal {
 
 /** Returns the exit code. */
 export async function runAdmin(words: readonly string[], terminal: Terminal): Promise<number> {
-  const args = words.filter((word) => !word.startsWith('--'))
-  const options = new Set(words.filter((word) => word.startsWith('--')).map((word) => word.slice(2)))
+  const { args, options, values } = parsed(words)
   const [name = 'help', ...rest] = args
   if (name === 'help' || options.has('help')) {
     terminal.print(helpText(terminal.command))
     return 0
   }
   try {
-    const command = commandCalled(name, rest, options, terminal.command)
-    await ran(command, rest, options, terminal)
+    const command = commandCalled(name, rest, { options, values }, terminal.command)
+    await ran(command, rest, { options, values }, terminal)
     return 0
   } catch (error) {
     const { message } = error as Error
@@ -47,10 +47,31 @@ export async function runAdmin(words: readonly string[], terminal: Terminal): Pr
   }
 }
 
+type Options = Pick<Given, 'options' | 'values'>
+
+/** The word after an option that takes a value is that value. */
+function parsed(words: readonly string[]): Options & { args: string[] } {
+  const taking = new Set(commands.flatMap((command) => Object.keys(command.valued ?? {}).map(nameOf)))
+  const found = { args: [] as string[], options: new Set<string>(), values: new Map<string, string>() }
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i]!
+    const name = word.slice(2)
+    if (!word.startsWith('--')) found.args.push(word)
+    else if (!taking.has(name)) found.options.add(name)
+    else found.values.set(name, words[++i] ?? '')
+  }
+  return found
+}
+
+/** `scratch` of `scratch <folder>`. */
+function nameOf(valued: string): string {
+  return valued.split(' ')[0]!
+}
+
 function commandCalled(
   name: string,
   args: readonly string[],
-  options: ReadonlySet<string>,
+  { options, values }: Options,
   called: string,
 ): Command {
   const help = `see ${called} help`
@@ -62,20 +83,23 @@ function commandCalled(
     throw new Error(`${name} takes ${places.join(' ') || 'no arguments'}; ${help}`)
   const known = { ...shared_options, ...command.options }
   const strange = [...options].find((option) => !Object.hasOwn(known, option))
-  if (strange !== undefined) throw new Error(`${name} has no option --${strange}; ${help}`)
+  const valued = Object.keys(command.valued ?? {})
+  const other = strange ?? [...values.keys()].find((option) => !valued.map(nameOf).includes(option))
+  if (other !== undefined) throw new Error(`${name} has no option --${other}; ${help}`)
+  const empty = valued.find((option) => values.get(nameOf(option)) === '')
+  if (empty !== undefined) throw new Error(`it is --${empty}; ${help}`)
   return command
 }
 
 async function ran(
   command: Command,
   args: readonly string[],
-  options: ReadonlySet<string>,
+  { options, values }: Options,
   terminal: Terminal,
 ): Promise<void> {
   const config = readConfig(terminal.env)
   const given: Given = {
-    config,
-    options,
+    ...{ config, options, values },
     say: (line) => terminal.complain(line),
     async confirm(question) {
       if (options.has('yes')) return
@@ -90,7 +114,7 @@ async function ran(
     },
   }
   if ('runAlone' in command) return show(await command.runAlone(args, given), options, terminal)
-  const db = await open(config)
+  const db = await open(config, command.opens_unfinished === true)
   try {
     await show(await command.run(db, args, given), options, terminal)
   } finally {
@@ -105,7 +129,8 @@ async function show(printed: Printed, options: ReadonlySet<string>, terminal: Te
   if (text !== '') terminal.print(text)
 }
 
-async function open({ database_owner_url: database_url }: Config): Promise<Db> {
+/** `unfinished`: also a database whose restore was interrupted. */
+async function open({ database_owner_url: database_url }: Config, unfinished: boolean): Promise<Db> {
   const path = sqlitePath(database_url)
   if (path === ':memory:') throw new Error('a database in memory is seen by its own process only')
   if (path !== null && !existsSync(path))
@@ -118,6 +143,7 @@ async function open({ database_owner_url: database_url }: Config): Promise<Db> {
     },
   })
   try {
+    if (!unfinished) await requireWhole(db)
     await requireCurrent(db, migrations)
     await followTestClock(db)
     return db

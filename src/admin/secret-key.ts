@@ -21,16 +21,15 @@ export const rotateSecretKey: DatabaseCommand = {
         text: 'no rotation is under way; docs/runbook.md says how one begins',
         value: { begun: false, resealed, done: true },
       }
-    // A node on PostgreSQL that was restarted late may still seal with the previous key, which then has to be at hand.
-    const last = resealed === 0 || db.engine === 'sqlite'
-    const in_files = config.secret_key === null
-    const removed = last && in_files && endFileRotation(config.data_dir)
+    const removed = config.secret_key === null && endFileRotation(config.data_dir)
     return {
       text: [
-        `${resealed} secrets were sealed again${last ? ': the new key alone is enough' : ''}`,
-        next(removed, in_files),
+        `${resealed} secrets were sealed again: the new key alone is enough`,
+        removed
+          ? 'secret_key_previous is gone.'
+          : 'Remove SECRET_KEY_PREVIOUS from every node and restart it; backups from before still need the old key.',
       ].join('\n'),
-      value: { begun: false, resealed, done: last },
+      value: { begun: false, resealed, done: true },
     }
   },
 }
@@ -45,11 +44,4 @@ function begin({ secret_key, data_dir }: Config): Printed {
     text: `a new key is in ${data_dir}/secret_key, the one before in secret_key_previous.\nRestart the service, then run this command without --begin.`,
     value: { begun: true, resealed: 0, done: false },
   }
-}
-
-function next(removed: boolean, in_files: boolean): string {
-  if (removed) return 'secret_key_previous is gone.'
-  const again = 'Run this again until it says 0, in case a node was restarted late.'
-  if (in_files) return `${again} Then secret_key_previous is removed.`
-  return `${again} Then remove SECRET_KEY_PREVIOUS from every node and restart it; backups from before still need the old key.`
 }

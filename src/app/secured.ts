@@ -7,6 +7,7 @@ import { openDb } from '../db/open.ts'
 import { loginOf, type RowSecurity, roleOf, secureRows } from '../db/row-security.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
+import { requireWhole } from '../quarantine/service.ts'
 import { ConfigError, connections_min } from '../settings.ts'
 import type { AppOptions } from './start.ts'
 
@@ -47,6 +48,7 @@ async function prepareRows(
     throw new ConfigError(setting, (error as Error).message)
   }
   try {
+    await requireWhole(owner) // before anything is written to it
     await migrate(owner, migrations)
     if (row_level_security === 'off') return off
     return await secureRows(owner, database_role, loginOf(config))

@@ -1,6 +1,7 @@
 // The steps of a start that can fail. Each throws one line that names the setting to look at.
 
 import { requireNoBackup } from '../backup/facts-store.ts'
+import { removeRestoring } from '../backup/file.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { Overload } from '../base/overload.ts'
 import { requireClock } from '../clock/service.ts'
@@ -85,6 +86,7 @@ export async function openDatabase(config: Config, options: AppOptions, measures
       measures,
       exclusive: true,
     })
+    removeRestoring(sqlitePath(config.database_url))
     if (role !== undefined) await requireRole(db, role, config, log)
     return db
   } catch (error) {
@@ -111,10 +113,10 @@ export async function requireUsable(
   config: Config,
   { secret_key, secret_key_previous }: Secrets,
 ): Promise<{ schema_version: number; sealer: Sealer }> {
+  await requireWhole(db) // before anything is written to it
   // Nothing is written to a damaged file; what can be read of it is served.
   const is_damaged = db.trouble()?.kind === 'damaged'
   const schema_version = await (is_damaged ? requireCurrent(db, migrations) : migrate(db, migrations))
-  await requireWhole(db) // before anything is written to it
   try {
     await requireClock(db, config.test_clock, !is_damaged && !(await hasServed(db)))
   } catch (error) {

@@ -22,7 +22,7 @@ import { prepareDatabase } from '../app/start.ts'
 import { iso, minute_ms, systemClock } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
 import { readConfig } from '../config.ts'
-import { sqlitePath } from '../db/open.ts'
+import { openDb, sqlitePath } from '../db/open.ts'
 import { copySqlite } from '../db/sqlite-file.ts'
 import { enter } from '../quarantine/service.ts'
 import { verifiedText } from '../seal/note.ts'
@@ -308,7 +308,7 @@ forEachDatabase('A backup', (databases) => {
     if (engine === 'sqlite') await db.close()
     await expect(halfway.start(url)).rejects.toThrow('a restore into this database has not ended')
     const there = operator.with({ DATABASE_URL: url })
-    expect(await there.refusal('release', '--yes')).toMatch(/the restore of this database has not ended/)
+    expect(await there.refusal('release', '--yes')).toMatch(/a restore into this database has not ended/)
     expect(await there.refusal('quarantine', '--yes')).toMatch(/a restore into this database has not ended/)
     if (engine === 'sqlite') expect(await there.refusal('restore', file)).toMatch(/restore into an empty/)
     else {
@@ -370,6 +370,42 @@ forEachDatabase('A backup', (databases) => {
     await source.stop()
     if (engine === 'postgres') await dropPostgresDatabase(url)
   })
+
+  test(
+    'in quarantine, copied by another tool, becomes a copy of its own by quarantine --again',
+    async () => {
+      const one = operator.with({ DATABASE_URL: await databases.newUrl(), DATA_DIR: newFolder() })
+      const { backup_at } = await one.json('restore', file)
+      const url = await copiedElsewhere(one.env.DATABASE_URL!, join(newFolder(), 'copied.db'))
+      const another = operator.with({ DATABASE_URL: url, DATA_DIR: newFolder() })
+      expect(await another.refusal('quarantine', '--yes')).toMatch(
+        /the database is in quarantine since .*; admin quarantine --again makes a copy of it one of its own$/,
+      )
+      const marked = { tenants: 1, epoch: 3, backup_at, quarantined: true }
+      expect(await another.json('quarantine', '--again', '--yes')).toEqual(marked)
+      const sealed: { note: string; keys: string[] }[] = []
+      for (const { env } of [one, another]) {
+        const copy = new TestService({ SECRET_KEY })
+        copy.engine = engine
+        await copy.start(env.DATABASE_URL!)
+        expect((await copy.ask('GET', '/readyz')).body.quarantined_since).toEqual(expect.any(String))
+        sealed.push(await seal(copy))
+        await copy.stop()
+      }
+      expect(verifiedText(sealed[1]!.note, sealed[1]!.keys[0]!)).toStartWith(
+        `waystation/${tenant.tenant_id}/3`,
+      )
+      for (const key of sealed[0]!.keys) expect(verifiedText(sealed[1]!.note, key)).toBeNull()
+      // Interrupted, it is begun again by either command.
+      const db = await openDb(url, { clock: systemClock, exclusive: false, onFatal() {} })
+      await enter(db, null, async () => false, true)
+      await db.close()
+      expect(await another.refusal('stats')).toMatch(/a restore into this database has not ended/)
+      expect(await another.json('quarantine', '--yes')).toEqual({ ...marked, epoch: 4 })
+      if (engine === 'postgres') await dropPostgresDatabase(url)
+    },
+    test_ms_max,
+  )
 
   /** As a snapshot of the disk would. */
   async function copiedElsewhere(url: string, path: string): Promise<string> {

@@ -1,7 +1,7 @@
 // A backup: one consistent state of the database in one SQLite file, whatever engine it comes from, made while the service
 // runs, and looked through before it gets its name.
 
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Millis, systemClock } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
@@ -11,12 +11,23 @@ import { openDb, sqlitePath } from '../db/open.ts'
 import { copyPostgres } from '../db/postgres-copy.ts'
 import { sizeOf } from '../db/space.ts'
 import { copySqlite, SqliteFile } from '../db/sqlite-file.ts'
+import { takeLock } from '../db/sqlite-lock.ts'
 import { migrations } from '../features.ts'
+import { requireOpenable } from '../secrets/service.ts'
 import { emptyCopy } from './empty.ts'
-import { writeFacts, writeQuarantine } from './facts-store.ts'
-import { bytesOf, publish, removeDraft } from './file.ts'
+import {
+  factsOf,
+  keyStateOf,
+  removeFacts,
+  requireFinished,
+  writeFacts,
+  writeQuarantine,
+} from './facts-store.ts'
+import { bytesOf, draftOf, lockOf, publish, removeDraft, removeDrafts, requireNoFile } from './file.ts'
 import { type RoomOptions, requireRoom } from './room.ts'
+import { requirePassphrase, type ServiceSecrets, sealSecrets } from './sealed-secrets.ts'
 import { requireWhole } from './verify.ts'
+import { requireWholeDatabase } from './whole.ts'
 
 export interface Backup {
   file: string
@@ -25,33 +36,41 @@ export interface Backup {
 }
 
 export interface BackupOptions extends RoomOptions {
-  /** Writes what belongs to the backup, once nothing is in its way. */
-  putBeside?: (path: string) => void
+  /** Sealed under the passphrase beside the copy. Throws when they do not open it. */
+  secrets?: { passphrase: string; service: ServiceSecrets } | null
 }
 
 /**
- * Throws when there is such a file, when there is no room for it, and when the copy is not whole; then nothing is left of it.
+ * Throws when there is such a file, when there is no room for it, and when the copy is not whole or its secrets do not open it;
+ * then nothing is left of it.
  */
 export async function writeBackup(
   database_url: string,
   file: string,
-  { putBeside = () => {}, ...room }: BackupOptions = {},
+  { secrets = null, ...room }: BackupOptions = {},
 ): Promise<Backup> {
   const path = resolve(file)
-  if (existsSync(path)) throw new Error(`there is a file ${path} already`)
+  requireNoFile(path)
+  if (secrets !== null) requirePassphrase(secrets.passphrase)
   makeFolder(dirname(path))
-  const draft = `${path}.part`
-  removeDraft(draft)
-  putBeside(path)
+  const lock = takeLock(lockOf(path))
+  if (lock === null) throw new Error(`another backup to ${path} is under way`)
+  const draft = draftOf(path)
   try {
+    removeDrafts(path)
+    await requireWholeDatabase(database_url)
     const source = sqlitePath(database_url)
     const taken_at = await (source === null
       ? fromPostgres(database_url, draft, room)
       : fromSqlite(source, draft, room))
+    finish(draft, source === null ? 'postgres' : 'sqlite', taken_at, secrets?.service ?? null)
+    if (secrets !== null) sealSecrets(draft, secrets.passphrase, secrets.service)
     publish(draft, path)
     return { file: path, bytes: bytesOf(path), taken_at }
   } finally {
     removeDraft(draft)
+    rmSync(lockOf(path), { force: true })
+    lock.close()
   }
 }
 
@@ -62,7 +81,6 @@ async function fromSqlite(source: string, draft: string, room: RoomOptions): Pro
   requireRoom(dirname(draft), sizeOf(source) + sizeOf(`${source}-wal`), source, room)
   const taken_at = systemClock.now()
   copySqlite(source, draft)
-  finish(draft, 'sqlite', taken_at)
   return taken_at
 }
 
@@ -83,16 +101,29 @@ async function fromPostgres(url: string, draft: string, room: RoomOptions): Prom
   } finally {
     copy.close()
   }
-  finish(draft, 'postgres', taken_at)
   return taken_at
 }
 
-function finish(draft: string, engine: 'sqlite' | 'postgres', taken_at: Millis): void {
+/** `secrets`: those that open it, null when they are kept elsewhere. */
+function finish(
+  draft: string,
+  engine: 'sqlite' | 'postgres',
+  taken_at: Millis,
+  secrets: ServiceSecrets | null,
+): void {
   const copy = new SqliteFile(draft, { readonly: false })
   try {
     copy.asOneFile()
-    writeFacts(copy, { taken_at, engine })
-    writeQuarantine(copy, taken_at)
+    requireFinished(copy)
+    const facts = { taken_at: factsOf(copy)?.taken_at ?? taken_at, engine }
+    if (secrets !== null)
+      requireOpenable(keyStateOf(copy), {
+        current: secrets.secret_key,
+        previous: secrets.secret_key_previous,
+      })
+    removeFacts(copy) // of a backup that has a log beside it, and is made one file again
+    writeFacts(copy, facts)
+    writeQuarantine(copy, facts.taken_at)
     requireWhole(draft, copy)
   } finally {
     copy.close()

@@ -2,6 +2,8 @@
 
 import type { Millis } from '../base/clock.ts'
 import { SqliteFile } from '../db/sqlite-file.ts'
+import { unfinished_message } from '../quarantine/service.ts'
+import type { KeyState } from '../secrets/service.ts'
 import { version } from '../version.ts'
 import { isOneFile } from './file.ts'
 
@@ -45,6 +47,21 @@ export function removeFacts(file: SqliteFile): void {
 
 function hasQuarantine(file: SqliteFile): boolean {
   return file.tables().some(({ name }) => name === 'quarantine')
+}
+
+/** Throws for a copy whose restore has not ended. A backup is whole, though no service serves it as it is. */
+export function requireFinished(file: SqliteFile): void {
+  if (!hasQuarantine(file) || factsOf(file) !== null) return
+  if (file.values('select 1 from quarantine where is_whole = 0').length > 0)
+    throw new Error(unfinished_message)
+}
+
+/** The check values of SECRET_KEY. */
+export function keyStateOf(file: SqliteFile): KeyState {
+  const rows = file.all<{ name: string; value: string }>(
+    "select name, value from service_settings where name like 'secret\\_key\\_%' escape '\\'",
+  )
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]))
 }
 
 /** Not a table of the service. */

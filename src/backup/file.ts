@@ -4,15 +4,18 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  linkSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
   renameSync,
   rmSync,
   statSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { flushFolder } from '../base/folder.ts'
 
 const piece_bytes = 1_048_576
@@ -67,18 +70,86 @@ export function keptChecksum(path: string): string | null {
   return sum
 }
 
-/** The draft gets its name, with its checksum beside it. */
+const beside_ends = ['.sha256', '.secrets']
+
+/**
+ * The draft gets its name, once its checksum and its secrets have theirs: a file of that name is never without them. Throws when
+ * there is a file of that name meanwhile.
+ */
 export function publish(draft: string, path: string): void {
   flushFile(draft)
   const sum = `${checksumOf(draft)}  ${basename(path)}\n`
-  writeFileSync(checksumFile(path), sum, { mode: 0o600, flush: true })
-  renameSync(draft, path)
+  writeFileSync(checksumFile(draft), sum, { mode: 0o600, flush: true })
+  requireNoFile(path)
+  try {
+    for (const end of beside_ends) {
+      if (existsSync(draft + end)) renameSync(draft + end, path + end)
+      else rmSync(path + end, { force: true }) // of one that was interrupted
+    }
+    flushFolder(dirname(path))
+    takeName(draft, path)
+  } catch (error) {
+    if (!existsSync(path)) for (const end of beside_ends) rmSync(path + end, { force: true })
+    throw error
+  }
+}
+
+export function requireNoFile(path: string): void {
+  if (existsSync(path)) throw new Error(`there is a file ${path} already`)
+}
+
+/** The draft gets this name, and loses its own. Throws when there is a file of that name; then nothing was changed. */
+export function takeName(draft: string, path: string): void {
+  try {
+    linkSync(draft, path)
+    unlinkSync(draft)
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (!has_no_links.has(code))
+      throw code === 'EEXIST' ? new Error(`there is a file ${path} already`) : error
+    requireNoFile(path)
+    renameSync(draft, path)
+  }
   flushFolder(dirname(path))
 }
 
-/** The file and what SQLite keeps beside it. */
+/** By file systems without hard links, such as exFAT. */
+const has_no_links = new Set<string | undefined>(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
+
+/** The file and what lies beside it. */
 export function removeDraft(draft: string): void {
-  for (const end of ['', '-journal', '-wal', '-shm']) rmSync(draft + end, { force: true })
+  for (const end of ['', '-journal', '-wal', '-shm', ...beside_ends]) rmSync(draft + end, { force: true })
+}
+
+/** The draft of a database that is restored, beside where it will lie. */
+export function restoringOf(database: string): string {
+  return `${database}.restoring`
+}
+
+/**
+ * For the one who holds the lock of the database. A restore that was killed at its very end has left it under two names, of which
+ * one would be opened without the log of the other.
+ */
+export function removeRestoring(database: string | null): void {
+  if (database !== null && database !== ':memory:') removeDraft(restoringOf(database))
+}
+
+/** A name for a draft of this file that no other has. */
+export function draftOf(path: string): string {
+  return `${path}.part-${crypto.randomUUID().slice(0, 8)}`
+}
+
+/** Beside a file while it is written. */
+export function lockOf(path: string): string {
+  return `${path}.part.lock`
+}
+
+/** Drafts of this file that were interrupted. For the one who holds its lock. */
+export function removeDrafts(path: string): void {
+  const folder = dirname(path)
+  const draft = `${basename(path)}.part`
+  for (const name of readdirSync(folder))
+    if (name === draft || name.startsWith(`${draft}-`)) rmSync(join(folder, name), { force: true })
 }
 
 export function bytesOf(path: string): number {

@@ -74,11 +74,11 @@ export function besideOf(names: readonly string[], backup: string): string[] {
 export function removable(names: readonly string[], keep: number, now: Millis): string[] {
   const old = new Set(newestFirst(names, now).slice(keep))
   return names.filter((name) => {
-    if (/\.part(-\w+)?$/.test(name)) return timeOf(backupOf(name)) !== null
+    if (/\.part([-.]|$)/.test(name)) return timeOf(backupOf(name)) !== null
     return old.has(backupOf(name))
   })
 }
 
 function backupOf(name: string): string {
-  return name.replace(/\.(sha256|part.*)$/, '')
+  return name.replace(/\.(sha256|secrets|part.*)$/, '')
 }

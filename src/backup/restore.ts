@@ -1,10 +1,10 @@
 // A restore: the backup becomes a database that is not served before it is whole, and that sends nothing before the operator
 // releases it.
 
-import { constants, copyFileSync, existsSync, linkSync, unlinkSync } from 'node:fs'
+import { constants, copyFileSync, existsSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { systemClock } from '../base/clock.ts'
-import { flushFolder, makeFolder } from '../base/folder.ts'
+import { makeFolder } from '../base/folder.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
@@ -12,21 +12,24 @@ import { openDb, sqlitePath } from '../db/open.ts'
 import { fillPostgres, isEmptyPostgres } from '../db/postgres-copy.ts'
 import { spaceOf } from '../db/space.ts'
 import { SqliteFile } from '../db/sqlite-file.ts'
-import { lockInRoom } from '../db/sqlite-lock.ts'
+import { lockInRoom, takeLock } from '../db/sqlite-lock.ts'
 import { migrations } from '../features.ts'
 import * as quarantine from '../quarantine/service.ts'
-import { foundFile, foundKeys, keepSecret, type SecretKeys, secretsOf } from '../secrets/service.ts'
+import { secretsOf } from '../secrets/service.ts'
 import { factsOf, removeFacts } from './facts-store.ts'
-import { flushFile, removeDraft } from './file.ts'
+import { flushFile, lockOf, removeDraft, restoringOf, takeName } from './file.ts'
 import { markRestored, type Restored } from './mark.ts'
-import { hasSecrets, openSecrets, type ServiceSecrets, secretsFile } from './sealed-secrets.ts'
-import { type Verified, verifyBackup } from './verify.ts'
+import { type Keys, keysFor } from './restored-keys.ts'
+import { requireNoLog, type Verified, verifyBackup } from './verify.ts'
 
 export interface Restore extends Restored {
   backup: Verified
 }
 
-type Target = Pick<Config, 'database_url' | 'data_dir' | 'secret_key' | 'secret_key_previous'>
+type Target = Pick<Config, 'database_url' | 'data_dir' | 'secret_key' | 'secret_key_previous'> & {
+  /** A folder with room for the draft of what goes into PostgreSQL; null for DATA_DIR. */
+  scratch: string | null
+}
 
 /**
  * Into an empty data folder, or an empty PostgreSQL database. `passphrase`: of the secrets beside the backup, asked for when
@@ -40,6 +43,8 @@ export async function restoreBackup(
 ): Promise<Restore> {
   const path = sqlitePath(target.database_url)
   if (path === ':memory:') throw new Error('a database in memory ends with this command')
+  if (path !== null && target.scratch !== null)
+    throw new Error('--scratch is for a restore into PostgreSQL: a SQLite database is made where it will lie')
   await requireEmpty(target.database_url, path)
   const backup = verifyBackup(file)
   const keys = await keysFor(target, file, passphrase)
@@ -57,26 +62,10 @@ async function requireEmpty(url: string, path: string | null): Promise<void> {
   if (found) throw new Error(`there is ${found} already: restore into an empty data folder`)
 }
 
-/** That of the environment or of DATA_DIR, else the one beside the backup, which is kept in DATA_DIR. */
-async function keysFor(target: Target, file: string, passphrase: () => Promise<string>): Promise<SecretKeys> {
-  const { data_dir, secret_key } = target
-  if (secret_key !== null || foundFile(data_dir, 'secret_key') !== null) return foundKeys(target)
-  if (!hasSecrets(file))
-    throw new Error(
-      `the SECRET_KEY is needed that sealed this database: set it, put secret_key into ${data_dir}, or put ${secretsFile(file)} beside the backup`,
-    )
-  const secrets: ServiceSecrets = openSecrets(file, await passphrase())
-  for (const name of ['secret_key', 'secret_key_previous', 'cron_secret'] as const) {
-    const value = secrets[name]
-    if (value !== null) keepSecret(data_dir, name, value)
-  }
-  return { current: secrets.secret_key, previous: secrets.secret_key_previous }
-}
-
-async function intoSqlite(path: string, backup: Verified, keys: SecretKeys): Promise<Restored> {
+async function intoSqlite(path: string, backup: Verified, keys: Keys): Promise<Restored> {
   makeFolder(dirname(path))
   requireRoom(dirname(path), backup.bytes)
-  const draft = `${path}.restoring`
+  const draft = restoringOf(path)
   const lock = lockInRoom(path, spaceOf)
   try {
     removeDraft(draft)
@@ -87,10 +76,10 @@ async function intoSqlite(path: string, backup: Verified, keys: SecretKeys): Pro
       await quarantine.enter(db, backup_at, async () => false)
       return markRestored(db, secrets, backup_at)
     })
+    requireNoLog(draft) // its close has none to report: a full disk would leave the newest writes there
+    keys.keep()
     flushFile(draft)
-    linkSync(draft, path) // not over a database that is there meanwhile
-    unlinkSync(draft)
-    flushFolder(dirname(path))
+    takeName(draft, path) // not over a database that is there meanwhile
     return restored
   } finally {
     removeDraft(draft)
@@ -99,13 +88,16 @@ async function intoSqlite(path: string, backup: Verified, keys: SecretKeys): Pro
 }
 
 async function intoPostgres(
-  { database_url, data_dir }: Target,
+  { database_url, data_dir, scratch }: Target,
   backup: Verified,
-  keys: SecretKeys,
+  keys: Keys,
 ): Promise<Restored> {
-  makeFolder(data_dir, 0o700)
-  requireRoom(data_dir, backup.bytes)
-  const draft = join(data_dir, 'restoring.db')
+  const folder = scratch ?? data_dir
+  makeFolder(folder, 0o700)
+  requireRoom(folder, backup.bytes, scratch === null ? '; --scratch <folder> takes another one' : '')
+  const draft = join(folder, 'restoring.db')
+  const lock = takeLock(lockOf(draft))
+  if (lock === null) throw new Error(`another restore has its draft in ${folder}: take another --scratch`)
   try {
     removeDraft(draft)
     const backup_at = copyOf(backup, draft)
@@ -113,6 +105,8 @@ async function intoPostgres(
       await migrate(db, migrations) // a backup of an earlier release
       await secretsOf(db, keys)
     })
+    requireNoLog(draft)
+    keys.keep()
     return await withDb(database_url, async (db) => {
       await migrate(db, migrations)
       await quarantine.enter(db, backup_at, async () => true) // nothing else was in it
@@ -121,6 +115,8 @@ async function intoPostgres(
     })
   } finally {
     removeDraft(draft)
+    rmSync(lockOf(draft), { force: true })
+    lock.close()
   }
 }
 
@@ -160,7 +156,9 @@ async function withDb<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> 
   }
 }
 
-function requireRoom(folder: string, bytes: number): void {
+/** `way_out`: of a folder without room. */
+function requireRoom(folder: string, bytes: number, way_out = ''): void {
   const { free } = spaceOf(folder)
-  if (free < bytes) throw new Error(`the database takes ${bytes} bytes, and ${folder} has ${free} free`)
+  if (free < bytes)
+    throw new Error(`the database takes ${bytes} bytes, and ${folder} has ${free} free${way_out}`)
 }

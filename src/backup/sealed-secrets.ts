@@ -1,6 +1,6 @@
 // The service's own secrets beside a backup, sealed under a passphrase: with them a lost data folder is restored whole.
 
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { limit } from '../base/limit.ts'
 import { newSalt, open, passphraseKey, seal } from '../base/seal.ts'
 
@@ -30,18 +30,25 @@ export function hasSecrets(backup: string): boolean {
 }
 
 /** Throws when the passphrase is too short. */
-export function sealSecrets(backup: string, passphrase: string, secrets: ServiceSecrets): void {
+export function requirePassphrase(passphrase: string): void {
   if (passphrase.length < passphrase_characters_min)
     throw new Error(`the passphrase needs at least ${passphrase_characters_min} characters`)
+}
+
+/** Throws unless they can be opened again. */
+export function sealSecrets(backup: string, passphrase: string, secrets: ServiceSecrets): void {
+  requirePassphrase(passphrase)
   const salt = newSalt()
-  const sealed = seal(passphraseKey(passphrase, salt, cost), format, JSON.stringify(secrets))
-  const path = secretsFile(backup)
-  const draft = `${path}.part`
-  writeFileSync(draft, `${JSON.stringify({ format, kdf: 'scrypt', cost, salt, sealed })}\n`, {
+  const key = passphraseKey(passphrase, salt, cost)
+  const text = JSON.stringify(secrets)
+  const sealed = seal(key, format, text)
+  writeFileSync(secretsFile(backup), `${JSON.stringify({ format, kdf: 'scrypt', cost, salt, sealed })}\n`, {
     mode: 0o600,
     flush: true,
   })
-  renameSync(draft, path)
+  const kept = parsed(readFileSync(secretsFile(backup), 'utf8'))
+  if (kept?.salt !== salt || kept.cost !== cost || open(key, format, kept.sealed) !== text)
+    throw new Error(`${secretsFile(backup)} was not written as it should be: back up again`)
 }
 
 /** Throws when the passphrase is another one, or the file damaged. */

@@ -5,7 +5,7 @@ import { requireUpgradable } from '../db/migrate.ts'
 import { sizeOf } from '../db/space.ts'
 import { appliedIn, faultsOf, SqliteFile } from '../db/sqlite-file.ts'
 import { migrations } from '../features.ts'
-import { type BackupFacts, factsOf, isFacts } from './facts-store.ts'
+import { type BackupFacts, factsOf, isFacts, requireFinished } from './facts-store.ts'
 import { bytesOf, checksumOf, keptChecksum } from './file.ts'
 import { hasSecrets } from './sealed-secrets.ts'
 
@@ -28,6 +28,7 @@ export function verifyBackup(given: string): Verified {
   requireNoLog(path)
   const file = new SqliteFile(path, { readonly: true })
   try {
+    requireFinished(file)
     const kept = keptChecksum(path)
     if (kept !== null && kept !== checksumOf(path))
       throw new Error(`${path} is damaged: its checksum is another one than when it was written`)
@@ -46,10 +47,10 @@ export function verifyBackup(given: string): Verified {
 }
 
 /** A part of a database is not a backup: its newest writes are in the log. */
-function requireNoLog(path: string): void {
+export function requireNoLog(path: string): void {
   if (sizeOf(`${path}-wal`) === 0) return
   throw new Error(
-    `${path}-wal has newer writes than ${path}: copy the two with admin backup, DATABASE_URL=sqlite:${path}`,
+    `${path}-wal has newer writes than ${path}: make one file of the two, DATABASE_URL='sqlite:${path}' waystation admin backup '${path}.whole', and take that`,
   )
 }
 

@@ -139,7 +139,7 @@ export const shared_rows = {
   UNAVAILABLE: {
     status: 503,
     message: 'The service cannot answer right now; see Retry-After.',
-    when: 'The service cannot answer now: it is [overloaded](overload.md), the database is away or too busy, or too much [is waiting](durability.md#sqlite), of all or of this tenant; too many [large answers or heavy reads](http.md#large-answers) are under way; or there is no memory for the body, or it was cut off because [memory](configuration.md#memory_budget) was short, after a second without progress. On `/readyz` also a drain, a disk that is nearly full and a damaged file, with `details.reason`. On a damaged SQLite file every write gets this answer, and a read that meets the damage. Nothing was done.',
+    when: 'The service cannot answer now: it is [overloaded](overload.md), the database is away or too busy, or too much [is waiting](durability.md#sqlite), of all or of this tenant; too many [large answers or heavy reads](http.md#large-answers) are under way; or there is no memory for the body, or it was cut off because [memory](configuration.md#memory_budget) was short, after a second without progress; or this node has a `SECRET_KEY` that [a rotation](runbook.md#a-leaked-secret_key) has replaced, `details.reason` `secret_key_replaced`. On `/readyz` also a drain, a disk that is nearly full and a damaged file, with `details.reason`. On a damaged SQLite file every write gets this answer, and a read that meets the damage. Nothing was done.',
     next: 'Wait for Retry-After seconds, then send the request again.',
     exit: 'unavailable',
   },

@@ -5,7 +5,7 @@ import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import type { MemoryBudget } from '../base/memory.ts'
 import type { Notifier } from '../base/notifier.ts'
 import type { Remembered } from '../base/remembered.ts'
-import type { Awaitable } from '../db/db.ts'
+import type { Awaitable, Tx } from '../db/db.ts'
 import type { KeyHolder, TenantFacts } from './caller.ts'
 import type { EventType } from './event.ts'
 import type { CountedQuota } from './feature.ts'
@@ -18,10 +18,15 @@ export type Plans = Readonly<Record<string, Plan>>
 
 /** Seals and opens what must not lie in the database in clear. */
 export interface Secrets {
-  seal(context: string, text: string): string
+  /** With the key that seals this database until the transaction ends. Throws UNAVAILABLE on a node that does not have it. */
+  sealerIn(tx: Tx): Awaitable<Sealer>
   open(context: string, sealed: string): string
   /** By which a text is found again without being there: the same for the same text in the same context. */
   fingerprint(context: string, text: string): string
+}
+
+export interface Sealer {
+  seal(context: string, text: string): string
 }
 
 /** When a key was asked for, and which changes were known then. */

@@ -49,7 +49,7 @@ export function boundText(statement: Statement<unknown>, dialect: PostgresDialec
   const kind = /^\w+/.exec(text)![0].toLowerCase()
   const offset = `offset (${set.map((one) => `${one} is null`).join(' or ')})::int`
   if (kind === 'select' || kind === 'with') {
-    const [, query, lock = ''] = /^(.*?)(\s+for update(?: skip locked)?)?$/s.exec(text)!
+    const [, query, lock = ''] = /^(.*?)(\s+for (?:update(?: skip locked)?|share))?$/s.exec(text)!
     return `${query} ${offset}${lock}`
   }
   if (!['insert', 'update', 'delete'].includes(kind)) return text // of the schema

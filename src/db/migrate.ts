@@ -79,6 +79,11 @@ export async function requireCurrent(db: Db, list: readonly Migration[]): Promis
   return applied.size
 }
 
+/** False also for an empty database. Writes nothing. */
+export async function hasApplied(db: Db, name: string): Promise<boolean> {
+  return (await hasBookkeeping(db, db)) && (await appliedOf(db)).has(name)
+}
+
 /** Returns the schema version of a copy; throws when this release cannot bring it to its own. */
 export function requireUpgradable(
   applied: readonly { name: string; hash: string }[],

@@ -11,7 +11,7 @@ import { migrations } from '../features.ts'
 import { unnamed } from './db.ts'
 import { migrate } from './migrate.ts'
 import { openDb } from './open.ts'
-import { copyPostgres } from './postgres-copy.ts'
+import { copyPostgres, fillPostgres, isEmptyPostgres } from './postgres-copy.ts'
 
 const kib = 1_024
 const mib = 1_048_576
@@ -43,13 +43,17 @@ onPostgres('A copy of PostgreSQL', () => {
       await fill(url, [{ rows: 5_000, bytes: 10 }, ...large])
       const empty = await emptyCopy(join(folder, 'copy.db'))
       const keys = new Set<string>()
+      const written = new Map<string, number>()
       let bytes_held_most = 0
       let pieces = 0
       try {
         await copyPostgres(url, {
           tables: () => empty.tables(),
           exec() {},
+          count: (table) => written.get(table) ?? 0,
           insert(text, rows) {
+            const table = /^insert into (\w+) /.exec(text)![1]!
+            written.set(table, (written.get(table) ?? 0) + rows.length)
             const bytes = rows.flat().reduce<number>((sum, cell) => sum + Buffer.byteLength(String(cell)), 0)
             bytes_held_most = Math.max(bytes_held_most, bytes)
             if (!text.startsWith('insert into kv_entries ')) return
@@ -64,6 +68,43 @@ onPostgres('A copy of PostgreSQL', () => {
       expect(keys.size).toBe(5_500)
       expect(bytes_held_most).toBeLessThan(5 * mib)
       expect(pieces).toBeLessThan(50) // small rows are read many at once all the same
+    },
+    test_ms_max,
+  )
+
+  test(
+    'that has not every row is not taken for whole, in either direction',
+    async () => {
+      const [url, other] = [await newPostgresDatabase(), await newPostgresDatabase()]
+      await fill(url, [{ rows: 10, bytes: 10 }])
+      const copy = await emptyCopy(join(folder, 'lossy.db'))
+      try {
+        const lossy = new Proxy(copy, {
+          get(target, name) {
+            if (name === 'insert')
+              return (text: string, rows: [][]) =>
+                copy.insert(text, text.startsWith('insert into kv_entries ') ? rows.slice(1) : rows)
+            const value = Reflect.get(target, name)
+            return typeof value === 'function' ? value.bind(target) : value
+          },
+        })
+        await expect(copyPostgres(url, lossy)).rejects.toThrow('kv_entries has 10 rows, and 9 were copied')
+        const claiming = new Proxy(copy, {
+          get(target, name) {
+            if (name === 'count')
+              return (table: string) => copy.count(table) + (table === 'kv_entries' ? 1 : 0)
+            const value = Reflect.get(target, name)
+            return typeof value === 'function' ? value.bind(target) : value
+          },
+        })
+        await expect(fillPostgres(other, claiming)).rejects.toThrow(
+          'kv_entries has 10 rows, and 9 were copied',
+        )
+        expect(await isEmptyPostgres(other)).toBe(true)
+      } finally {
+        copy.close()
+        for (const each of [url, other]) await dropPostgresDatabase(each)
+      }
     },
     test_ms_max,
   )

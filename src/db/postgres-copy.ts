@@ -51,11 +51,12 @@ function copiedTables(copy: Pick<SqliteFile, 'tables'>): Table[] {
 }
 
 /** The part of a file that a copy writes. */
-type Target = Pick<SqliteFile, 'tables' | 'exec' | 'insert'>
+type Target = Pick<SqliteFile, 'tables' | 'exec' | 'insert' | 'count'>
 
 /**
  * One state of the whole database, while services write to it. `copy` has the tables of this release, empty. Memory holds one
  * piece of rows, whatever their sizes are. `requireRoom` gets the bytes that the copy may need, before the first row is written.
+ * Throws when the copy has another number of rows than the state had.
  */
 export function copyPostgres(
   url: string,
@@ -73,9 +74,19 @@ export function copyPostgres(
       copy.exec('begin')
       await copyTable(connection, copy, table)
       copy.exec('commit')
+      requireSameCount(table.name, await countOf(connection, table.name), copy.count(table.name))
     }
     await connection.unsafe('commit')
   })
+}
+
+async function countOf(connection: ReservedSQL, table: string): Promise<number> {
+  const [row] = (await connection.unsafe(`select count(*) as rows from ${table}`)) as { rows: bigint }[]
+  return Number(row!.rows)
+}
+
+function requireSameCount(table: string, read: number, written: number): void {
+  if (read !== written) throw new Error(`${table} has ${read} rows, and ${written} were copied`)
 }
 
 /**
@@ -152,14 +163,18 @@ function cellOf(value: unknown): Cell {
   return typeof value === 'bigint' ? Number(value) : (value as Cell)
 }
 
-/** Fills an empty database of this release in one transaction. */
+/** Fills an empty database of this release in one transaction. Throws when it then has another number of rows than the copy. */
 export function fillPostgres(url: string, copy: SqliteFile): Promise<void> {
   return connected(url, async (connection) => {
     await connection.unsafe(`begin; ${see_all_rows}`)
     await connection.unsafe('set local statement_timeout = 0')
     const own = new Set(await tableNames(connection))
     // Other programs leave tables of theirs in a SQLite file.
-    for (const table of copiedTables(copy)) if (own.has(table.name)) await fillTable(connection, copy, table)
+    for (const table of copiedTables(copy)) {
+      if (!own.has(table.name)) continue
+      await fillTable(connection, copy, table)
+      requireSameCount(table.name, copy.count(table.name), await countOf(connection, table.name))
+    }
     await raiseIdentities(connection)
     await connection.unsafe('commit')
   })

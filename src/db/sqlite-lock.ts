@@ -35,6 +35,14 @@ export function lockInRoom(file: string, space: DiskOptions['space']): Database 
  * it when the process dies, however it dies.
  */
 function lockFile(path: string): Database {
+  const lock = takeLock(path)
+  if (lock !== null) return lock
+  const next = 'stop it, or choose another database with DATA_DIR or DATABASE_URL'
+  throw new Error(`another process has this database open (${path}); ${next}`)
+}
+
+/** Null when another process, or another call in this one, holds it. The lock ends when it is closed. */
+export function takeLock(path: string): Database | null {
   const lock = new Database(path, { create: true })
   try {
     lock.run('pragma busy_timeout = 0')
@@ -45,7 +53,6 @@ function lockFile(path: string): Database {
     lock.close()
     const held = String((error as { code?: string }).code).startsWith('SQLITE_BUSY')
     if (!held) throw error
-    const next = 'stop it, or choose another database with DATA_DIR or DATABASE_URL'
-    throw new Error(`another process has this database open (${path}); ${next}`)
+    return null
   }
 }

@@ -60,7 +60,7 @@ export async function create(
   quotas.reserveBytes(tx, caller, plans, rowBytes(label, forward_url, workflow_id))
   const id = newId('inb', tx.now)
   const token = newToken()
-  const sealed = keys.secrets.seal(tokenContext(tenant_id, id), token)
+  const sealed = (await keys.secrets.sealerIn(tx)).seal(tokenContext(tenant_id, id), token)
   const ends = { expires_at, clear_at: expires_at + readable_ms, delete_at: expires_at + expired_shown_ms }
   const token_hash = hashKey(token)
   const row = { id, token_hash, token: sealed, label, forward_url, workflow_id, ...ends }

@@ -1,9 +1,10 @@
 import type { Feature } from '../contract/feature.ts'
 import { errors } from './errors.ts'
 import schema from './schema.sql' with { type: 'text' }
+import { first_migration } from './service.ts'
 
 export const quarantine: Feature = {
   name: 'quarantine',
   errors,
-  migrations: [{ name: 'quarantine/0001', text: schema }],
+  migrations: [{ name: first_migration, text: schema }],
 }

@@ -22,7 +22,8 @@ const BEGIN = sql(
 
 const BEGIN_AGAIN = sql(
   'quarantine.begin_again',
-  `update quarantine set since = :now, backup_at = :backup_at where name = 'restored' and is_whole = 0`,
+  `update quarantine set since = :now, backup_at = coalesce(:backup_at, backup_at), is_whole = 0
+    where name = 'restored'`,
 )
 
 const COMPLETE = sql('quarantine.complete', "update quarantine set is_whole = 1 where name = 'restored'")
@@ -39,7 +40,7 @@ export async function begin(tx: Tx, backup_at: Millis | null): Promise<boolean> 
   return (await tx.run(BEGIN, { now: tx.now, backup_at })) === 1
 }
 
-/** For one that was interrupted. */
+/** For one that was interrupted, and for a copy of one. */
 export function beginAgain(tx: Tx, backup_at: Millis | null) {
   return tx.run(BEGIN_AGAIN, { now: tx.now, backup_at })
 }

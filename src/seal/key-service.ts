@@ -65,9 +65,9 @@ async function existing(db: Db, secrets: Secrets): Promise<[store.KeyRow, ...sto
 }
 
 /** False when there is one of this number. */
-function add(tx: Tx, secrets: Secrets, number: number, epoch: number): Promise<boolean> {
+async function add(tx: Tx, secrets: Secrets, number: number, epoch: number): Promise<boolean> {
   const { public_key, private_key } = newKeyPair()
-  const sealed = secrets.seal(keyContext(number), private_key)
+  const sealed = (await secrets.sealerIn(tx)).seal(keyContext(number), private_key)
   return store.addKey(tx, { number, public_key, private_key: sealed, epoch })
 }
 

@@ -1,7 +1,8 @@
 // The key that seals this database, and its rotation.
 
+import { ApiError } from '../base/errors.ts'
 import { deriveKey, mac } from '../base/seal.ts'
-import type { Secrets } from '../contract/dependencies.ts'
+import type { Sealer, Secrets } from '../contract/dependencies.ts'
 import type { Awaitable, Db } from '../db/db.ts'
 import { type Resealed, reseal, resealed } from '../db/reseal.ts'
 import { foundKeys, type Given, type SecretKeys } from './kept-service.ts'
@@ -12,6 +13,9 @@ import * as store from './store.ts'
 export function openableSecrets(db: Db, given: Given): Promise<Secrets> {
   return secretsOf(db, foundKeys(given), { begins: false })
 }
+
+/** A node without the key of its database waits for its operator. */
+const retry_after_seconds = 30
 
 const start_first_message =
   'start the service with SECRET_KEY and SECRET_KEY_PREVIOUS first, every node of it'
@@ -48,9 +52,43 @@ export async function secretsOf(
   } else throw new Error(other_key_message)
   const plain = secretsUnder(current, { previous })
   const kept = await store.setting(db, fingerprint_name)
-  if (kept === null) return plain
+  if (kept === null) return following({ current, previous }, plain)
   const fingerprints = plain.open(fingerprint_name, kept)
-  return secretsUnder(current, { previous, fingerprints })
+  return following({ current, previous }, secretsUnder(current, { previous, fingerprints }))
+}
+
+/**
+ * Seals with the key that the database says, in the transaction of what is sealed: the end of a rotation waits for those that have
+ * looked before, and a node that runs on with the replaced key seals with the new one, or not at all when it does not have it.
+ */
+function following({ current, previous }: SecretKeys, own: Secrets & Sealer): Secrets {
+  const value = checkOf(current)
+  const other = previous === null ? null : { sealer: secretsUnder(previous), value: checkOf(previous) }
+  return {
+    ...own,
+    async sealerIn(tx) {
+      const check = await store.sealing(tx)
+      if (check === value) return own
+      if (check !== other?.value)
+        throw new ApiError('UNAVAILABLE', { details: { reason: 'secret_key_replaced' }, retry_after_seconds })
+      return (await store.setting(tx, 'secret_key_retired')) === value ? other.sealer : own
+    },
+  }
+}
+
+/** The check values that a database has. */
+export type KeyState = Readonly<
+  Partial<Record<'secret_key_check' | 'secret_key_next' | 'secret_key_retired', string>>
+>
+
+/** Throws, as a node would that starts with these keys, unless they open what a database in this state has sealed. */
+export function requireOpenable(state: KeyState, { current, previous }: SecretKeys): void {
+  const { secret_key_check: check, secret_key_next: next, secret_key_retired: retired } = state
+  if (check === undefined) return // no service has opened it yet
+  const values = [checkOf(current), previous === null ? null : checkOf(previous)]
+  if (check === values[1] && retired === values[0]) throw new Error(retired_message)
+  if (!values.includes(check) || (next !== undefined && !values.includes(next)))
+    throw new Error(other_key_message)
 }
 
 /** False until the first service has opened the database. */
@@ -88,8 +126,7 @@ async function beginRotation(db: Db, current: string, previous: string): Promise
 
 /**
  * Seals everything again that the previous key has sealed, in chunks, while nodes that have both keys serve. Afterwards the
- * new key alone is enough. Called once more after its end, with both keys, it seals what a node that was restarted late has still
- * sealed with the previous one. Returns how many texts it sealed. Throws when no node has begun the rotation, and when a text
+ * new key alone is enough. One that was interrupted is called again, with both keys. Returns how many texts it sealed. Throws when no node has begun the rotation, and when a text
  * opens under neither key.
  */
 export async function rotateKey(
@@ -107,9 +144,11 @@ export async function rotateKey(
   if (has_ended && (previous === null || retired !== checkOf(previous))) return 0
   if (previous === null || (!has_ended && (check !== checkOf(previous) || next !== checkOf(current))))
     throw new Error(start_first_message)
-  const all = await resealAll(db, { current, previous }, sealed, allTenants)
+  const keys = { current, previous }
+  const before = await resealAll(db, keys, sealed, allTenants)
   await db.write((tx) => store.endRotation(tx, { check: checkOf(current), retired: checkOf(previous) }))
-  return all
+  // Nothing is sealed with the previous key from now on: what was, before nodes knew, is found now.
+  return before + (await resealAll(db, keys, sealed, allTenants))
 }
 
 async function resealAll(

@@ -2,8 +2,11 @@
 
 import { expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import type { Db } from '../db/db.ts'
-import { rotateKey, secretsOf } from './service.ts'
+import { ApiError } from '../base/errors.ts'
+import { type Db, unnamed } from '../db/db.ts'
+import { sealed_columns } from '../features.ts'
+import { signingContext } from '../tenants/signing.ts'
+import { rotateKey, secretsOf, secretsUnder } from './service.ts'
 import * as store from './store.ts'
 
 const before = { current: 'the key before the rotation', previous: null }
@@ -44,7 +47,7 @@ forEachDatabase('A rotation of SECRET_KEY that ends while a node starts', (datab
         both,
       )
       expect(await store.setting(db, 'secret_key_next')).toBeNull()
-      const sealed = secrets.seal('x', 'text')
+      const sealed = await db.write(async (tx) => (await secrets.sealerIn(tx)).seal('x', 'text'))
       expect((await secretsOf(db, { ...both, previous: null })).open('x', sealed)).toBe('text')
       expect(await finish(db)).toBe(0)
     },
@@ -63,3 +66,68 @@ forEachDatabase('A rotation of SECRET_KEY that ends while a node starts', (datab
     await secretsOf(db, { ...third, previous: null })
   })
 })
+
+const tenant_id = 'ten_test'
+const context = signingContext(tenant_id)
+const ADD_TENANT = unnamed(
+  'test.add_tenant',
+  `insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
+   values (:tenant_id, 'test', 'test@example.com', 'free', 'active', :sealed, :now)`,
+)
+const SIGNING_SECRET = unnamed<{ sealed: string }>(
+  'test.signing_secret',
+  'select signing_secret as sealed from tenants where tenant_id = :tenant_id',
+)
+
+forEachDatabase('A node that runs on while SECRET_KEY is rotated', (databases) => {
+  const finish = (db: Db) => rotateKey(db, both, sealed_columns, () => [{ tenant_id }])
+  const opensAlone = (sealed: string) => secretsUnder(both.current).open(context, sealed)
+
+  test('seals with the old key until the rotation has ended, and with the new one from then on', async () => {
+    const { db } = await databases.open()
+    const first = await secretsOf(db, before)
+    const waiting = await secretsOf(db, swapped) // step 1 of several nodes
+    const next = await secretsOf(db, both)
+    const sealedBy = (node: typeof first) =>
+      db.write(async (tx) => (await node.sealerIn(tx)).seal(context, 'text'))
+    for (const node of [first, waiting]) expect(next.open(context, await sealedBy(node))).toBe('text')
+    expect(opensAlone(await sealedBy(next))).toBe('text')
+    await finish(db)
+    expect(opensAlone(await sealedBy(waiting))).toBe('text')
+    expect(opensAlone(await sealedBy(next))).toBe('text')
+    expect(waiting.open(context, await sealedBy(next))).toBe('text')
+    const refused = await sealedBy(first).catch((error) => error) // it never had the new key
+    expect(refused).toBeInstanceOf(ApiError)
+    expect(refused).toMatchObject({
+      ...{ code: 'UNAVAILABLE', status: 503, retry_after_seconds: 30 },
+      details: { reason: 'secret_key_replaced' },
+    })
+  })
+
+  test('leaves nothing under the old key that it was just writing when the rotation ended', async () => {
+    const { db } = await databases.open()
+    const first = await secretsOf(db, before)
+    await secretsOf(db, both)
+    const { promise: looked, resolve: hasLooked } = Promise.withResolvers<void>()
+    const { promise: goes_on, resolve: goOn } = Promise.withResolvers<void>()
+    const writing = db.write(async (tx) => {
+      const sealer = await first.sealerIn(tx)
+      hasLooked()
+      await goes_on
+      await tx.run(ADD_TENANT, { tenant_id, sealed: sealer.seal(context, 'text'), now: 0 })
+    })
+    await looked
+    const finished = finish(db)
+    await Promise.race([finished, becomesStuck(db)])
+    goOn()
+    await writing
+    expect(await finished).toBeGreaterThan(0)
+    expect(opensAlone((await db.one(SIGNING_SECRET, { tenant_id }))!.sealed)).toBe('text')
+    expect(await finish(db)).toBe(0)
+  })
+})
+
+/** Resolves when the end of the rotation has had its turn many times over. */
+async function becomesStuck(db: Db): Promise<void> {
+  for (let i = 0; i < 50; i++) await store.setting(db, 'secret_key_check')
+}

@@ -1,7 +1,7 @@
 // Seals and opens what must not lie in the database in clear.
 
 import { deriveKey, mac, open, seal } from '../base/seal.ts'
-import type { Secrets } from '../contract/dependencies.ts'
+import type { Sealer, Secrets } from '../contract/dependencies.ts'
 
 interface Others {
   previous?: string | null
@@ -9,13 +9,19 @@ interface Others {
   fingerprints?: string
 }
 
-export function secretsUnder(secret_key: string, { previous = null, fingerprints }: Others = {}): Secrets {
+/** Of one key, whichever seals the database. */
+export function secretsUnder(
+  secret_key: string,
+  { previous = null, fingerprints }: Others = {},
+): Secrets & Sealer {
   const key = deriveKey(secret_key, 'secrets')
   const previous_key = previous === null ? null : deriveKey(previous, 'secrets')
   const fingerprint_key =
     fingerprints === undefined ? deriveKey(secret_key, 'fingerprints') : Buffer.from(fingerprints, 'hex')
+  const sealer: Sealer = { seal: (context, text) => seal(key, context, text) }
   return {
-    seal: (context, text) => seal(key, context, text),
+    ...sealer,
+    sealerIn: () => sealer,
     open(context, sealed) {
       try {
         return open(key, context, sealed)

@@ -26,6 +26,17 @@ const REMOVE = sql('secrets.remove', 'delete from service_settings where name = 
 
 const FIND = sql<{ value: string }>('secrets.find', 'select value from service_settings where name = :name')
 
+/** The lock keeps the end of a rotation behind this transaction. */
+const SEALING = sql<{ value: string }>(
+  'secrets.sealing',
+  "select value from service_settings where name = 'secret_key_check' {shared}",
+)
+
+/** The check value of the key that seals until this transaction ends; null for a database that no service has opened. */
+export async function sealing(tx: Tx): Promise<string | null> {
+  return (await tx.one(SEALING, {}))?.value ?? null
+}
+
 /** Null when it is not set. */
 export async function setting(q: Reader, name: Name): Promise<string | null> {
   return (await q.one(FIND, { name }))?.value ?? null

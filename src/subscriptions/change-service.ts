@@ -50,7 +50,7 @@ export function update(
     const change: changes.Change = { ...others }
     if (types) change.types = JSON.stringify(types)
     if (url !== undefined) {
-      change.target = sealTarget(dependencies.keys.secrets, tenant_id, id, url)
+      change.target = sealTarget(await dependencies.keys.secrets.sealerIn(tx), tenant_id, id, url)
       change.shown = maskedUrl(url)
     }
     if (paused !== undefined) change.paused_by_admin = paused

@@ -62,7 +62,7 @@ export async function create(
   const position = await journal.lockHead(tx, tenant_id)
   const id = newId('sub', tx.now)
   const types = JSON.stringify(wanted)
-  const target = sealTarget(secrets, tenant_id, id, text)
+  const target = sealTarget(await secrets.sealerIn(tx), tenant_id, id, text)
   const address_hash = format === 'mail' ? addressHash(secrets, tenant_id, text) : null
   quotas.reserveBytes(tx, caller, dependencies.plans, rowBytes(name, types, workflow_id, target))
   const status = await firstStatus(tx, caller, dependencies, { id, address_hash, paused })
@@ -111,7 +111,8 @@ async function firstStatus(
   if (address_hash === null) return granted
   const { tenant_id } = caller
   const expires_at = tx.now + confirmation_ms_max
-  const fresh = { address_hash, ...newLinkToken(secrets, tenant_id, address_hash), asked_by: id, expires_at }
+  const link = newLinkToken(await secrets.sealerIn(tx), tenant_id, address_hash)
+  const fresh = { address_hash, ...link, asked_by: id, expires_at }
   if (await addresses.insert(tx, tenant_id, fresh)) {
     quotas.reserveBytes(tx, caller, plans, rowBytes(fresh.token))
     return 'unconfirmed'

@@ -1,7 +1,7 @@
 // Where a subscription sends, sealed at rest: a URL, or an address of mail.
 
 import { hashOf, newToken } from '../base/keys.ts'
-import type { Secrets } from '../contract/dependencies.ts'
+import type { Sealer, Secrets } from '../contract/dependencies.ts'
 import { sameAddress } from './subscription.ts'
 
 /** The text of the target. Throws when the row was not sealed for this subscription. */
@@ -13,8 +13,8 @@ export function openTarget(
   return secrets.open(targetContext(tenant_id, id), target)
 }
 
-export function sealTarget(secrets: Secrets, tenant_id: string, id: string, text: string): string {
-  return secrets.seal(targetContext(tenant_id, id), text)
+export function sealTarget(sealer: Sealer, tenant_id: string, id: string, text: string): string {
+  return sealer.seal(targetContext(tenant_id, id), text)
 }
 
 /** Bound to its row, so that one tenant's target cannot be put into another's. */
@@ -30,9 +30,9 @@ export function addressHash(secrets: Secrets, tenant_id: string, address: string
 const token_mark = '.'
 
 /** A token for the links in mails to an address, which names its tenant. */
-export function newLinkToken(secrets: Secrets, tenant_id: string, address_hash: string) {
+export function newLinkToken(sealer: Sealer, tenant_id: string, address_hash: string) {
   const token = `${tenant_id}${token_mark}${newToken()}`
-  return { token_hash: hashOf(token), token: secrets.seal(tokenContext(tenant_id, address_hash), token) }
+  return { token_hash: hashOf(token), token: sealer.seal(tokenContext(tenant_id, address_hash), token) }
 }
 
 export function openToken(

@@ -107,7 +107,8 @@ export async function create(
   const signing_secret = newSigningSecret()
   const is_free = await lookups.claim(tx, tenant_id, 'name', nameKey(input.name))
   if (!is_free) throw new ApiError('TENANT_NAME_TAKEN')
-  const sealed = keys.secrets.seal(signingContext(tenant_id), signing_secret)
+  const sealer = await keys.secrets.sealerIn(tx)
+  const sealed = sealer.seal(signingContext(tenant_id), signing_secret)
   await store.insert(tx, { ...input, tenant_id, signing_secret: sealed })
   await quotas.create(tx, tenant_id)
   await audit.begin(tx, tenant_id)
@@ -225,8 +226,9 @@ export async function rotateSigningSecret(
   requireOwn(caller, tenant_id)
   const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, db.clock.now())
   const signing_secret = newSigningSecret()
-  const sealed = dependencies.keys.secrets.seal(signingContext(caller.tenant_id), signing_secret)
   return db.write(tenant_id, async (tx) => {
+    const sealer = await dependencies.keys.secrets.sealerIn(tx)
+    const sealed = sealer.seal(signingContext(caller.tenant_id), signing_secret)
     const previous_until = tx.now + previous_secret_ms
     await store.rotateSigningSecret(tx, caller.tenant_id, sealed, previous_until)
     const data = { previous_until: iso(previous_until) }

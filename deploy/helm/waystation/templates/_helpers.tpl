@@ -51,7 +51,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- fail "database.engine=postgres needs the same secrets on every node: set secrets.existingSecret, or secrets.secretKey and secrets.cronSecret" }}
 {{- end }}
 {{- end }}
-{{- range $name := list "HOST" "PORT" "DATA_DIR" "DATABASE_URL" "SECRET_KEY" "CRON_SECRET" }}
+{{- range $name := list "HOST" "PORT" "DATA_DIR" "DATABASE_URL" "SECRET_KEY" "SECRET_KEY_PREVIOUS" "CRON_SECRET" }}
 {{- if hasKey $.Values.config $name }}
 {{- fail (printf "config.%s is set by the chart: see database and secrets" $name) }}
 {{- end }}
@@ -66,6 +66,9 @@ database-url: {{ .Values.database.postgres.url | quote }}
 {{- if not .Values.secrets.existingSecret }}
 {{- with .Values.secrets.secretKey }}
 secret-key: {{ . | quote }}
+{{- end }}
+{{- with .Values.secrets.secretKeyPrevious }}
+secret-key-previous: {{ . | quote }}
 {{- end }}
 {{- with .Values.secrets.cronSecret }}
 cron-secret: {{ . | quote }}
@@ -212,6 +215,15 @@ spec:
       name: {{ default (include "waystation.fullname" $) $.Values.secrets.existingSecret }}
       key: {{ $key }}
 {{- end }}
+{{- end }}
+{{- if or .Values.secrets.existingSecret .Values.secrets.secretKeyPrevious }}
+- name: SECRET_KEY_PREVIOUS
+  valueFrom:
+    secretKeyRef:
+      name: {{ default (include "waystation.fullname" .) .Values.secrets.existingSecret }}
+      key: secret-key-previous
+      # It is there only while SECRET_KEY is rotated.
+      optional: true
 {{- end }}
 {{- range $name, $value := .Values.config }}
 {{- if ne (toString $value) "" }}

@@ -1,0 +1,93 @@
+// Where a restore keeps its draft, and what one leaves that was killed.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Operator } from '../../test/support/admin.ts'
+import { forEachDatabase } from '../../test/support/databases.ts'
+import { test_ms_max } from '../../test/support/patience.ts'
+import { TestService } from '../../test/support/service.ts'
+import { sqlitePath } from '../db/open.ts'
+import { takeLock } from '../db/sqlite-lock.ts'
+import { lockOf } from './file.ts'
+
+const SECRET_KEY = 'the secret key of these databases'
+const root = mkdtempSync(join(tmpdir(), 'waystation-restore-'))
+const file = join(root, 'backup.db')
+const source = new TestService({ SECRET_KEY })
+let operator: Operator
+
+beforeAll(async () => {
+  await source.start(`sqlite:${join(root, 'source.db')}`)
+  await source.signUp()
+  operator = new Operator({ DATABASE_URL: source.database_url, DATA_DIR: root, SECRET_KEY })
+  await operator.does('backup', file)
+}, test_ms_max)
+afterAll(async () => {
+  await source.stop()
+  rmSync(root, { recursive: true, force: true })
+})
+
+const newFolder = () => mkdtempSync(join(root, 'folder-'))
+
+forEachDatabase('A restore', (databases) => {
+  const { engine } = databases
+
+  test(
+    'into PostgreSQL has its draft in the folder of --scratch, alone, and leaves nothing there',
+    async () => {
+      const scratch = newFolder()
+      const DATA_DIR = join(root, `none-${engine}`)
+      writeFileSync(DATA_DIR, '') // nothing can be written there
+      const there = operator.with({ DATABASE_URL: await databases.newUrl(), DATA_DIR })
+      if (engine === 'sqlite') {
+        expect(await there.refusal('restore', file, '--scratch', scratch)).toBe(
+          'waystation admin: --scratch is for a restore into PostgreSQL: a SQLite database is made where it will lie',
+        )
+        return
+      }
+      expect(await there.refusal('restore', file)).toMatch(/EEXIST|ENOTDIR/)
+      const lock = takeLock(lockOf(join(scratch, 'restoring.db')))!
+      expect(await there.refusal('restore', file, '--scratch', scratch)).toBe(
+        `waystation admin: another restore has its draft in ${scratch}: take another --scratch`,
+      )
+      lock.close()
+      for (const name of ['restoring.db', 'restoring.db-wal'])
+        writeFileSync(join(scratch, name), 'of one that was killed')
+      expect(await there.json('restore', file, '--scratch', scratch)).toMatchObject({
+        tenants: 1,
+        quarantined: true,
+      })
+      expect(readdirSync(scratch)).toEqual([])
+    },
+    test_ms_max,
+  )
+})
+
+test.each([
+  [['restore', file, '--scratch'], 'it is --scratch <folder>; see npm run admin -- help'],
+  [['tenants', '--scratch', 'x'], 'tenants has no option --scratch; see npm run admin -- help'],
+])('%p is refused with one line', async (words, line) => {
+  expect(await operator.refusal(...words)).toBe(`waystation admin: ${line}`)
+})
+
+test('of SQLite that was killed with its draft written is begun again', async () => {
+  const DATABASE_URL = `sqlite:${join(newFolder(), 'waystation.db')}`
+  const path = sqlitePath(DATABASE_URL)!
+  for (const end of ['', '-wal', '-shm']) writeFileSync(`${path}.restoring${end}`, 'of one that was killed')
+  expect(await operator.with({ DATABASE_URL }).json('restore', file)).toMatchObject({ tenants: 1 })
+  expect(existsSync(`${path}.restoring`)).toBe(false)
+})
+
+test('of SQLite that was killed between its two names is served, under one name alone', async () => {
+  const DATABASE_URL = `sqlite:${join(newFolder(), 'waystation.db')}`
+  const path = sqlitePath(DATABASE_URL)!
+  await operator.with({ DATABASE_URL }).does('restore', file)
+  linkSync(path, `${path}.restoring`)
+  const service = new TestService({ SECRET_KEY })
+  await service.start(DATABASE_URL)
+  expect((await service.ask('GET', '/readyz')).body.quarantined_since).toEqual(expect.any(String))
+  expect(existsSync(`${path}.restoring`)).toBe(false)
+  await service.stop()
+})

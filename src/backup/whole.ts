@@ -1,0 +1,31 @@
+// A database whose restore was interrupted, or which is a backup, as a command finds it that opens no service's connection.
+
+import { systemClock } from '../base/clock.ts'
+import { openDb, sqlitePath } from '../db/open.ts'
+import { sizeOf } from '../db/space.ts'
+import { SqliteFile } from '../db/sqlite-file.ts'
+import { requireWhole } from '../quarantine/service.ts'
+import { requireFinished, requireNoBackup } from './facts-store.ts'
+
+/** Throws for one that is not whole. Changes nothing. */
+export async function requireWholeDatabase(url: string): Promise<void> {
+  const path = sqlitePath(url)
+  if (path !== null) return requireWholeFile(path)
+  const db = await openDb(url, { clock: systemClock, exclusive: false, role: 'none', onFatal() {} })
+  try {
+    await requireWhole(db)
+  } finally {
+    await db.close()
+  }
+}
+
+function requireWholeFile(path: string): void {
+  if (path === ':memory:' || sizeOf(path) === 0) return
+  requireNoBackup(path)
+  const file = new SqliteFile(path, { readonly: false })
+  try {
+    requireFinished(file)
+  } finally {
+    file.close()
+  }
+}
