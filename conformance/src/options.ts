@@ -1,6 +1,7 @@
 // The command line and the environment, read once.
 
 import { parseArgs } from 'node:util'
+import { type Profile, profiles } from './check.ts'
 
 export interface GivenTenant {
   tenant_id: string
@@ -21,6 +22,8 @@ export interface Options {
   slow_seconds: number | null
   /** Parts of names of checks; empty: all. */
   only: string[]
+  /** Checks of profiles past this one are left out. */
+  profile: Profile
   json: boolean
   strict: boolean
   list: boolean
@@ -49,6 +52,9 @@ Callbacks:
   --no-receiver          checks of deliveries are not run
 
 What runs:
+  --profile <name>       documents: what the two API documents say, and nothing else
+                         contract: also what is decided where they are silent (the default)
+                         extensions: also the additions, such as the journal
   --only <text>          checks whose name contains the text; may be repeated
   --slow [seconds]       without a test clock: waits for checks that take no longer (300)
   --at-once <count>      checks that run at the same time (8)
@@ -71,6 +77,7 @@ const flags = {
   listen: { type: 'string' },
   'no-receiver': { type: 'boolean' },
   only: { type: 'string', multiple: true },
+  profile: { type: 'string' },
   slow: { type: 'string' },
   'at-once': { type: 'string' },
   timeout: { type: 'string' },
@@ -104,6 +111,7 @@ export function readOptions(args: string[], environment: Record<string, string |
     listen_port,
     slow_seconds: values.slow === undefined ? null : numberOf('--slow', values.slow),
     only: values.only ?? [],
+    profile: profileOf(values.profile ?? 'contract'),
     json: values.json ?? false,
     strict: values.strict ?? false,
     list: values.list ?? false,
@@ -130,6 +138,12 @@ function tenantOf(text: string): GivenTenant {
   if (!tenant_id || !admin_key || more.length > 0)
     throw new UsageError('a tenant is given as <tenant_id>:<admin_key>')
   return { tenant_id, admin_key }
+}
+
+function profileOf(text: string): Profile {
+  const profile = profiles.find((one) => one === text)
+  if (!profile) throw new UsageError(`--profile is one of ${profiles.join(', ')}, got ${text}`)
+  return profile
 }
 
 function placeOf(text: string): [host: string, port: number] {

@@ -1,7 +1,7 @@
 // Plans and quotas: exact counts, and 402 once one is full.
 
 import { equal, holds, NotRun, refused, succeeded } from '../assert.ts'
-import { type Check, chapter, forEach } from '../check.ts'
+import { chapter, forEach, type Made } from '../check.ts'
 import * as objects from '../objects.ts'
 import { type Tenant, unique } from '../tenant.ts'
 import type { Trial } from '../trial.ts'
@@ -36,7 +36,7 @@ const quota_names: Quota[] = [
   },
   {
     name: 'active_schedules',
-    use: async (tenant) => (await tenant.agent()).post('/v1/schedules', objects.scheduleBody()),
+    use: async (tenant) => (await tenant.agent()).post('/v1/schedules', objects.scheduleBody(tenant)),
     free: async (tenant) => {
       const { items } = succeeded(await tenant.admin.get('/v1/schedules?status=pending'), 200)
       return (await tenant.agent()).delete(`/v1/schedules/${items[0].id}`)
@@ -123,7 +123,7 @@ export const quotas = chapter('quotas', {
   ],
 })
 
-function full({ name, use, free }: Quota): Check {
+function full({ name, use, free }: Quota): Made {
   return {
     name: `full ${name}`,
     sentence: `Over the quota ${name} a creation is 402 QUOTA_EXCEEDED with details {quota, used, limit}; used counts exactly`,
@@ -155,5 +155,6 @@ function fillable(limit: number | null, name: string): number {
 }
 
 async function quotaOf(tenant: Tenant, name: string): Promise<{ used: number; limit: number | null }> {
-  return succeeded(await tenant.admin.get(`/v1/tenants/${tenant.id}`), 200).quota[name]
+  const { used, limit } = succeeded(await tenant.admin.get(`/v1/tenants/${tenant.id}`), 200).quota[name]
+  return { used, limit }
 }

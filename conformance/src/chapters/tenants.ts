@@ -208,7 +208,7 @@ export const tenants = chapter('tenants', {
         if (!Array.isArray(callers) || works_while_pending.includes(name)) continue
         const target = `${filled(path, { tenant_id: tenant.id })}${query}`
         for (const kind of callers as readonly Kind[])
-          refused(await actors.get(kind)!.call(method, target, body?.()), 'TENANT_PENDING_DELETION')
+          refused(await actors.get(kind)!.call(method, target, body?.(t.world)), 'TENANT_PENDING_DELETION')
       }
     },
   ],
