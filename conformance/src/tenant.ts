@@ -55,6 +55,11 @@ export class Actor {
     return this.send({ ...sent, headers: { ...type, ...sent.headers }, body: text })
   }
 
+  /** The same caller, who sends the key in x-api-key and nothing else. */
+  asApiKey(): Actor {
+    return new Actor(this.send, { 'x-api-key': this.key }, this.key, this.id)
+  }
+
   /** The same caller, who sends the key as Bearer and nothing else. */
   asBearer(): Actor {
     return new Actor(this.send, { authorization: `Bearer ${this.key}` }, this.key, this.id)
