@@ -7,7 +7,8 @@ export interface Sent {
   method: string
   /** Path and query, as they go out. */
   path: string
-  headers: Record<string, string>
+  /** A list is sent as headers of the same name. */
+  headers: Record<string, string | string[]>
   body?: string | Uint8Array
   /** Sends the body in chunks, without a length. */
   chunked?: boolean
@@ -63,8 +64,9 @@ export class Client {
 
   #once(sent: Sent): Promise<Answer> {
     const bytes = typeof sent.body === 'string' ? new TextEncoder().encode(sent.body) : sent.body
-    const headers: Record<string, string> = { ...sent.headers }
-    if (bytes && !sent.chunked) headers['content-length'] = String(bytes.length)
+    const headers: Sent['headers'] = { ...sent.headers }
+    if (bytes && sent.chunked) headers['transfer-encoding'] = 'chunked'
+    else if (bytes) headers['content-length'] = String(bytes.length)
     const base = this.url.pathname.replace(/\/$/, '')
     return new Promise((resolve, reject) => {
       const request = this.#request(this.url, {

@@ -46,8 +46,14 @@ export class Actor {
     return this.call('DELETE', path, body, headers)
   }
 
-  call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-    const sent: Sent = { method, path, headers: { ...this.headers, ...headers } }
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Sent['headers'] = {},
+    chunked = false,
+  ): Promise<Answer> {
+    const sent: Sent = { method, path, headers: { ...this.headers, ...headers }, chunked }
     if (body === undefined) return this.send(sent)
     const raw = typeof body === 'string' || body instanceof Uint8Array
     const type = raw ? {} : { 'content-type': 'application/json' }

@@ -1,8 +1,8 @@
 // Agents and their keys.
 
 import { equal, holds, invalid, matches, refused, succeeded } from '../assert.ts'
-import { chapter } from '../check.ts'
-import { keyForm, maskedForm } from '../contract.ts'
+import { chapter, timed } from '../check.ts'
+import { keyForm, maskedForm, minute } from '../contract.ts'
 import * as objects from '../objects.ts'
 import { agent as agentShape, agree, hasShape, newAgent } from '../shapes.ts'
 import { agentActor, unique } from '../tenant.ts'
@@ -46,11 +46,12 @@ export const agents = chapter('agents', {
     },
   ],
   'base-url': [
-    'callback_base_url is a URI',
-    'core 2',
+    'callback_base_url is a URI of 2,048 characters at most',
+    'core 2, decisions 1',
     async (t) => {
       const { admin } = await t.tenant()
-      for (const callback_base_url of ['not a url', 'ftp://example.com', '', 7])
+      const long = `${t.world.idle_url}/${'x'.repeat(2_048)}`
+      for (const callback_base_url of ['not a url', 'ftp://example.com', '', long, 7])
         invalid(
           await admin.post('/v1/agents', { name: `agent-${unique()}`, callback_base_url }),
           '/callback_base_url',
@@ -121,6 +122,19 @@ export const agents = chapter('agents', {
       refused(await old.get(path), 'UNAUTHORIZED')
     },
   ],
+  'grace-ends': timed(
+    minute + 5,
+    'The key of an agent that was rotated with a grace works until the grace ends',
+    'decisions 2',
+    async (t) => {
+      const { admin, path, old } = await toRotate(t)
+      succeeded(await admin.post(`${path}/rotate-key`, { grace_seconds: minute }), 200)
+      await t.time.wait(minute - 5)
+      succeeded(await old.get(path), 200)
+      await t.time.wait(10)
+      refused(await old.get(path), 'UNAUTHORIZED')
+    },
+  ),
   delete: [
     'DELETE /agents/{id} answers 204: its keys die, its records stay, and its name may be used again',
     'decisions 2',

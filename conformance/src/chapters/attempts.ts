@@ -86,6 +86,9 @@ export const attempts = chapter('attempts', {
       await t.until(async () => (await read(agent, id)).attempts === 1, 'the first attempt is counted')
       const pending = await read(agent, id)
       equal([pending.status, pending.last_status_code], ['pending', 500], 'the schedule after an attempt')
+      holds(typeof pending.last_error === 'string' && pending.last_error !== '', 'last_error is missing')
+      const next = (Date.parse(pending.next_attempt_at) - (await t.time.now())) / 1_000
+      holds(next > 10 && next <= 30, `next_attempt_at is in ${next} s`)
       await t.time.wait(25)
       await t.settled()
       equal(hook.received.length, 1, 'attempts 25 s after the first')

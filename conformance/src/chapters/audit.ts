@@ -1,6 +1,6 @@
 // The audit log: what was appended, in order, for ever.
 
-import { equal, invalid, refused, sameText, succeeded } from '../assert.ts'
+import { equal, holds, invalid, refused, sameText, succeeded } from '../assert.ts'
 import { chapter } from '../check.ts'
 import * as objects from '../objects.ts'
 import { agree, entry as entryShape, hasShape } from '../shapes.ts'
@@ -50,6 +50,20 @@ export const audit = chapter('audit', {
       equal([by_agent.workflow_id, by_agent.metadata], [null, null], 'workflow_id and metadata')
       const by_admin = succeeded(await tenant.admin.post('/v1/audit', { action: 'x' }), 201)
       equal([by_admin.actor, by_admin.agent_id], ['admin', null], 'actor and agent_id of the admin’s entry')
+    },
+  ],
+  'server-time': [
+    'Entries are timestamped by the server, whatever the request says',
+    'core 2, decisions 1',
+    async (t) => {
+      const agent = await (await t.tenant()).agent()
+      const now = await t.time.now()
+      const body = { action: 'x', created_at: '2000-01-01T00:00:00.000Z', seq: 0, id: 'log_00000000000000' }
+      const answer = await agent.post('/v1/audit', body)
+      const made = succeeded(answer, 201)
+      const seconds = (Date.parse(made.created_at) - now) / 1_000
+      holds(seconds >= 0 && seconds < 30, `created_at is ${seconds} s after the entry before`)
+      holds(made.id !== body.id && made.seq !== 0, 'id or seq is that of the request')
     },
   ],
   limits: [

@@ -5,7 +5,7 @@ import { chapter, forEach, type Made } from '../check.ts'
 import type { Answer } from '../client.ts'
 import type { Kind } from '../contract.ts'
 import { type Operation, operations, ready } from '../operations.ts'
-import type { Actor, Tenant } from '../tenant.ts'
+import { type Actor, type Tenant, unique } from '../tenant.ts'
 import type { Trial } from '../trial.ts'
 
 const with_body = operations.filter(({ body }) => body !== null)
@@ -36,6 +36,19 @@ const optional_fields: Record<string, string[]> = {
   'POST /api/rate-limit/check': ['algorithm', 'cost'],
 }
 
+/** Optional or required fields of plain text, which is stored and shown. */
+const text_fields: Record<string, string[]> = {
+  'POST /v1/tenants': ['name'],
+  'POST /v1/agents': ['description'],
+  'POST /v1/approval-keys': ['label'],
+  'POST /v1/audit': ['action', 'actor', 'workflow_id'],
+  'POST /v1/dlq': ['error', 'workflow_id'],
+  'POST /v1/checkpoints': ['title', 'prompt'],
+  'POST /v1/checkpoints/{id}/approve': ['reason'],
+  'POST /v1/checkpoints/{id}/reject': ['reason'],
+  'POST /api/webhook': ['label'],
+}
+
 export const bodies = chapter('bodies', {
   ...forEach(with_body, notJson),
   ...forEach(with_body, notAnObject),
@@ -55,16 +68,24 @@ export const bodies = chapter('bodies', {
     with_body.filter(({ name }) => optional_fields[name] !== undefined),
     nulls,
   ),
+  ...forEach(
+    with_body.filter(({ name }) => text_fields[name] !== undefined),
+    plainText,
+  ),
 })
 
 /** Sends these bytes as the first caller of the operation. */
-type Send = (body: string | Uint8Array | undefined, headers?: Record<string, string>) => Promise<Answer>
+type Send = (
+  body: string | Uint8Array | undefined,
+  headers?: Record<string, string>,
+  chunked?: boolean,
+) => Promise<Answer>
 
 /** A target that no refused request changes. */
 async function target(t: Trial, operation: Operation): Promise<Send> {
   const { tenant, actor } = await callerOf(t, operation)
   const { path } = await ready(operation, tenant)
-  return (body, headers) => actor.call(operation.method, path, body, headers)
+  return (body, headers, chunked) => actor.call(operation.method, path, body, headers, chunked)
 }
 
 /** Sends a body that is to be taken to a target of its own. */
@@ -73,10 +94,11 @@ async function taken(
   operation: Operation,
   text: (body: Record<string, unknown>) => string | Uint8Array | undefined,
   headers?: Record<string, string>,
+  chunked = false,
 ): Promise<Answer> {
   const { tenant, actor } = await callerOf(t, operation)
   const { path, body } = await ready(operation, tenant)
-  const answer = await actor.call(operation.method, path, text(body!), headers)
+  const answer = await actor.call(operation.method, path, text(body!), headers, chunked)
   succeeded(answer, operation.status)
   return answer
 }
@@ -171,12 +193,15 @@ function size(operation: Operation): Made {
   return rule(
     'size',
     operation,
-    'a body of 1 MiB is taken, one byte more is 413 PAYLOAD_TOO_LARGE',
+    'a body of 1 MiB is taken, one byte more is 413 PAYLOAD_TOO_LARGE, sent with its length or in chunks',
     async (t) => {
-      await taken(t, operation, (body) => JSON.stringify(body).padEnd(body_bytes_max, ' '))
+      for (const chunked of [false, true]) {
+        const padded = (body: object) => JSON.stringify(body).padEnd(body_bytes_max, ' ')
+        await taken(t, operation, padded, undefined, chunked)
+      }
       const send = await target(t, operation)
       const text = JSON.stringify(operation.body!(t.world)).padEnd(body_bytes_max + 1, ' ')
-      refused(await send(text), 'PAYLOAD_TOO_LARGE')
+      for (const chunked of [false, true]) refused(await send(text, undefined, chunked), 'PAYLOAD_TOO_LARGE')
     },
   )
 }
@@ -235,6 +260,22 @@ function absent(operation: Operation): Made {
     await taken(t, operation, () => undefined)
     await taken(t, operation, () => undefined, { 'content-type': 'application/json' })
     await taken(t, operation, () => '{}')
+  })
+}
+
+function plainText(operation: Operation): Made {
+  const sentence = 'NUL or a lone surrogate in plain text is VALIDATION_FAILED; a pair of surrogates is taken'
+  return rule('text', operation, sentence, async (t) => {
+    const send = await target(t, operation)
+    for (const name of text_fields[operation.name] ?? []) {
+      const withText = (body: Record<string, unknown>, text: string) => {
+        const { [name]: _replaced, ...rest } = body
+        return withMember(rest, `"${name}":"${text}"`)
+      }
+      for (const text of ['a\\u0000bc', 'abc\\ud800', '\\udc00abc'])
+        invalid(await send(withText(operation.body!(t.world), text)), `/${name}`)
+      await taken(t, operation, (body) => withText(body, `\\ud83d\\ude00 ${unique()}`))
+    }
   })
 }
 

@@ -35,6 +35,8 @@ export const dlq = chapter('dlq', {
         [300, 0, agent.id],
         'lock_seconds, claims and agent_id',
       )
+      const of_workflow = { payload: 1, error: 'x', workflow_id: 'wf-1' }
+      equal(succeeded(await agent.post('/v1/dlq', of_workflow), 201).workflow_id, 'wf-1', 'workflow_id')
       equal(
         [made.locked_by, made.locked_until, made.resolved_at],
         [null, null, null],

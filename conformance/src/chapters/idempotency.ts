@@ -17,6 +17,7 @@ export const idempotency = chapter('idempotency', {
   ...forEach(creating, form),
   ...forEach(creating, refusedFirst),
   ...forEach(scoped, principals),
+  ...forEach(scoped, once),
   ...forEach(creating, expires),
   'key-rotated': [
     'A key belongs to the principal, and outlives a rotation of the credential',
@@ -35,6 +36,16 @@ export const idempotency = chapter('idempotency', {
       succeeded(first, 201)
       const rotated = succeeded(await tenant.admin.post(`/v1/agents/${agent_id}/rotate-key`), 200)
       isReplay(await send(rotated.api_key), first)
+    },
+  ],
+  path: [
+    'The scope of a key has the path in it: the same key is another one on another path',
+    'decisions 3',
+    async (t) => {
+      const agent = await (await t.tenant()).agent()
+      const headers = { 'idempotency-key': freshKey() }
+      isFirst(await agent.post('/v1/audit', { action: 'conformance.path' }, headers))
+      isFirst(await agent.post('/v1/dlq', { payload: 1, error: 'x' }, headers))
     },
   ],
   'sign-up-short-key': [
@@ -126,6 +137,20 @@ function replayed(operation: Operation): Made {
     const first = await send(key, body)
     isFirst(first)
     for (let i = 0; i < 2; i++) isReplay(await send(key, body), first)
+  })
+}
+
+/** What an operation creates is counted by the list on its path. */
+function once(operation: Operation): Made {
+  return rule('once', operation, 'a request that is repeated has exactly one effect', async (t) => {
+    const tenant = await t.newTenant()
+    const actor = await tenant.actor(operation.callers[0] as Kind)
+    const count = async () => succeeded(await actor.get(`${operation.path}?limit=100`), 200).items.length
+    const before = await count()
+    const headers = { 'idempotency-key': freshKey() }
+    const body = operation.body!(t.world)
+    for (let i = 0; i < 3; i++) succeeded(await actor.post(operation.path, body, headers), 201)
+    equal(await count(), before + 1, `items of ${operation.path} after three requests with one key`)
   })
 }
 

@@ -44,7 +44,8 @@ export const inbox = chapter('inbox', {
     'edge 2, decisions 5 Addresses',
     async (t) => {
       const { agent } = await caller(t)
-      for (const forwardUrl of ['not a url', 'ftp://example.com/', 'http://10.0.0.1/', 7])
+      const long = `${t.world.idle_url}/${'x'.repeat(2_048)}`
+      for (const forwardUrl of ['not a url', 'ftp://example.com/', 'http://10.0.0.1/', long, 7])
         invalid(await agent.post('/api/webhook', { forwardUrl }), '/forwardUrl')
     },
   ],
@@ -97,6 +98,16 @@ export const inbox = chapter('inbox', {
       equal(Buffer.from(got.bodyBase64, 'base64').toString(), text, 'bytes of bodyBase64')
       sameText(answer.text, text, 'data', 'messages', 0, 'body')
       holds(got.sourceIp !== '', 'sourceIp is empty')
+    },
+  ],
+  'repeated-header': [
+    'Headers of the same name are joined by a comma and a space',
+    'decisions 6',
+    async (t) => {
+      const { agent, id, token } = await newInboxOf(t)
+      const headers = { 'x-repeated': ['a', 'b', 'c'] }
+      succeeded(await t.anyone.call('POST', `/hook/${token}`, 'x', headers), 200)
+      equal((await detailOf(agent, id)).messages[0].headers['x-repeated'], 'a, b, c', 'the header')
     },
   ],
   'body-forms': [
@@ -258,6 +269,27 @@ export const inbox = chapter('inbox', {
       await t.settled()
       equal(hook.received.length, 1, 'tries')
       equal((await detailOf(agent, id)).messages.length, 1, 'messages')
+    },
+  ],
+  'forward-circle': [
+    'Forwards that come back end: a message that was forwarded more than three times is not forwarded again',
+    'decisions 6',
+    async (t) => {
+      const hook = await t.hook()
+      const { token } = await newInboxOf(t, { forwardUrl: hook.url })
+      let headers: Record<string, string> = {}
+      for (let forwards = 1; forwards <= 6; forwards++) {
+        // The name of the counter is the service's own: what comes out goes in again as it is.
+        const { host: _host, connection: _connection, 'content-length': _length, ...kept } = headers
+        const answer = await t.anyone.post(`/hook/${token}`, `{"n":${forwards}}`, kept)
+        holds(answer.status < 500, `the message is answered ${answer.status}`)
+        const seen = () => hook.received.length >= forwards
+        if (forwards === 1) await t.happens(seen, 'the first forward')
+        else await t.settled()
+        if (!seen()) return
+        headers = hook.received.at(-1)!.headers
+      }
+      holds(false, 'a message is forwarded for the sixth time')
     },
   ],
   'label-length': [

@@ -321,6 +321,13 @@ export const kv = chapter('kv', {
         refused(await agent.delete(path), 'NAMESPACE_FORBIDDEN')
       }
       refused(await other.get(own), 'NAMESPACE_FORBIDDEN')
+      for (const name of [`__agent.${other.id}`, '__system', '__'])
+        refused(await agent.get(`/v1/kv/${name}`), 'NAMESPACE_FORBIDDEN')
+      equal(
+        succeeded(await agent.get(`/v1/kv/__agent.${agent.id}`), 200).items.length,
+        1,
+        'keys of its own namespace',
+      )
     },
   ],
   'reserved-keys': [

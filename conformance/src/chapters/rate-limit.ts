@@ -89,6 +89,10 @@ export const rate_limit = chapter('rate-limit', {
         1,
         'count with window',
       )
+      const costly = await agent.get(
+        `${check_path}?key=${key}-c&limit=5&window=60&cost=3&algorithm=sliding-window`,
+      )
+      equal(succeeded(costly, 200).count, 3, 'count with cost=3 in the query')
     },
   ],
   'query-form': [

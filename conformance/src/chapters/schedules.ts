@@ -77,7 +77,10 @@ export const schedules = chapter('schedules', {
       const create = (callback_url: unknown) =>
         agent.post('/v1/schedules', { ...objects.scheduleBody(t.world), callback_url })
       succeeded(await create('http://no-such-name.invalid/x'), 201)
-      const ports = [5432, 3306, 6379, 11211, 27017, 22, 25, 6667].map((port) => `http://192.0.2.1:${port}/`)
+      // A public address, so that nothing but the port is wrong. Nothing is sent before the year 2999.
+      for (const port of [80, 443, 1024, 8443]) succeeded(await create(`https://1.1.1.1:${port}/`), 201)
+      const refused_ports = [5432, 3306, 6379, 11211, 27017, 22, 25, 81, 1023, 6667]
+      const ports = refused_ports.map((port) => `https://1.1.1.1:${port}/`)
       const addresses = [
         'http://10.0.0.1/',
         'http://169.254.169.254/latest/',
