@@ -26,7 +26,7 @@ export interface Answer {
 }
 
 /** A service that hangs would hold up each check for a whole time-out. */
-const unanswered_max = 20
+const unanswered_max = 10
 
 export class Client {
   readonly url: URL

@@ -66,8 +66,8 @@ Result:
   --json                 prints the result as one JSON document
   --strict               a check that was not run counts as failed
 
-Exit status: 0 every check that ran has passed, 1 a check has failed, 2 the options are wrong,
-3 the service does not answer.
+Exit status: 0 every check that ran has passed, 1 a check has failed or none could be run,
+2 the options are wrong or the service refuses a key that was given, 3 the service does not answer.
 `
 
 const flags = {
@@ -96,11 +96,12 @@ export function readOptions(args: string[], environment: Record<string, string |
   if (values.help) return null
   const url = positionals[0] ?? (values.list ? 'http://127.0.0.1' : '')
   if (positionals.length > 1) throw new UsageError(`one URL is expected, got ${positionals.join(' ')}`)
-  if (!/^https?:\/\//.test(url) || !isUrl(url))
-    throw new UsageError('the URL of the service is missing, such as http://127.0.0.1:8420')
+  if (!isHttp(url)) throw new UsageError('the URL of the service is missing, such as http://127.0.0.1:8420')
   const from_environment = environment.CONFORMANCE_TENANTS?.split(',').filter((text) => text !== '') ?? []
   const [listen_host, listen_port] = placeOf(values.listen ?? '127.0.0.1:0')
   const receiver_url = values['receiver-url'] ?? null
+  if (receiver_url !== null && !isHttp(receiver_url))
+    throw new UsageError(`--receiver-url takes a URL, got ${receiver_url}`)
   return {
     url: url.replace(/\/(v1\/?)?$/, ''),
     tenants: (values.tenant ?? from_environment).map(tenantOf),
@@ -148,7 +149,8 @@ function profileOf(text: string): Profile {
 
 function placeOf(text: string): [host: string, port: number] {
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(text) ?? []
-  if (!host || !port) throw new UsageError(`--listen takes <host>:<port>, got ${text}`)
+  if (!host || !port || Number(port) > 65_535)
+    throw new UsageError(`--listen takes <host>:<port>, got ${text}`)
   return [host.replace(/^\[(.*)\]$/, '$1'), Number(port)]
 }
 
@@ -163,10 +165,9 @@ function isLoopback(url: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname)
 }
 
-function isUrl(text: string): boolean {
+function isHttp(text: string): boolean {
   try {
-    new URL(text)
-    return true
+    return /^https?:$/.test(new URL(text).protocol)
   } catch {
     return false
   }
