@@ -161,8 +161,8 @@ test('wrong options exit with 2 and say which, a service that does not answer wi
 })
 
 test('a service that hangs, or ends its answers early, fails the check within the time-out', async () => {
+  let answered = 0
   const hanging = createServer((socket) => {
-    let answered = 0
     socket.on('error', () => {})
     socket.on('data', () => {
       answered += 1
