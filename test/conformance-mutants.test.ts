@@ -30,7 +30,12 @@ async function checked(
 ): Promise<Result[]> {
   const proxy = startProxy(service.url, fault)
   try {
-    const args = [proxy.url, `--patience=${patience}`, ...only.map((name) => `--only=${name}`)]
+    const args = [
+      proxy.url,
+      '--profile=extensions',
+      `--patience=${patience}`,
+      ...only.map((name) => `--only=${name}`),
+    ]
     const options = readOptions(args, { CONFORMANCE_CRON_SECRET: cron_secret })!
     return (await run(chapters, options)).results
   } finally {
@@ -55,7 +60,7 @@ test('no check finds a fault where none is planted', async () => {
   const results = all.filter(({ name }) => names.includes(name))
   expect(results.filter(({ outcome }) => outcome !== 'passed')).toEqual([])
   expect(names.filter((name) => !results.some((result) => result.name === name))).toEqual([])
-})
+}, 60_000)
 
 const titled = mutants.map((mutant) => [mutant.name, mutant.found_by, mutant] as const)
 

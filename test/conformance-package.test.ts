@@ -1,13 +1,17 @@
 // The conformance suite as people get it: packed, installed without a network, run by plain Node.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { version } from '../src/version.ts'
 import { RunningClock } from './support/clock.ts'
 import { finished } from './support/finished.ts'
 import { cron_secret, TestService } from './support/service.ts'
+
+/** Each run is a process. */
+setDefaultTimeout(60_000)
 
 const root = join(import.meta.dir, '..')
 const folder = mkdtempSync(join(tmpdir(), 'waystation-conformance-'))
@@ -140,12 +144,68 @@ test('wrong options exit with 2 and say which, a service that does not answer wi
     [service.url, '--unknown'],
     [service.url, '--tenant', 'x'],
     [service.url, '--at-once', '0'],
+    [service.url, '--profile', 'ours'],
+    [service.url, '--only', 'no-such-check'],
+    [service.url, '--profile', 'documents', '--only', 'kv.cas'],
+    [service.url, '--listen', '127.0.0.1:99999'],
+    [service.url, '--receiver-url', 'nowhere'],
+    [service.url, '--timeout', 'soon'],
+    [service.url, '--cron-secret', 'another-secret'],
+    [service.url, '--tenant', 'ten_1:svc_adm_wrong'],
   ]) {
     const { exit_code, stderr } = await suite(args)
     expect([args, exit_code]).toEqual([args, 2])
     expect(stderr).toContain('Usage: waystation-conformance <url>')
   }
   expect((await suite(['http://127.0.0.1:9'])).exit_code).toBe(3)
+})
+
+test('a service that hangs, or ends its answers early, fails the check within the time-out', async () => {
+  let answered = 0
+  const hanging = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.on('data', () => {
+      answered += 1
+      if (answered === 1) socket.write('HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\n{}')
+      else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2000\r\n\r\n{')
+    })
+  })
+  await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve))
+  const { port } = hanging.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  const args = ['--timeout', '0.2', '--json', '--no-receiver', '--only', 'paths.options']
+  const { exit_code, stdout } = await suite([url, ...args])
+  hanging.close()
+  const report = JSON.parse(stdout)
+  expect([exit_code, report.passed]).toEqual([1, 0])
+  const reasons: string[] = report.results.map(({ reason }: { reason: string }) => reason)
+  expect(reasons.filter((reason) => reason.includes('no answer within 0.2 s')).length).toBeGreaterThan(0)
+  // Whoever has not answered so many is not asked again.
+  expect(reasons.filter((reason) => reason.includes('nothing more is sent')).length).toBeGreaterThan(0)
+})
+
+test('a run in which no check was possible does not pass', async () => {
+  const args = ['--no-receiver', '--only', 'attempts.gone']
+  const { exit_code, stdout } = await suite([service.url, ...args])
+  expect([exit_code, stdout]).toEqual([1, expect.stringContaining('0 passed, 0 failed, 1 not run')])
+})
+
+test('a report is in the order of the list, and each result says its profile', async () => {
+  const only = ['--only', 'kv.cas', '--only', 'core.kv', '--only', 'checkpoints.null-callback']
+  const named = async (...more: string[]) => {
+    const { stdout } = await suite([service.url, '--json', ...only, ...more])
+    const { profile, results } = JSON.parse(stdout)
+    return [profile, results.map((one: { name: string; profile: string }) => [one.name, one.profile])]
+  }
+  const core = ['core.kv', 'core.kv-rules', 'core.kv-cas', 'core.kv-if-match'].map((name) => [
+    name,
+    'documents',
+  ])
+  const kv = ['kv.cas', 'kv.cas-race', 'kv.cas_version'].map((name) => [name, 'contract'])
+  const addition = ['checkpoints.null-callback', 'extensions']
+  expect(await named('--profile', 'documents')).toEqual(['documents', core])
+  expect(await named()).toEqual(['contract', [...core, ...kv]])
+  expect(await named('--profile', 'extensions')).toEqual(['extensions', [...core, ...kv, addition]])
 })
 
 test('it lists its checks, and its help has every option that it takes', async () => {

@@ -1,7 +1,8 @@
 // Rules that every answer keeps, whatever was asked. They are judged at each call of each check.
 
+import type { Profile } from './check.ts'
 import type { Answer } from './client.ts'
-import { errorStatuses, marksErrors, timestamp } from './contract.ts'
+import { documentedStatuses, errorStatuses, marksErrors, timestamp } from './contract.ts'
 import { operationOf } from './operations.ts'
 import { hasSecret } from './shapes.ts'
 
@@ -9,6 +10,7 @@ export interface AnswerRule {
   name: string
   sentence: string
   section: string
+  profile: Profile
   /** What is wrong with the answer, or null. */
   fault(answer: Answer): string | null
 }
@@ -47,11 +49,64 @@ export class AnswerRules {
   }
 }
 
-export const answer_rules: AnswerRule[] = [
+/** What the two API documents say of every answer. */
+const documented: Omit<AnswerRule, 'profile'>[] = [
+  {
+    name: 'every-answer.has-request-id',
+    sentence: 'Every response carries the header X-Request-Id',
+    section: 'core 1.3',
+    fault: ({ headers }) => (headers['x-request-id'] ? null : 'X-Request-Id is missing'),
+  },
+  {
+    name: 'every-answer.is-json',
+    sentence: 'Response bodies are JSON (application/json)',
+    section: 'core 1.6',
+    fault: (answer) => {
+      if (!hasBody(answer) || answer.text === '') return null
+      const type = answer.headers['content-type'] ?? 'missing'
+      if (!/^application\/json($|;)/.test(type)) return `content-type is ${type}`
+      return answer.json === undefined ? 'the body is not JSON' : null
+    },
+  },
+  {
+    name: 'every-answer.error-object',
+    sentence: 'All errors under /v1 use the envelope {error: {code, message}}',
+    section: 'core 2, core 7',
+    fault: (answer) => {
+      if (answer.status < 400 || !hasBody(answer) || !answer.sent.path.startsWith('/v1/')) return null
+      const { code, message } = answer.json?.error ?? {}
+      return typeof code === 'string' && typeof message === 'string'
+        ? null
+        : `${answer.status} without error.code and error.message`
+    },
+  },
+  {
+    name: 'every-answer.code-status',
+    sentence: 'A code of the table of errors comes with its status',
+    section: 'core 7',
+    fault: ({ status, json }) => {
+      const expected = documentedStatuses[json?.error?.code]
+      return expected && !expected.includes(status) ? `${json.error.code} came with ${status}` : null
+    },
+  },
+  {
+    name: 'every-answer.secrets',
+    sentence: 'Keys are returned once, at creation or rotation, and never in later reads',
+    section: 'core 5.3',
+    fault: ({ sent, text }) =>
+      !(sent.method === 'POST' && gives_secrets.test(sent.path)) && hasSecret(text)
+        ? 'a secret stands in the answer'
+        : null,
+  },
+]
+
+/** What the decisions add to that. */
+const decided: Omit<AnswerRule, 'profile'>[] = [
   {
     name: 'every-answer.request-id',
-    sentence: 'Every response carries the header X-Request-Id, errors and 404s included',
-    section: 'core 1.3',
+    sentence:
+      'Every response carries an X-Request-Id of 8 to 64 letters, digits, dots, dashes and underscores',
+    section: 'core 1.3, decisions 1',
     fault: ({ headers }) => {
       const id = headers['x-request-id']
       return /^[A-Za-z0-9_.-]{8,64}$/.test(id ?? '') ? null : `X-Request-Id is ${id ?? 'missing'}`
@@ -59,8 +114,9 @@ export const answer_rules: AnswerRule[] = [
   },
   {
     name: 'every-answer.json',
-    sentence: 'Response bodies are JSON (application/json)',
-    section: 'core 1.6',
+    sentence:
+      'Every answer but 204, 304 and those to HEAD has a body, which is a JSON object (application/json)',
+    section: 'core 1.6, decisions 1',
     fault: (answer) => {
       if (!hasBody(answer)) return answer.text === '' ? null : `a ${answer.status} has a body`
       const type = answer.headers['content-type'] ?? 'missing'
@@ -103,16 +159,15 @@ export const answer_rules: AnswerRule[] = [
     section: 'decisions 1',
     fault: ({ json }) => timeFault(json, ''),
   },
-  {
-    name: 'every-answer.secrets',
-    sentence: 'Keys and signing secrets are returned once, at creation or rotation, and never in later reads',
-    section: 'core 5.3',
-    fault: ({ sent, text }) => {
-      const may = sent.method === 'POST' && /^\/v1\/(tenants|agents|approval-keys)(\/|$)/.test(sent.path)
-      return !may && hasSecret(text) ? 'a secret stands in the answer' : null
-    },
-  },
 ]
+
+export const answer_rules: readonly AnswerRule[] = [
+  ...documented.map((rule): AnswerRule => ({ ...rule, profile: 'documents' })),
+  ...decided.map((rule): AnswerRule => ({ ...rule, profile: 'contract' })),
+]
+
+/** Creation and rotation. */
+const gives_secrets = /^\/v1\/(tenants|agents|approval-keys)$|\/rotate-(key|signing-secret)$/
 
 function hasBody({ sent, status }: Answer): boolean {
   return sent.method !== 'HEAD' && status !== 204 && status !== 304
@@ -127,10 +182,9 @@ function envelopeFault(answer: Answer): string | null {
   if (error.request_id !== headers['x-request-id']) return 'error.request_id is not that of the header'
   if (error.details !== undefined && (typeof error.details !== 'object' || error.details === null))
     return 'error.details is not an object'
-  const outer = Object.keys(json).sort().join()
-  const expected = marksErrors(sent.path) ? 'error,success' : 'error'
-  if (outer !== expected) return `members ${outer} beside the error, expected ${expected}`
-  return json.success === true ? 'success is true' : null
+  const marked = marksErrors(sent.path)
+  if (marked && json.success !== false) return 'no success: false beside the error'
+  return !marked && 'success' in json ? 'success beside the error, in the envelope of /v1' : null
 }
 
 /** A blocked check of a rate limit is an answer, not an error. */

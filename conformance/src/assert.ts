@@ -2,6 +2,7 @@
 
 import type { Answer } from './client.ts'
 import { errorStatuses, marksErrors } from './contract.ts'
+import { rawAt } from './raw-json.ts'
 
 /** The service does not keep the contract. */
 export class Failure extends Error {}
@@ -64,6 +65,15 @@ export function invalid(answer: Answer, ...paths: string[]): void {
   )
   const named = issues.map(({ path }) => path)
   equal([...new Set(named)].sort(), paths.sort(), `${what}: paths of details.issues`)
+}
+
+/** What stands there in this JSON is this text, byte for byte. */
+export function sameText(json: string, expected: string, ...way: [string, ...(string | number)[]]): void {
+  const got = rawAt(json, ...way)
+  if (got !== expected)
+    throw new Failure(
+      `${way.join('.')} came otherwise: expected ${expected.slice(0, 200)}, got ${(got ?? json).slice(0, 300)}`,
+    )
 }
 
 /** Status and body without what differs at every answer, to compare answers byte for byte. */

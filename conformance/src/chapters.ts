@@ -7,8 +7,11 @@ import { audit } from './chapters/audit.ts'
 import { bodies } from './chapters/bodies.ts'
 import { callbacks } from './chapters/callbacks.ts'
 import { checkpoints } from './chapters/checkpoints.ts'
+import { core } from './chapters/core.ts'
+import { core_work } from './chapters/core-work.ts'
 import { credentials } from './chapters/credentials.ts'
 import { dlq } from './chapters/dlq.ts'
+import { edge } from './chapters/edge.ts'
 import { idempotency } from './chapters/idempotency.ts'
 import { inbox } from './chapters/inbox.ts'
 import { isolation } from './chapters/isolation.ts'
@@ -24,6 +27,9 @@ import { tick } from './chapters/tick.ts'
 import type { Chapter } from './check.ts'
 
 export const chapters: readonly Chapter[] = [
+  core,
+  core_work,
+  edge,
   credentials,
   isolation,
   paths,

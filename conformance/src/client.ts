@@ -7,7 +7,8 @@ export interface Sent {
   method: string
   /** Path and query, as they go out. */
   path: string
-  headers: Record<string, string>
+  /** A list is sent as headers of the same name. */
+  headers: Record<string, string | string[]>
   body?: string | Uint8Array
   /** Sends the body in chunks, without a length. */
   chunked?: boolean
@@ -24,11 +25,16 @@ export interface Answer {
   json: any
 }
 
+/** A service that hangs would hold up each check for a whole time-out. */
+const unanswered_max = 10
+
 export class Client {
   readonly url: URL
   readonly #agent: Agent
   readonly #request: (url: URL, options: object) => ClientRequest
   readonly #timeout_ms: number
+  /** Requests in a row that were not answered in time. */
+  #unanswered = 0
 
   constructor(url: string, timeout_ms: number) {
     this.url = new URL(url)
@@ -39,6 +45,10 @@ export class Client {
   }
 
   async send(sent: Sent): Promise<Answer> {
+    if (this.#unanswered >= unanswered_max)
+      throw new Error(
+        `the service has not answered ${unanswered_max} requests in a row: nothing more is sent`,
+      )
     try {
       return await this.#once(sent)
     } catch (error) {
@@ -54,8 +64,9 @@ export class Client {
 
   #once(sent: Sent): Promise<Answer> {
     const bytes = typeof sent.body === 'string' ? new TextEncoder().encode(sent.body) : sent.body
-    const headers: Record<string, string> = { ...sent.headers }
-    if (bytes && !sent.chunked) headers['content-length'] = String(bytes.length)
+    const headers: Sent['headers'] = { ...sent.headers }
+    if (bytes && sent.chunked) headers['transfer-encoding'] = 'chunked'
+    else if (bytes) headers['content-length'] = String(bytes.length)
     const base = this.url.pathname.replace(/\/$/, '')
     return new Promise((resolve, reject) => {
       const request = this.#request(this.url, {
@@ -68,15 +79,21 @@ export class Client {
         const stale = request.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')
         reject(stale ? new StaleConnection() : new Error(`${sent.method} ${sent.path}: ${error.message}`))
       }
-      request.setTimeout(this.#timeout_ms, () =>
-        request.destroy(new Error(`no answer within ${this.#timeout_ms / 1_000} s`)),
-      )
+      // Of the whole answer: one that comes byte by byte is late, too.
+      const late = setTimeout(() => {
+        this.#unanswered += 1
+        request.destroy(new Error(`no answer within ${this.#timeout_ms / 1_000} s`))
+      }, this.#timeout_ms)
+      request.on('close', () => clearTimeout(late))
       request.on('error', fail)
       request.on('response', (response) => {
         const chunks: Uint8Array[] = []
         response.on('data', (chunk: Uint8Array) => chunks.push(chunk))
         response.on('error', fail)
+        response.on('aborted', () => fail(new Error('the answer ended early')))
         response.on('end', () => {
+          clearTimeout(late)
+          this.#unanswered = 0
           const text = Buffer.concat(chunks).toString()
           resolve({
             sent,

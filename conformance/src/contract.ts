@@ -39,6 +39,20 @@ export const errorStatuses: Record<string, number[]> = {
   STORAGE_FULL: [507],
 }
 
+/** Those of the table of errors in the first API document, which has a second name for the 412. */
+export const documentedStatuses: Record<string, number[]> = {
+  DELETE_REQUIRES_CONFIRM: [400],
+  QUOTA_EXCEEDED: [402],
+  NAMESPACE_FORBIDDEN: [403],
+  KEY_NOT_FOUND: [404],
+  DLQ_NOT_FOUND: [404],
+  TENANT_NAME_TAKEN: [409],
+  AGENT_ID_TAKEN: [409],
+  VERSION_MISMATCH: [409, 412],
+  PRECONDITION_FAILED: [412],
+  ALREADY_CLAIMED: [409],
+}
+
 /** Under /api and /hook an error says `success: false` beside itself. */
 export function marksErrors(path: string): boolean {
   return /^\/(api|hook)\//.test(path)

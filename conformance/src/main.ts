@@ -6,7 +6,7 @@ import { type Options, readOptions, UsageError, usage } from './options.ts'
 import { listOf, textOf } from './report.ts'
 import { type Report, run } from './runner.ts'
 
-const exit = { passed: 0, failed: 1, usage: 2, unreachable: 3 }
+const exit = { passed: 0, failed: 1, usage: 2, unreachable: 3 } as const
 
 process.exitCode = await main()
 
@@ -14,7 +14,7 @@ async function main(): Promise<number> {
   try {
     const options = readOptions(process.argv.slice(2), process.env)
     if (!options || options.list) {
-      process.stdout.write(options ? listOf(chapters) : usage)
+      process.stdout.write(options ? listOf(chapters, options) : usage)
       return exit.passed
     }
     return await judged(options)
@@ -30,13 +30,15 @@ async function judged(options: Options): Promise<number> {
   if (!report) return exit.unreachable
   process.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : textOf(report))
   const faults = report.failed + (options.strict ? report.not_run : 0)
-  return faults === 0 ? exit.passed : exit.failed
+  // A run in which no check was possible shows nothing.
+  return faults === 0 && report.passed > 0 ? exit.passed : exit.failed
 }
 
 async function made(options: Options): Promise<Report | null> {
   try {
     return await run(chapters, options, progressOn(process.stderr, options))
   } catch (error) {
+    if (error instanceof UsageError) throw error
     process.stderr.write(`${options.url}: ${(error as Error).message}\n`)
     return null
   }

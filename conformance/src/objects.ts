@@ -8,15 +8,19 @@ export type Params = Record<string, string>
 
 export type Maker = (tenant: Tenant) => Promise<Params>
 
-/** Nobody listens there, and nothing is sent before its time. */
-export const idle_url = 'http://127.0.0.1:9/conformance'
+/** The run, or a tenant in it. */
+export interface Place {
+  /** An address that every service may call, and that takes what is sent. */
+  readonly idle_url: string
+}
+
 export const far_time = '2999-01-01T00:00:00.000Z'
 
-export function scheduleBody(): Record<string, unknown> {
+export function scheduleBody({ idle_url }: Place): Record<string, unknown> {
   return { callback_url: idle_url, callback_payload: { n: 1 }, fire_at: far_time }
 }
 
-export function checkpointBody(): Record<string, unknown> {
+export function checkpointBody({ idle_url }: Place): Record<string, unknown> {
   return { title: 'May I?', callback_url: idle_url, callback_payload: { n: 1 } }
 }
 
@@ -71,15 +75,12 @@ export async function claimed(tenant: Tenant): Promise<Params> {
 
 export async function schedule(tenant: Tenant): Promise<Params> {
   const agent = await tenant.agent()
-  return { id: succeeded(await agent.post('/v1/schedules', scheduleBody()), 201).id }
+  return { id: succeeded(await agent.post('/v1/schedules', scheduleBody(tenant)), 201).id }
 }
 
-/** Without a callback: nothing is left to do once it is decided. */
 export async function checkpoint(tenant: Tenant): Promise<Params> {
   const agent = await tenant.agent()
-  return {
-    id: succeeded(await agent.post('/v1/checkpoints', { title: 'May I?', callback_url: null }), 201).id,
-  }
+  return { id: succeeded(await agent.post('/v1/checkpoints', checkpointBody(tenant)), 201).id }
 }
 
 export async function inbox(tenant: Tenant): Promise<Params> {

@@ -19,7 +19,7 @@ export interface Operation {
   /** What a success answers; null for an empty body. */
   shape: shapes.Shape | null
   /** An example of its body; null when it takes none. */
-  body: (() => Record<string, unknown>) | null
+  body: ((place: objects.Place) => Record<string, unknown>) | null
   /** Fields that the body must have. */
   required: string[]
   /** It takes an Idempotency-Key. */
@@ -276,7 +276,7 @@ export async function ready(
   tenant: Tenant,
 ): Promise<{ path: string; body: Record<string, unknown> | undefined; params: objects.Params }> {
   const params = (await object?.(tenant)) ?? {}
-  return { path: `${filled(path, params)}${query}`, body: body?.(), params }
+  return { path: `${filled(path, params)}${query}`, body: body?.(tenant), params }
 }
 
 /** The path with its parameters. */

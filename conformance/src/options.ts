@@ -1,6 +1,7 @@
 // The command line and the environment, read once.
 
 import { parseArgs } from 'node:util'
+import { type Profile, profiles } from './check.ts'
 
 export interface GivenTenant {
   tenant_id: string
@@ -21,6 +22,8 @@ export interface Options {
   slow_seconds: number | null
   /** Parts of names of checks; empty: all. */
   only: string[]
+  /** Checks of profiles past this one are left out. */
+  profile: Profile
   json: boolean
   strict: boolean
   list: boolean
@@ -49,6 +52,9 @@ Callbacks:
   --no-receiver          checks of deliveries are not run
 
 What runs:
+  --profile <name>       documents: what the two API documents say, and nothing else
+                         contract: also what is decided where they are silent (the default)
+                         extensions: also the additions, such as the journal
   --only <text>          checks whose name contains the text; may be repeated
   --slow [seconds]       without a test clock: waits for checks that take no longer (300)
   --at-once <count>      checks that run at the same time (8)
@@ -60,8 +66,8 @@ Result:
   --json                 prints the result as one JSON document
   --strict               a check that was not run counts as failed
 
-Exit status: 0 every check that ran has passed, 1 a check has failed, 2 the options are wrong,
-3 the service does not answer.
+Exit status: 0 every check that ran has passed, 1 a check has failed or none could be run,
+2 the options are wrong or the service refuses a key that was given, 3 the service does not answer.
 `
 
 const flags = {
@@ -71,6 +77,7 @@ const flags = {
   listen: { type: 'string' },
   'no-receiver': { type: 'boolean' },
   only: { type: 'string', multiple: true },
+  profile: { type: 'string' },
   slow: { type: 'string' },
   'at-once': { type: 'string' },
   timeout: { type: 'string' },
@@ -89,11 +96,12 @@ export function readOptions(args: string[], environment: Record<string, string |
   if (values.help) return null
   const url = positionals[0] ?? (values.list ? 'http://127.0.0.1' : '')
   if (positionals.length > 1) throw new UsageError(`one URL is expected, got ${positionals.join(' ')}`)
-  if (!/^https?:\/\//.test(url) || !isUrl(url))
-    throw new UsageError('the URL of the service is missing, such as http://127.0.0.1:8420')
+  if (!isHttp(url)) throw new UsageError('the URL of the service is missing, such as http://127.0.0.1:8420')
   const from_environment = environment.CONFORMANCE_TENANTS?.split(',').filter((text) => text !== '') ?? []
   const [listen_host, listen_port] = placeOf(values.listen ?? '127.0.0.1:0')
   const receiver_url = values['receiver-url'] ?? null
+  if (receiver_url !== null && !isHttp(receiver_url))
+    throw new UsageError(`--receiver-url takes a URL, got ${receiver_url}`)
   return {
     url: url.replace(/\/(v1\/?)?$/, ''),
     tenants: (values.tenant ?? from_environment).map(tenantOf),
@@ -104,6 +112,7 @@ export function readOptions(args: string[], environment: Record<string, string |
     listen_port,
     slow_seconds: values.slow === undefined ? null : numberOf('--slow', values.slow),
     only: values.only ?? [],
+    profile: profileOf(values.profile ?? 'contract'),
     json: values.json ?? false,
     strict: values.strict ?? false,
     list: values.list ?? false,
@@ -132,9 +141,16 @@ function tenantOf(text: string): GivenTenant {
   return { tenant_id, admin_key }
 }
 
+function profileOf(text: string): Profile {
+  const profile = profiles.find((one) => one === text)
+  if (!profile) throw new UsageError(`--profile is one of ${profiles.join(', ')}, got ${text}`)
+  return profile
+}
+
 function placeOf(text: string): [host: string, port: number] {
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(text) ?? []
-  if (!host || !port) throw new UsageError(`--listen takes <host>:<port>, got ${text}`)
+  if (!host || !port || Number(port) > 65_535)
+    throw new UsageError(`--listen takes <host>:<port>, got ${text}`)
   return [host.replace(/^\[(.*)\]$/, '$1'), Number(port)]
 }
 
@@ -149,10 +165,9 @@ function isLoopback(url: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname)
 }
 
-function isUrl(text: string): boolean {
+function isHttp(text: string): boolean {
   try {
-    new URL(text)
-    return true
+    return /^https?:$/.test(new URL(text).protocol)
   } catch {
     return false
   }

@@ -29,6 +29,8 @@ export class Hook {
 }
 
 export interface Receiver {
+  /** Answers 204 and keeps nothing. */
+  idle_url: string
   hook(): Hook
   stop(): Promise<void>
 }
@@ -55,6 +57,7 @@ export async function startReceiver({
   const { port } = server.address() as AddressInfo
   const base = (receiver_url ?? `http://${listen_host}:${port}`).replace(/\/$/, '')
   return {
+    idle_url: `${base}/idle`,
     hook: () => {
       const name = String(hooks.size + 1)
       const hook = new Hook(`${base}/${name}`)
@@ -77,6 +80,10 @@ async function receive(
   const chunks: Uint8Array[] = []
   for await (const chunk of request) chunks.push(chunk as Uint8Array)
   const target = request.url ?? ''
+  if (/\/idle(\/.*)?$/.test(target)) {
+    response.writeHead(204).end()
+    return
+  }
   const hook = hooks.get(/\/(\d+)(?:[/?].*)?$/.exec(target)?.[1] ?? '')
   if (!hook) {
     response.writeHead(404).end()

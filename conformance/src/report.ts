@@ -1,6 +1,7 @@
 // The result as text. `--json` prints the report itself.
 
-import type { Chapter } from './check.ts'
+import { answer_rules } from './answer-rules.ts'
+import { type Chapter, type Check, type Profile, profiles } from './check.ts'
 import type { Report, Result } from './runner.ts'
 
 /** What failed with its last calls, what was not run with the reason, and the counts. */
@@ -11,7 +12,7 @@ export function textOf(report: Report): string {
     ...failed.map(failedText),
     ...(left_out.length > 0 ? [notRunText(left_out)] : []),
     `${report.passed} passed, ${report.failed} failed, ${report.not_run} not run ` +
-      `(${report.answers} answers, ${(report.duration_ms / 1_000).toFixed(1)} s)`,
+      `(profile ${report.profile}, ${report.answers} answers, ${(report.duration_ms / 1_000).toFixed(1)} s)`,
   ]
   return `${parts.join('\n\n')}\n`
 }
@@ -37,10 +38,13 @@ function notRunText(results: Result[]): string {
   return `NOT RUN\n${lines.join('\n')}`
 }
 
-/** Every check with its sentence, for `--list`. */
-export function listOf(chapters: readonly Chapter[]): string {
-  const lines = chapters.flatMap(({ checks }) =>
-    checks.map(({ name, sentence, section }) => `${name}\n  ${sentence} (${section})`),
-  )
+/** Every check of a profile with its sentence, for `--list`. */
+export function listOf(chapters: readonly Chapter[], { profile }: { profile: Profile }): string {
+  const all: Pick<Check, 'name' | 'sentence' | 'section' | 'profile'>[] = [
+    ...chapters.flatMap(({ checks }) => checks),
+    ...answer_rules,
+  ]
+  const wanted = all.filter((one) => profiles.indexOf(one.profile) <= profiles.indexOf(profile))
+  const lines = wanted.map((one) => `${one.name}\n  ${one.sentence} (${one.profile}: ${one.section})`)
   return `${lines.join('\n')}\n`
 }

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs'
 import { type AnswerRule, AnswerRules, answer_rules } from './answer-rules.ts'
 import { Failure, NotRun } from './assert.ts'
-import type { Chapter, Check } from './check.ts'
+import { type Chapter, type Check, type Profile, profiles } from './check.ts'
 import { Client } from './client.ts'
-import type { Options } from './options.ts'
+import { type Options, UsageError } from './options.ts'
 import { noTime, realTime, SharedTime, type Timeline } from './timeline.ts'
 import { masked, Trial } from './trial.ts'
 import { World } from './world.ts'
@@ -14,6 +14,7 @@ export interface Result {
   name: string
   sentence: string
   section: string
+  profile: Profile
   outcome: 'passed' | 'failed' | 'not_run'
   /** Why it failed or was not run. */
   reason: string | null
@@ -25,6 +26,8 @@ export interface Result {
 export interface Report {
   suite_version: string
   url: string
+  /** Checks of this profile, and of those that it contains. */
+  profile: Profile
   started_at: string
   duration_ms: number
   /** The service has a test clock. */
@@ -33,6 +36,7 @@ export interface Report {
   failed: number
   not_run: number
   answers: number
+  /** In the order of `--list`. */
   results: Result[]
   /** Operation to the statuses that it was seen to answer. */
   operations: Record<string, number[]>
@@ -42,7 +46,7 @@ export interface Report {
 
 export type Reported = (result: Result) => void
 
-/** Throws when the service does not answer at all. */
+/** Throws when the service does not answer at all, and a UsageError when it cannot be judged with these options. */
 export async function run(
   chapters: readonly Chapter[],
   options: Options,
@@ -52,11 +56,24 @@ export async function run(
   const rules = new AnswerRules()
   const client = new Client(options.url, options.timeout_ms)
   const world = new World(options, client, rules)
+  const wanted = selected(chapters, options)
+  const wanted_rules = answer_rules.filter((rule) => isWanted(rule, options))
+  if (wanted.length === 0)
+    throw new UsageError(
+      `no check of the profile ${options.profile} has a name with ${options.only.join(', ')}`,
+    )
   try {
+    await world.start()
     await client.send({ method: 'GET', path: '/v1/tenants/-', headers: {} })
+    await world.requireKeys()
     const test_clock = await world.clock.isServed().catch(() => false)
-    const results = await runChecks(world, selected(chapters, options), test_clock, reported)
-    results.push(...ruleResults(rules, options, reported))
+    const made = await runChecks(world, wanted, test_clock, reported)
+    const results = wanted.map(({ check }) => made.find(({ name }) => name === check.name)!)
+    for (const rule of wanted_rules) {
+      const result = ruleResult(rule, rules)
+      results.push(result)
+      reported(result)
+    }
     return reportOf(options, results, rules, { started_ms, test_clock })
   } finally {
     await world.stop()
@@ -65,13 +82,14 @@ export async function run(
 
 type Named = { check: Check; chapter: string }
 
-function selected(chapters: readonly Chapter[], { only }: Options): Named[] {
+function selected(chapters: readonly Chapter[], options: Options): Named[] {
   const all = chapters.flatMap(({ name, checks }) => checks.map((check) => ({ check, chapter: name })))
-  return all.filter(({ check }) => isWanted(check.name, only))
+  return all.filter(({ check }) => isWanted(check, options))
 }
 
-function isWanted(name: string, only: string[]): boolean {
-  return only.length === 0 || only.some((part) => name.includes(part))
+function isWanted(one: { name: string; profile: Profile }, { only, profile }: Options): boolean {
+  if (profiles.indexOf(one.profile) > profiles.indexOf(profile)) return false
+  return only.length === 0 || only.some((part) => one.name.includes(part))
 }
 
 async function runChecks(
@@ -123,8 +141,8 @@ async function outcomeOf(world: World, { check, chapter }: Named, time: Timeline
   const trial = new Trial(world, chapter, time)
   const started_ms = Date.now()
   const ended = (outcome: Result['outcome'], reason: string | null, calls: string[] = []): Result => {
-    const { name, sentence, section } = check
-    return { name, sentence, section, outcome, reason, calls, duration_ms: Date.now() - started_ms }
+    const { name, sentence, section, profile } = check
+    return { name, sentence, section, profile, outcome, reason, calls, duration_ms: Date.now() - started_ms }
   }
   try {
     await check.run(trial)
@@ -138,30 +156,16 @@ async function outcomeOf(world: World, { check, chapter }: Named, time: Timeline
   }
 }
 
-function notRun({ name, sentence, section }: Check, reason: string): Result {
-  return { name, sentence, section, outcome: 'not_run', reason, calls: [], duration_ms: 0 }
+function notRun({ name, sentence, section, profile }: Check, reason: string): Result {
+  return { name, sentence, section, profile, outcome: 'not_run', reason, calls: [], duration_ms: 0 }
 }
 
-function ruleResults(rules: AnswerRules, { only }: Options, reported: Reported): Result[] {
-  const wanted = answer_rules.filter(({ name }) => isWanted(name, only))
-  return wanted.map((rule) => {
-    const result = ruleResult(rule, rules.faults.get(rule.name) ?? [])
-    reported(result)
-    return result
-  })
-}
-
-function ruleResult({ name, sentence, section }: AnswerRule, faults: string[]): Result {
+function ruleResult({ name, sentence, section, profile }: AnswerRule, rules: AnswerRules): Result {
+  const head = { name, sentence, section, profile, duration_ms: 0 }
+  if (rules.answers === 0) return { ...head, outcome: 'not_run', reason: 'no check had an answer', calls: [] }
+  const faults = (rules.faults.get(name) ?? []).map(masked)
   const outcome = faults.length === 0 ? 'passed' : 'failed'
-  return {
-    name,
-    sentence,
-    section,
-    outcome,
-    reason: faults[0] ?? null,
-    calls: faults.map(masked),
-    duration_ms: 0,
-  }
+  return { ...head, outcome, reason: faults[0] ?? null, calls: faults }
 }
 
 /** Runs `work` on each, at most `at_once` at the same time. */
@@ -174,7 +178,7 @@ async function pooled<T>(all: T[], at_once: number, work: (one: T) => Promise<vo
 }
 
 function reportOf(
-  { url }: Options,
+  { url, profile }: Options,
   results: Result[],
   rules: AnswerRules,
   { started_ms, test_clock }: { started_ms: number; test_clock: boolean },
@@ -187,6 +191,7 @@ function reportOf(
   return {
     suite_version: versionOf(),
     url,
+    profile,
     started_at: new Date(started_ms).toISOString(),
     duration_ms: Date.now() - started_ms,
     test_clock,

@@ -1,6 +1,6 @@
 // The fields of every object of the contract. More fields may be there: the contract grows; none may be missing.
 
-import { Failure } from './assert.ts'
+import { equal, Failure } from './assert.ts'
 import { key_prefixes, keyForm, maskedForm, timestamp } from './contract.ts'
 
 /** Returns what is wrong with a value, each as a sentence that begins with its place. */
@@ -12,6 +12,12 @@ export type Shape = Record<string, Form>
 export function hasShape(value: unknown, shape: Shape, what: string): void {
   const faults = object(shape)(value, '')
   if (faults.length > 0) throw new Failure(`${what}: ${faults.slice(0, 5).join('; ')}`)
+}
+
+/** Both have the same values in all fields of the shape; in others they may differ. */
+export function agree(actual: object, expected: object, shape: Shape, what: string): void {
+  for (const name of Object.keys(shape))
+    equal(Reflect.get(actual, name), Reflect.get(expected, name), `${name} of ${what}`)
 }
 
 const text: Form = of('text', (value) => typeof value === 'string')
@@ -119,12 +125,7 @@ const agent_head: Shape = {
 export const agent: Shape = { ...agent_head, api_key: like(maskedForm('agent')) }
 export const newAgent: Shape = { ...agent_head, api_key: like(keyForm('agent')) }
 
-const approval_key_head: Shape = {
-  approval_key_id: id('apk'),
-  checkpoint_id: orNull(id('chk')),
-  label: orNull(text),
-  created_at: time,
-}
+const approval_key_head: Shape = { approval_key_id: id('apk') }
 export const approvalKey: Shape = { ...approval_key_head, approval_key: like(maskedForm('approval')) }
 export const newApprovalKey: Shape = { ...approval_key_head, approval_key: like(keyForm('approval')) }
 
@@ -254,5 +255,5 @@ export function page(shape: Shape): Shape {
 /** Whether this text holds a key, or a signing secret, in clear. */
 export function hasSecret(body: string): boolean {
   const prefixes = Object.values(key_prefixes).join('|')
-  return new RegExp(`(${prefixes})[0-9A-Za-z]{38}|"whsec_[A-Za-z0-9+/]{20,}`).test(body)
+  return new RegExp(`(${prefixes})[0-9A-Za-z_-]{16,}|"whsec_[A-Za-z0-9+/]{20,}`).test(body)
 }

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { succeeded } from './assert.ts'
 import type { Answer, Sent } from './client.ts'
 import type { Kind } from './contract.ts'
+import type { Place } from './objects.ts'
 import type { Trial } from './trial.ts'
 
 type Send = (sent: Sent) => Promise<Answer>
@@ -45,13 +46,24 @@ export class Actor {
     return this.call('DELETE', path, body, headers)
   }
 
-  call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-    const sent: Sent = { method, path, headers: { ...this.headers, ...headers } }
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Sent['headers'] = {},
+    chunked = false,
+  ): Promise<Answer> {
+    const sent: Sent = { method, path, headers: { ...this.headers, ...headers }, chunked }
     if (body === undefined) return this.send(sent)
     const raw = typeof body === 'string' || body instanceof Uint8Array
     const type = raw ? {} : { 'content-type': 'application/json' }
     const text = raw ? body : JSON.stringify(body)
     return this.send({ ...sent, headers: { ...type, ...sent.headers }, body: text })
+  }
+
+  /** The same caller, who sends the key in x-api-key and nothing else. */
+  asApiKey(): Actor {
+    return new Actor(this.send, { 'x-api-key': this.key }, this.key, this.id)
   }
 
   /** The same caller, who sends the key as Bearer and nothing else. */
@@ -63,13 +75,16 @@ export class Actor {
 /** Made once and shared: `in` binds it to the check that uses it, so that the report shows that one's calls. */
 export class Tenant {
   readonly admin: Actor
+  readonly idle_url: string
   readonly #agents: Map<string, Promise<{ id: string; key: string }>>
 
   constructor(
     readonly keys: Keys,
+    private readonly place: Place,
     private readonly send: Send,
     agents: Map<string, Promise<{ id: string; key: string }>> = new Map(),
   ) {
+    this.idle_url = place.idle_url
     this.admin = new Actor(send, { 'x-admin-key': keys.admin_key }, keys.admin_key)
     this.#agents = agents
   }
@@ -79,7 +94,7 @@ export class Tenant {
   }
 
   in(trial: Trial): Tenant {
-    return new Tenant(this.keys, (sent) => trial.anyone.send(sent), this.#agents)
+    return new Tenant(this.keys, this.place, (sent) => trial.anyone.send(sent), this.#agents)
   }
 
   /** The agent of this name, made on first use. */

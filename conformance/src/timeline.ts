@@ -1,7 +1,7 @@
 // Time, for checks that need it to pass. With a test clock the checks share one timeline: when all of them wait, the clock
 // moves to the earliest of their times. Without one they wait for real.
 
-import { Failure, succeeded } from './assert.ts'
+import { Failure, holds, succeeded } from './assert.ts'
 import type { Actor } from './tenant.ts'
 import { pause } from './trial.ts'
 
@@ -33,6 +33,7 @@ export class Clock {
     for (let left = seconds; left > 0; ) {
       const answer = succeeded(await admin.post('/v1/clock/advance', { seconds: left }), 200)
       if (answer.done !== false) return
+      holds(answer.advanced_seconds > 0, 'POST /v1/clock/advance is not done, and moved by nothing')
       left = Math.round((left - answer.advanced_seconds) * 1_000) / 1_000
     }
   }
@@ -41,7 +42,9 @@ export class Clock {
   async now(): Promise<number> {
     const admin = await this.#admin()
     const entry = succeeded(await admin.post('/v1/audit', { action: 'conformance.time' }), 201)
-    return Date.parse(entry.created_at)
+    const now_ms = Date.parse(entry.created_at)
+    holds(Number.isFinite(now_ms), `created_at of an entry is ${entry.created_at}`)
+    return now_ms
   }
 }
 

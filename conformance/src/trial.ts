@@ -10,6 +10,10 @@ import type { World } from './world.ts'
 /** The calls of a failed check that the report shows. */
 const shown_calls_max = 4
 const look_again_ms = 40
+/** For what is under way when a tick has answered. */
+const settled_ms = 200
+/** A service that works by itself begins within 250 ms of the due time. */
+const by_itself_ms = 1_000
 
 export class Trial {
   /** Without a key. */
@@ -47,20 +51,33 @@ export class Trial {
   }
 
   /** Looks until the condition holds; due work is pushed on where the service leaves that to its caller. */
-  async until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    return this.#look(condition, what, async () => void (await this.world.pushDueWork()))
+  }
+
+  /** Looks until the condition holds: the service has to bring it about by itself, at once. */
+  happens(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    return this.#look(condition, what, async () => {})
+  }
+
+  async #look(
+    condition: () => boolean | Promise<boolean>,
+    what: string,
+    meanwhile: () => Promise<void>,
+  ): Promise<void> {
     const { patience_ms } = this.world.options
     const give_up_at = Date.now() + patience_ms
     while (!(await condition())) {
       if (Date.now() > give_up_at) holds(false, `waited ${patience_ms / 1_000} s in vain: ${what}`)
-      await this.world.pushDueWork()
+      await meanwhile()
       await pause(look_again_ms)
     }
   }
 
   /** Everything that is due has been done, as far as a caller can bring that about. */
   async settled(): Promise<void> {
-    await this.world.pushDueWork()
-    await pause(look_again_ms * 5)
+    const pushed = await this.world.pushDueWork()
+    await pause(pushed ? settled_ms : by_itself_ms)
   }
 
   /** The check cannot be made here. */

@@ -3,7 +3,7 @@
 import type { AnswerRules } from './answer-rules.ts'
 import { NotRun, succeeded } from './assert.ts'
 import type { Answer, Client, Sent } from './client.ts'
-import type { GivenTenant, Options } from './options.ts'
+import { type GivenTenant, type Options, UsageError } from './options.ts'
 import { type Hook, type Receiver, startReceiver } from './receiver.ts'
 import { Tenant, unique } from './tenant.ts'
 import { Clock } from './timeline.ts'
@@ -15,13 +15,41 @@ export class World {
   readonly #client: Client
   readonly #tenants = new Map<string, Promise<Tenant>>()
   readonly #made = new Map<string, Promise<unknown>>()
-  #receiver: Promise<Receiver> | null = null
+  #receiver: Receiver | null = null
 
   constructor(options: Options, client: Client, rules: AnswerRules) {
     this.options = options
     this.rules = rules
     this.#client = client
     this.clock = new Clock(async () => (await this.tenantOf('clock')).admin)
+  }
+
+  /** Throws a UsageError when the receiver cannot listen where it is told to. */
+  async start(): Promise<void> {
+    if (!this.options.receives) return
+    try {
+      this.#receiver = await startReceiver(this.options)
+    } catch (error) {
+      throw new UsageError(`the receiver cannot listen: ${(error as Error).message}`)
+    }
+  }
+
+  /** Throws a UsageError when the service refuses a key that was given: each check would fail for that alone. */
+  async requireKeys(): Promise<void> {
+    for (const { tenant_id, admin_key } of this.options.tenants) {
+      const path = `/v1/tenants/${encodeURIComponent(tenant_id)}`
+      const headers = { 'x-admin-key': admin_key }
+      const { status } = await this.send({ method: 'GET', path, headers })
+      if (status >= 400) throw new UsageError(`the service answers ${status} to the key of ${tenant_id}`)
+    }
+    const headers = this.cron_headers
+    if (headers && (await this.send({ method: 'POST', path: '/v1/tick', headers })).status === 401)
+      throw new UsageError('the service answers 401 to the cron secret')
+  }
+
+  /** Without a receiver a name that never resolves: what is sent there fails, and is nobody's. */
+  get idle_url(): string {
+    return this.#receiver?.idle_url ?? 'http://conformance.invalid/idle'
   }
 
   async send(sent: Sent, calls: Answer[] = []): Promise<Answer> {
@@ -52,7 +80,7 @@ export class World {
     if (answer.status === 429 || answer.status === 403)
       throw new NotRun(`the service refuses a sign-up: ${answer.json?.error?.code ?? answer.status}`)
     const { tenant_id, admin_key, signing_secret } = succeeded(answer, 201)
-    return new Tenant({ tenant_id, name, admin_key, signing_secret }, (sent) => this.send(sent))
+    return new Tenant({ tenant_id, name, admin_key, signing_secret }, this, (sent) => this.send(sent))
   }
 
   /** What several checks of a chapter use and none changes, made by the first. */
@@ -63,10 +91,9 @@ export class World {
   }
 
   async hook(): Promise<Hook> {
-    if (!this.options.receives)
+    if (!this.#receiver)
       throw new NotRun('the service cannot reach the receiver of this suite: give --receiver-url')
-    this.#receiver ??= startReceiver(this.options)
-    return (await this.#receiver).hook()
+    return this.#receiver.hook()
   }
 
   get cron_headers(): Record<string, string> | null {
@@ -74,20 +101,22 @@ export class World {
     return cron_secret === null ? null : { authorization: `Bearer ${cron_secret}` }
   }
 
-  /** A tick, or the smallest move of a test clock. Without both the service works by itself. */
-  async pushDueWork(): Promise<void> {
+  /** A tick, or the smallest move of a test clock. False without both: the service works by itself. */
+  async pushDueWork(): Promise<boolean> {
     const headers = this.cron_headers
     if (headers) await this.send({ method: 'POST', path: '/v1/tick', headers })
     else if (await this.clock.isServed()) await this.clock.advance(0.001)
+    else return false
+    return true
   }
 
   async stop(): Promise<void> {
-    await (await this.#receiver)?.stop()
+    await this.#receiver?.stop()
     this.#client.close()
   }
 
   async #given(given: GivenTenant | undefined): Promise<Tenant> {
     if (!given) throw new NotRun('needs a second tenant: give --tenant twice')
-    return new Tenant({ ...given, name: '', signing_secret: null }, (sent) => this.send(sent))
+    return new Tenant({ ...given, name: '', signing_secret: null }, this, (sent) => this.send(sent))
   }
 }

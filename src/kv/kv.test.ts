@@ -76,12 +76,6 @@ forEachRacedService('KV', (service) => {
       expect(got.headers.get('cache-control')).toBe('no-store')
     })
 
-    test('get and delete of an absent key answer 404 KEY_NOT_FOUND', async () => {
-      const store = await newStore(service)
-      expect(refusal(await store.get('state/none'))).toEqual(absent)
-      expect(refusal(await store.delete('state/none'))).toEqual(absent)
-    })
-
     test('a delete answers 204 without a body; then the key is absent', async () => {
       const store = await newStore(service)
       await store.put('state/gone')
@@ -768,11 +762,6 @@ forEachRacedService('KV', (service) => {
         const rest = await store.list(`l?limit=200&cursor=${page.body.next_cursor}`)
         expect(keysOf(rest)).toEqual(keys.slice(size, size + 200))
       }
-    })
-
-    test.each(['0', '-1', '1.5', 'x', ''])('limit "%s" is refused', async (limit) => {
-      const store = await newStore(service)
-      expect(broken(await store.list(`l?limit=${limit}`))).toEqual([400, 'VALIDATION_FAILED', 'query.limit'])
     })
 
     test('a cursor goes on where its page ended, though its last key is gone', async () => {

@@ -1,5 +1,6 @@
 // Planted faults: each breaks one sentence of the contract, and names the check that has to find it.
 
+import { more_rows, type Row } from './conformance-more-faults.ts'
 import {
   answering,
   answersGone,
@@ -42,7 +43,7 @@ export interface Mutant {
   plant(): Fault
 }
 
-const rows: [name: string, found_by: string, plant: () => Fault, beside?: string][] = [
+const rows: Row[] = [
   // Answers of every kind.
   [
     'answers 200 for 201',
@@ -442,6 +443,7 @@ const rows: [name: string, found_by: string, plant: () => Fault, beside?: string
           : undefined,
       ),
   ],
+  ...more_rows,
 ]
 
 /** In what takes time. */
@@ -451,6 +453,8 @@ const timed: [name: string, found_by: string, plant: () => Fault][] = [
   ['never times out with a rejection', 'checkpoints.auto-rejects', later('timeout_seconds')],
   ['never times out to the dead letters', 'checkpoints.times-out-to-dlq', later('timeout_seconds')],
   ['lets an old key live past its grace', 'tenants.grace-ends', later('grace_seconds')],
+  ['lets the old key of an agent live past its grace', 'agents.grace-ends', later('grace_seconds')],
+  ['counts inboxes that have expired', 'quotas.expired-frees', later('ttl')],
   ['never ends a window', 'rate-limit.window-ends', later('windowSeconds')],
   [
     'counts a sliding window as a fixed one',

@@ -266,3 +266,60 @@ export function countsLooks(): Fault {
     },
   }
 }
+
+/** Answers a repeat as it should, and makes the object once more. */
+export function createsAgain(): Fault {
+  const seen = new Map<string, Reply>()
+  return {
+    answer: async (answer, request, send) => {
+      const key = request.headers.get('idempotency-key')
+      if (!key || answer.status !== 201) return
+      if (seen.has(key)) {
+        const headers = new Headers(request.headers)
+        headers.delete('idempotency-key')
+        await send({ ...request, headers })
+      }
+      seen.set(key, answer)
+    },
+  }
+}
+
+/** Of any path: the first answer to a key. */
+export function replaysOnAnyPath(): Fault {
+  const first = new Map<string, Reply>()
+  return {
+    request: ({ headers }) => {
+      const known = first.get(headers.get('idempotency-key') ?? '')
+      if (!known) return undefined
+      return { ...known, headers: new Headers([...known.headers, ['idempotent-replayed', 'true']]) }
+    },
+    answer: (answer, { headers }) => {
+      const key = headers.get('idempotency-key')
+      if (key && answer.status === 201) first.set(key, { ...answer })
+    },
+  }
+}
+
+/** What is to be sent is held back until the next tick. */
+export function waitsForTick(): Fault {
+  const held = new Set<() => void>()
+  return {
+    request: ({ path }) => {
+      if (path === '/v1/tick') for (const release of held) release()
+      return undefined
+    },
+    callback: async (callback, send) => {
+      const ticked = new Promise<void>((resolve) => held.add(resolve))
+      await Promise.race([ticked, Bun.sleep(3_000)])
+      return send(callback)
+    },
+  }
+}
+
+/** One of the items is on no page. */
+export function losesAnItem(): Fault {
+  return onJson('/v1/', (body) => ({
+    ...body,
+    ...(body.items ? { items: body.items.filter((_: unknown, i: number) => i !== 1) } : {}),
+  }))
+}

@@ -1,6 +1,6 @@
 // Approval-proxy keys: shown once, usable until revoked, for one checkpoint or for all.
 
-import { equal, holds, matches, refused, succeeded } from '../assert.ts'
+import { equal, holds, invalid, matches, refused, succeeded } from '../assert.ts'
 import { chapter } from '../check.ts'
 import { maskedForm } from '../contract.ts'
 import * as objects from '../objects.ts'
@@ -9,19 +9,27 @@ import { unique } from '../tenant.ts'
 
 export const approval_keys = chapter('approval-keys', {
   create: [
-    'POST /approval-keys answers 201 with approval_key_id and a one-time approval_key, with checkpoint_id and label',
+    'POST /approval-keys answers 201 with approval_key_id and a one-time approval_key, with or without checkpoint_id and label',
     'core 2, core 4, decisions 2',
     async (t) => {
       const tenant = await t.tenant()
       const bare = succeeded(await tenant.admin.post('/v1/approval-keys'), 201)
       hasShape(bare, newApprovalKey, 'POST /v1/approval-keys')
-      equal([bare.checkpoint_id, bare.label], [null, null], 'checkpoint_id and label')
       const { id } = await objects.checkpoint(tenant)
-      const of_one = succeeded(
-        await tenant.admin.post('/v1/approval-keys', { checkpoint_id: id, label: 'Eve' }),
-        201,
-      )
-      equal([of_one.checkpoint_id, of_one.label], [id, 'Eve'], 'checkpoint_id and label')
+      const body = { checkpoint_id: id, label: 'Eve' }
+      const of_one = succeeded(await tenant.admin.post('/v1/approval-keys', body), 201)
+      hasShape(of_one, newApprovalKey, 'POST /v1/approval-keys')
+      holds(of_one.approval_key !== bare.approval_key, 'two keys are the same')
+    },
+  ],
+  label: [
+    'label has 256 characters at most',
+    'core 2, decisions 1',
+    async (t) => {
+      const { admin } = await t.tenant()
+      succeeded(await admin.post('/v1/approval-keys', { label: 'x'.repeat(256) }), 201)
+      for (const label of ['x'.repeat(257), 7])
+        invalid(await admin.post('/v1/approval-keys', { label }), '/label')
     },
   ],
   'unknown-checkpoint': [

@@ -1,6 +1,6 @@
 // The attempts of schedules: when they are made, how they are sent, and what follows from the answer.
 
-import { equal, Failure, holds, refused, succeeded } from '../assert.ts'
+import { equal, holds, refused, succeeded } from '../assert.ts'
 import { chapter, timed } from '../check.ts'
 import { hour, minute } from '../contract.ts'
 import * as objects from '../objects.ts'
@@ -86,6 +86,9 @@ export const attempts = chapter('attempts', {
       await t.until(async () => (await read(agent, id)).attempts === 1, 'the first attempt is counted')
       const pending = await read(agent, id)
       equal([pending.status, pending.last_status_code], ['pending', 500], 'the schedule after an attempt')
+      holds(typeof pending.last_error === 'string' && pending.last_error !== '', 'last_error is missing')
+      const next = (Date.parse(pending.next_attempt_at) - (await t.time.now())) / 1_000
+      holds(next > 10 && next <= 30, `next_attempt_at is in ${next} s`)
       await t.time.wait(25)
       await t.settled()
       equal(hook.received.length, 1, 'attempts 25 s after the first')
@@ -290,24 +293,24 @@ async function duringAttempt(
   const released = new Promise<void>((resolve) => {
     release = resolve
   })
-  const begun = new Promise<void>((resolve, reject) => {
-    setTimeout(() => reject(new Failure('no attempt reaches the receiver')), 10_000).unref()
-    hook.answer = async () => {
-      resolve()
-      await released
-      return { status: 200 }
-    }
-  })
+  hook.answer = async () => {
+    await released
+    return { status: 200 }
+  }
   const id = await due(agent, hook, {})
   // It answers once the attempt has ended.
-  const pushed = t.world.pushDueWork()
+  const pushed = t.world.pushDueWork().then(
+    () => null,
+    (error: Error) => error,
+  )
   try {
-    await begun
+    await t.happens(() => hook.received.length > 0, 'an attempt reaches the receiver')
     await change(`/v1/schedules/${id}`)
   } finally {
     release()
   }
-  await pushed
+  const error = await pushed
+  if (error) throw error
   await t.settled()
   return id
 }
@@ -328,6 +331,14 @@ async function reaches(t: Trial, agent: Actor, id: string, status: string) {
 
 /** The dead letters that this schedule or checkpoint left. */
 export async function lettersOf(tenant: Tenant, source_id: string) {
-  const { items } = succeeded(await tenant.admin.get('/v1/dlq?limit=200'), 200)
-  return items.filter((one: { source_id: string }) => one.source_id === source_id)
+  // Newest first: past these pages it is older than the run.
+  const found = []
+  let cursor = ''
+  for (let pages = 0; pages < 10; pages++) {
+    const { items, next_cursor } = succeeded(await tenant.admin.get(`/v1/dlq?limit=200${cursor}`), 200)
+    found.push(...items.filter((one: { source_id: string }) => one.source_id === source_id))
+    if (next_cursor === null) break
+    cursor = `&cursor=${encodeURIComponent(next_cursor)}`
+  }
+  return found
 }

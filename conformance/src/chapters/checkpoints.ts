@@ -1,16 +1,17 @@
 // Checkpoints: decisions, cancellation, timeouts, and the callback of a decision.
 
-import { equal, holds, invalid, matches, refused, succeeded } from '../assert.ts'
+import { equal, holds, invalid, matches, refused, sameText, succeeded } from '../assert.ts'
 import { chapter, timed } from '../check.ts'
 import { day, minute } from '../contract.ts'
 import * as objects from '../objects.ts'
 import { isSignedCallback } from '../receiver.ts'
-import { checkpoint as checkpointShape, hasShape } from '../shapes.ts'
+import { agree, checkpoint as checkpointShape, hasShape } from '../shapes.ts'
 import type { Actor } from '../tenant.ts'
 import type { Trial } from '../trial.ts'
 import { lettersOf } from './attempts.ts'
 
 const timeout_seconds_max = 315_360_000
+const payload_bytes_max = 256 * 1_024
 const prompt_bytes_max = 32 * 1_024
 
 export const checkpoints = chapter('checkpoints', {
@@ -19,7 +20,7 @@ export const checkpoints = chapter('checkpoints', {
     'core 2, core 4, decisions 5 Checkpoints',
     async (t) => {
       const agent = await (await t.tenant()).agent()
-      const made = succeeded(await agent.post('/v1/checkpoints', objects.checkpointBody()), 201)
+      const made = succeeded(await agent.post('/v1/checkpoints', objects.checkpointBody(t.world)), 201)
       hasShape(made, checkpointShape, 'POST /v1/checkpoints')
       equal(
         [made.status, made.timeout_action, made.agent_id],
@@ -32,22 +33,51 @@ export const checkpoints = chapter('checkpoints', {
         'fields without a value',
       )
       equal([made.callback.attempts, made.callback.last_error], [0, null], 'callback of a pending checkpoint')
+      const shown = succeeded(await agent.get(`/v1/checkpoints/${made.id}`), 200)
+      agree(shown, made, checkpointShape, 'the checkpoint as it is read')
+    },
+  ],
+  'null-callback': [
+    'callback_url null, given explicitly, means no callback',
+    'decisions 8',
+    async (t) => {
+      const agent = await (await t.tenant()).agent()
+      const made = succeeded(await agent.post('/v1/checkpoints', { title: 'x', callback_url: null }), 201)
+      equal(made.callback_url, null, 'callback_url')
+    },
+  ],
+  payload: [
+    'callback_payload is any JSON, kept as the exact text, and has 256 KiB at most; without one it is null',
+    'core 2, decisions 1, decisions 5 Checkpoints',
+    async (t) => {
+      const agent = await (await t.tenant()).agent()
+      const create = (text: string) =>
+        agent.post(
+          '/v1/checkpoints',
+          `{"title":"x","callback_url":"${t.world.idle_url}","callback_payload":${text}}`,
+        )
+      for (const text of ['null', '"x"', '{"b":1e400,"a":123456789012345678901234567890,"b":-0.10}']) {
+        const { id } = succeeded(await create(text), 201)
+        sameText((await agent.get(`/v1/checkpoints/${id}`)).text, text, 'callback_payload')
+      }
+      succeeded(await create(`"${'x'.repeat(payload_bytes_max - 2)}"`), 201)
+      refused(await create(`"${'x'.repeat(payload_bytes_max - 1)}"`), 'PAYLOAD_TOO_LARGE')
+      const bare = { title: 'x', callback_url: t.world.idle_url }
       equal(
-        succeeded(await agent.get(`/v1/checkpoints/${made.id}`), 200),
-        made,
-        'the checkpoint as it is read',
+        succeeded(await agent.post('/v1/checkpoints', bare), 201).callback_payload,
+        null,
+        'callback_payload',
       )
     },
   ],
   'callback-url': [
-    'callback_url is required; null, given explicitly, means no callback',
-    'core 2, decisions 8',
+    'callback_url is required, and a URI of 2,048 characters at most that may be called',
+    'core 2, decisions 1, decisions 5 Addresses',
     async (t) => {
       const agent = await (await t.tenant()).agent()
       invalid(await agent.post('/v1/checkpoints', { title: 'x' }), '/callback_url')
-      const made = succeeded(await agent.post('/v1/checkpoints', { title: 'x', callback_url: null }), 201)
-      equal(made.callback_url, null, 'callback_url')
-      for (const callback_url of ['not a url', 'ftp://example.com/', 7])
+      const long = `${t.world.idle_url}/${'x'.repeat(2_048)}`
+      for (const callback_url of ['not a url', 'ftp://example.com/', 'http://10.0.0.1/', long, 7])
         invalid(await agent.post('/v1/checkpoints', { title: 'x', callback_url }), '/callback_url')
     },
   ],
@@ -58,7 +88,7 @@ export const checkpoints = chapter('checkpoints', {
       const tenant = await t.tenant()
       const agent = await tenant.agent()
       const create = (rest: object) =>
-        agent.post('/v1/checkpoints', { title: 'x', callback_url: null, ...rest })
+        agent.post('/v1/checkpoints', { title: 'x', callback_url: t.world.idle_url, ...rest })
       succeeded(await create({ title: 'x'.repeat(256), prompt: 'x'.repeat(prompt_bytes_max) }), 201)
       invalid(await create({ title: 'x'.repeat(257) }), '/title')
       refused(await create({ prompt: 'x'.repeat(prompt_bytes_max + 1) }), 'PAYLOAD_TOO_LARGE')
@@ -94,7 +124,7 @@ export const checkpoints = chapter('checkpoints', {
       const secondsOf = async (rest: object) => {
         const now = await t.time.now()
         const made = succeeded(
-          await agent.post('/v1/checkpoints', { title: 'x', callback_url: null, ...rest }),
+          await agent.post('/v1/checkpoints', { title: 'x', callback_url: t.world.idle_url, ...rest }),
           201,
         )
         return (Date.parse(made.expires_at) - now) / 1_000
@@ -112,7 +142,11 @@ export const checkpoints = chapter('checkpoints', {
         holds(Math.abs(seconds - expected) < 30, `expires_at is in ${seconds} s with ${JSON.stringify(rest)}`)
       }
       invalid(
-        await agent.post('/v1/checkpoints', { title: 'x', callback_url: null, expires_at: 'soon' }),
+        await agent.post('/v1/checkpoints', {
+          title: 'x',
+          callback_url: t.world.idle_url,
+          expires_at: 'soon',
+        }),
         '/expires_at',
       )
     },
@@ -151,11 +185,12 @@ export const checkpoints = chapter('checkpoints', {
         const path = `/v1/checkpoints/${id}`
         if (verb) succeeded(await tenant.admin.post(`${path}/${verb}`), 200)
         else succeeded(await agent.delete(path), 204)
-        const before = (await agent.get(path)).text
+        const before = succeeded(await agent.get(path), 200)
         for (const other of ['approve', 'reject'])
           refused(await tenant.admin.post(`${path}/${other}`), 'CHECKPOINT_ALREADY_RESOLVED', { status })
         refused(await agent.delete(path), 'CHECKPOINT_ALREADY_RESOLVED', { status })
-        equal((await agent.get(path)).text, before, 'the checkpoint after the refusals')
+        const { callback: _sent_meanwhile, updated_at: _then, ...decision } = checkpointShape
+        agree(succeeded(await agent.get(path), 200), before, decision, 'the checkpoint after the refusals')
       }
     },
   ],
@@ -196,6 +231,9 @@ export const checkpoints = chapter('checkpoints', {
       equal(answers.filter(({ status }) => status < 300).length, 1, 'calls that settled it')
       for (const answer of answers.filter(({ status }) => status >= 300))
         refused(answer, 'CHECKPOINT_ALREADY_RESOLVED')
+      const winner = answers.find(({ status }) => status < 300)!
+      const status = winner.status === 204 ? 'cancelled' : winner.json.status
+      equal(succeeded(await agent.get(path), 200).status, status, 'status beside that of the call that won')
     },
   ],
   list: [
@@ -253,7 +291,7 @@ export const checkpoints = chapter('checkpoints', {
     'core 3',
     async (t) => {
       const tenant = await t.tenant()
-      const body = { title: 'x', callback_url: null, timeout_action: 'dlq' }
+      const body = { title: 'x', callback_url: t.world.idle_url, timeout_action: 'dlq' }
       const { id } = succeeded(await (await tenant.agent()).post('/v1/checkpoints', body), 201)
       succeeded(await tenant.admin.post(`/v1/checkpoints/${id}/approve`), 200)
       equal(await lettersOf(tenant, id), [], 'dead letters')

@@ -1,7 +1,7 @@
 // The Idempotency-Key, for every operation that creates.
 
 import { equal, invalid, refused, succeeded } from '../assert.ts'
-import { type Check, chapter, forEach, timed } from '../check.ts'
+import { chapter, forEach, type Made, timed } from '../check.ts'
 import type { Answer } from '../client.ts'
 import { day, type Kind } from '../contract.ts'
 import { type Operation, operations } from '../operations.ts'
@@ -17,6 +17,7 @@ export const idempotency = chapter('idempotency', {
   ...forEach(creating, form),
   ...forEach(creating, refusedFirst),
   ...forEach(scoped, principals),
+  ...forEach(scoped, once),
   ...forEach(creating, expires),
   'key-rotated': [
     'A key belongs to the principal, and outlives a rotation of the credential',
@@ -35,6 +36,16 @@ export const idempotency = chapter('idempotency', {
       succeeded(first, 201)
       const rotated = succeeded(await tenant.admin.post(`/v1/agents/${agent_id}/rotate-key`), 200)
       isReplay(await send(rotated.api_key), first)
+    },
+  ],
+  path: [
+    'The scope of a key has the path in it: the same key is another one on another path',
+    'decisions 3',
+    async (t) => {
+      const agent = await (await t.tenant()).agent()
+      const headers = { 'idempotency-key': freshKey() }
+      isFirst(await agent.post('/v1/audit', { action: 'conformance.path' }, headers))
+      isFirst(await agent.post('/v1/dlq', { payload: 1, error: 'x' }, headers))
     },
   ],
   'sign-up-short-key': [
@@ -91,7 +102,7 @@ async function sender(t: Trial, operation: Operation): Promise<{ send: Send; ten
   const tenant = is_open ? null : await t.tenant()
   const own = tenant ? await tenant.actor(operation.callers[0] as Kind) : t.anyone
   const { method, path } = operation
-  const send: Send = (key, body = operation.body!(), actor = own) =>
+  const send: Send = (key, body = operation.body!(t.world), actor = own) =>
     actor.call(method, path, body, { 'idempotency-key': key })
   return { send, tenant }
 }
@@ -106,7 +117,7 @@ function isFirst(answer: Answer): void {
   equal(answer.headers['idempotent-replayed'], undefined, 'Idempotent-Replayed of a first request')
 }
 
-function rule(name: string, { name: operation }: Operation, sentence: string, run: Check['run']): Check {
+function rule(name: string, { name: operation }: Operation, sentence: string, run: Made['run']): Made {
   return {
     name: `${name} ${operation}`,
     sentence: `${operation}: ${sentence}`,
@@ -116,20 +127,34 @@ function rule(name: string, { name: operation }: Operation, sentence: string, ru
   }
 }
 
-function replayed(operation: Operation): Check {
+function replayed(operation: Operation): Made {
   const sentence =
     'the same key and body get the stored status and body again, with Idempotent-Replayed: true'
   return rule('replay', operation, sentence, async (t) => {
     const { send } = await sender(t, operation)
     const key = freshKey()
-    const body = operation.body!()
+    const body = operation.body!(t.world)
     const first = await send(key, body)
     isFirst(first)
     for (let i = 0; i < 2; i++) isReplay(await send(key, body), first)
   })
 }
 
-function otherBody(operation: Operation): Check {
+/** What an operation creates is counted by the list on its path. */
+function once(operation: Operation): Made {
+  return rule('once', operation, 'a request that is repeated has exactly one effect', async (t) => {
+    const tenant = await t.newTenant()
+    const actor = await tenant.actor(operation.callers[0] as Kind)
+    const count = async () => succeeded(await actor.get(`${operation.path}?limit=100`), 200).items.length
+    const before = await count()
+    const headers = { 'idempotency-key': freshKey() }
+    const body = operation.body!(t.world)
+    for (let i = 0; i < 3; i++) succeeded(await actor.post(operation.path, body, headers), 201)
+    equal(await count(), before + 1, `items of ${operation.path} after three requests with one key`)
+  })
+}
+
+function otherBody(operation: Operation): Made {
   return rule(
     'reused',
     operation,
@@ -137,7 +162,7 @@ function otherBody(operation: Operation): Check {
     async (t) => {
       const { send } = await sender(t, operation)
       const key = freshKey()
-      const body = operation.body!()
+      const body = operation.body!(t.world)
       const first = await send(key, body)
       isFirst(first)
       refused(await send(key, { ...body, unknown: 1 }), 'IDEMPOTENCY_KEY_REUSED')
@@ -146,7 +171,7 @@ function otherBody(operation: Operation): Check {
   )
 }
 
-function form(operation: Operation): Check {
+function form(operation: Operation): Made {
   return rule('form', operation, 'a key has 1 to 255 visible ASCII characters; another is 400', async (t) => {
     const { send } = await sender(t, operation)
     isFirst(await send(`${freshKey()}!"#$%&'()*+,-./:;<=>?@[]^_{|}~`))
@@ -156,7 +181,7 @@ function form(operation: Operation): Check {
   })
 }
 
-function refusedFirst(operation: Operation): Check {
+function refusedFirst(operation: Operation): Made {
   return rule(
     'refused',
     operation,
@@ -170,11 +195,11 @@ function refusedFirst(operation: Operation): Check {
   )
 }
 
-function principals(operation: Operation): Check {
+function principals(operation: Operation): Made {
   return rule('principal', operation, 'the key of one principal is nothing to another', async (t) => {
     const { send, tenant } = await sender(t, operation)
     const key = freshKey()
-    const body = operation.body!()
+    const body = operation.body!(t.world)
     const stranger = await t.stranger()
     isFirst(await send(key, body))
     for (const kind of operation.callers as readonly Kind[]) {
@@ -184,12 +209,12 @@ function principals(operation: Operation): Check {
   })
 }
 
-function expires(operation: Operation): Check {
+function expires(operation: Operation): Made {
   const sentence = `${operation.name}: a key is kept 24 hours; after that a repeat is a new request`
   const made = timed(day + 10, sentence, 'decisions 3', async (t) => {
     const { send } = await sender(t, operation)
     const key = freshKey()
-    const body = operation.body!()
+    const body = operation.body!(t.world)
     const first = await send(key, body)
     isFirst(first)
     await t.time.wait(day - 10)

@@ -1,7 +1,7 @@
 // Data of one tenant is isolated from others.
 
 import { bytesOf, equal, refused, succeeded } from '../assert.ts'
-import { type Check, chapter, forEach } from '../check.ts'
+import { chapter, forEach, type Made } from '../check.ts'
 import type { Kind } from '../contract.ts'
 import type { Params } from '../objects.ts'
 import { filled, type Operation, operations, ready } from '../operations.ts'
@@ -79,7 +79,7 @@ export const isolation = chapter('isolation', {
   ],
 })
 
-function foreign(operation: Operation): Check {
+function foreign(operation: Operation): Made {
   const sentence =
     operation.unknown === 'FORBIDDEN'
       ? `${operation.name}: the tenant resource of another tenant answers 403 FORBIDDEN, whether it exists or not`
@@ -96,7 +96,7 @@ function foreign(operation: Operation): Check {
       const theirs = operation.changes_tenant
         ? {
             path: filled(operation.path, { tenant_id: stranger.id }),
-            body: operation.body?.(),
+            body: operation.body?.(t.world),
             params: { tenant_id: stranger.id },
           }
         : await ready(operation, stranger)
@@ -145,7 +145,7 @@ function hidden(text: string, params: Params): string {
 const odd_forms = ['-', '%20', '%00', '%ff', '%2F', '%22', "x'--", '*', 'null', '__proto__', '%F0%9F%98%80']
 const forms = [...odd_forms, 'x'.repeat(65), 'x'.repeat(3_000)]
 
-function oddIds(operation: Operation): Check {
+function oddIds(operation: Operation): Made {
   return {
     name: `ids ${operation.name}`,
     sentence: `${operation.name}: an id is never checked for its form; whatever names nothing gets the unknown-id answer`,
@@ -157,7 +157,7 @@ function oddIds(operation: Operation): Check {
         operation.callers === 'anyone' ? t.anyone : await tenant.actor(operation.callers[0] as Kind)
       for (const form of forms) {
         const path = operation.path.replace(/\{\w+\}/g, form)
-        refused(await caller.call(operation.method, path, operation.body?.()), operation.unknown!)
+        refused(await caller.call(operation.method, path, operation.body?.(t.world)), operation.unknown!)
       }
     },
   }

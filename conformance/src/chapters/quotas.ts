@@ -1,13 +1,40 @@
 // Plans and quotas: exact counts, and 402 once one is full.
 
-import { equal, holds, NotRun, refused, succeeded } from '../assert.ts'
-import { type Check, chapter, forEach } from '../check.ts'
+import { equal, holds, invalid, NotRun, refused, succeeded } from '../assert.ts'
+import { chapter, forEach, type Made, timed } from '../check.ts'
+import { day, minute } from '../contract.ts'
 import * as objects from '../objects.ts'
 import { type Tenant, unique } from '../tenant.ts'
 import type { Trial } from '../trial.ts'
 
 /** A quota that takes more calls to fill is not filled. */
 const filled_max = 600
+
+/** Of plans that no operator has changed. */
+const plan_table = {
+  free: {
+    quotas: {
+      agents: 25,
+      kv_keys: 5_000,
+      dlq_items: 500,
+      active_schedules: 100,
+      inboxes: 3,
+      api_calls_per_month: 500,
+    },
+    ttl_days: 7,
+  },
+  pro: {
+    quotas: {
+      agents: 500,
+      kv_keys: 1_000_000,
+      dlq_items: 50_000,
+      active_schedules: 50_000,
+      inboxes: 50,
+      api_calls_per_month: null,
+    },
+    ttl_days: 30,
+  },
+} as const
 
 interface Quota {
   name: string
@@ -36,7 +63,7 @@ const quota_names: Quota[] = [
   },
   {
     name: 'active_schedules',
-    use: async (tenant) => (await tenant.agent()).post('/v1/schedules', objects.scheduleBody()),
+    use: async (tenant) => (await tenant.agent()).post('/v1/schedules', objects.scheduleBody(tenant)),
     free: async (tenant) => {
       const { items } = succeeded(await tenant.admin.get('/v1/schedules?status=pending'), 200)
       return (await tenant.agent()).delete(`/v1/schedules/${items[0].id}`)
@@ -70,6 +97,32 @@ export const quotas = chapter('quotas', {
       equal((await quotaOf(tenant, 'kv_keys')).used, 1, 'kv_keys after the delete')
     },
   ],
+  'plan-table': [
+    'The plans free and pro have the limits of the table, and the most seconds of an inbox',
+    'edge 8, decisions 4',
+    async (t) => {
+      for (const plan of ['free', 'pro'] as const) {
+        const tenant = await t.newTenant(plan)
+        const limits = plan_table[plan]
+        for (const [name, limit] of Object.entries(limits.quotas))
+          equal((await quotaOf(tenant, name)).limit, limit, `limit of ${name} on the plan ${plan}`)
+        const agent = await tenant.agent()
+        succeeded(await agent.post('/api/webhook', { ttl: limits.ttl_days * day }), 201)
+        invalid(await agent.post('/api/webhook', { ttl: limits.ttl_days * day + 1 }), '/ttl')
+      }
+    },
+  ],
+  'expired-frees': timed(2 * minute, 'What has expired never fills a quota', 'decisions 4', async (t) => {
+    const tenant = await t.newTenant('free')
+    const agent = await tenant.agent()
+    const limit = fillable((await quotaOf(tenant, 'inboxes')).limit, 'inboxes')
+    const create = () => agent.post('/api/webhook', { ttl: minute })
+    for (let i = 0; i < limit; i++) succeeded(await create(), 201)
+    refused(await create(), 'QUOTA_EXCEEDED', { quota: 'inboxes', used: limit, limit })
+    await t.time.wait(minute + 1)
+    for (let i = 0; i < limit; i++) succeeded(await create(), 201)
+    refused(await create(), 'QUOTA_EXCEEDED')
+  }),
   'dlq-open-items': [
     'dlq_items counts failed and claimed items; resolved and archived ones do not count',
     'decisions 4',
@@ -123,7 +176,7 @@ export const quotas = chapter('quotas', {
   ],
 })
 
-function full({ name, use, free }: Quota): Check {
+function full({ name, use, free }: Quota): Made {
   return {
     name: `full ${name}`,
     sentence: `Over the quota ${name} a creation is 402 QUOTA_EXCEEDED with details {quota, used, limit}; used counts exactly`,
@@ -155,5 +208,6 @@ function fillable(limit: number | null, name: string): number {
 }
 
 async function quotaOf(tenant: Tenant, name: string): Promise<{ used: number; limit: number | null }> {
-  return succeeded(await tenant.admin.get(`/v1/tenants/${tenant.id}`), 200).quota[name]
+  const { used, limit } = succeeded(await tenant.admin.get(`/v1/tenants/${tenant.id}`), 200).quota[name]
+  return { used, limit }
 }

@@ -68,9 +68,10 @@ export const tenants = chapter('tenants', {
     },
   ],
   plan: [
-    'plan is free or pro',
+    'plan is free or pro, and free by default',
     'core 2, decisions 4',
     async (t) => {
+      equal(succeeded(await signUp(t, {}), 201).plan, 'free', 'plan without one in the request')
       for (const plan of ['free', 'pro']) equal(succeeded(await signUp(t, { plan }), 201).plan, plan, 'plan')
       for (const plan of ['builder', 'enterprise', 'FREE', '', 1]) invalid(await signUp(t, { plan }), '/plan')
     },
@@ -208,7 +209,7 @@ export const tenants = chapter('tenants', {
         if (!Array.isArray(callers) || works_while_pending.includes(name)) continue
         const target = `${filled(path, { tenant_id: tenant.id })}${query}`
         for (const kind of callers as readonly Kind[])
-          refused(await actors.get(kind)!.call(method, target, body?.()), 'TENANT_PENDING_DELETION')
+          refused(await actors.get(kind)!.call(method, target, body?.(t.world)), 'TENANT_PENDING_DELETION')
       }
     },
   ],
@@ -271,10 +272,13 @@ export const tenants = chapter('tenants', {
     async (t) => {
       const tenant = await t.newTenant()
       const { id, hook } = await dueIn(t, tenant, minute)
+      const asked = { title: 'x', callback_url: hook.url, timeout_seconds: minute, timeout_action: 'dlq' }
+      const waiting = succeeded(await (await tenant.agent()).post('/v1/checkpoints', asked), 201)
       succeeded(await tenant.admin.delete(`/v1/tenants/${tenant.id}`, confirm), 202)
       await t.time.wait(10 * minute)
       await t.settled()
       equal(hook.received.length, 0, 'calls of a schedule whose tenant is deleted')
+      const restored_ms = await t.time.now()
       succeeded(await tenant.admin.post(`/v1/tenants/${tenant.id}/restore`), 200)
       await t.time.wait(1)
       await t.until(() => hook.received.length === 1, 'the schedule fires after the restore')
@@ -283,6 +287,13 @@ export const tenants = chapter('tenants', {
         async () => (await agent.get(`/v1/schedules/${id}`)).json.status === 'fired',
         'it is fired',
       )
+      const path = `/v1/checkpoints/${waiting.id}`
+      await t.until(
+        async () => (await agent.get(path)).json.status === 'expired',
+        'the checkpoint is expired',
+      )
+      const { resolved_at } = succeeded(await agent.get(path), 200)
+      holds(Date.parse(resolved_at) >= restored_ms, `it was settled at ${resolved_at}, while it should rest`)
     },
   ),
 })
