@@ -18,10 +18,11 @@ import {
 } from './support/crash-load.ts'
 import { until } from './support/patience.ts'
 import { randomFrom } from './support/random.ts'
+import { rounds } from './support/rounds.ts'
 import { type ServerProcess, startServer } from './support/server-process.ts'
 import { TestService } from './support/service.ts'
 
-const cycles = Number(process.env.CRASH_CYCLES ?? 15)
+const cycles = Number(process.env.CRASH_CYCLES ?? rounds(4, 15))
 const clients = 8
 const kill_after_ms = { least: 50, most: 1_500 }
 /** Below this the run has tested too little to pass; no cycle ends before it has had its part, however slow the machine. */

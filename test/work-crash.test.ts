@@ -6,6 +6,7 @@ import { iso } from '../src/base/clock.ts'
 import { ask, halfDone, Mortal, signUpAt } from './support/job-process.ts'
 import { seededRandom } from './support/random.ts'
 import type { Received } from './support/receiver.ts'
+import { rounds } from './support/rounds.ts'
 
 /** Longer than a lease, and than the wait for any retry. */
 const long_ms = 90_000
@@ -82,8 +83,8 @@ test(
 )
 
 async function whileManyAreDiscarded(mortal: Mortal): Promise<void> {
-  const letters = 1_500
-  const kills = 6
+  const kills = rounds(2, 6)
+  const letters = kills * 250
   const random = seededRandom(20_260_304)
   const keys = await signUpAt(mortal.url)
   await mortal.kill()
@@ -164,7 +165,7 @@ async function betweenDecisionAndDelivery(mortal: Mortal): Promise<void> {
 }
 
 async function aroundTheThirdFailure(mortal: Mortal): Promise<void> {
-  const cycles = 8
+  const cycles = rounds(2, 8)
   const random = seededRandom(20_260_302)
   const { receiver } = mortal
   const { api_key } = await signUpAt(mortal.url)
@@ -203,17 +204,22 @@ async function aroundTheThirdFailure(mortal: Mortal): Promise<void> {
 
 /** Redrives and retries of both kinds, each with an Idempotency-Key, and sent until it has an answer. */
 async function whileSendingAgain(mortal: Mortal): Promise<void> {
-  const cycles = 6
+  const cycles = rounds(2, 6)
   const each = 24
   const random = seededRandom(20_261_122)
   const { receiver } = mortal
   const keys = await signUpAt(mortal.url)
 
+  /** Again when a busy service says that it cannot answer right now: then nothing was changed. */
   async function post(path: string, idempotency_key?: string) {
     const authorization = `Bearer ${keys.api_key}`
     const headers = { authorization, ...(idempotency_key ? { 'idempotency-key': idempotency_key } : {}) }
-    const answer = await fetch(mortal.url + path, { method: 'POST', headers })
-    return { status: answer.status, text: await answer.text() }
+    for (;;) {
+      const answer = await fetch(mortal.url + path, { method: 'POST', headers })
+      const text = await answer.text()
+      if (answer.status !== 503) return { status: answer.status, text }
+      await Bun.sleep(20)
+    }
   }
 
   for (let cycle = 0; cycle < cycles; cycle++) {
@@ -276,7 +282,7 @@ async function whileSendingAgain(mortal: Mortal): Promise<void> {
 }
 
 async function atAnyMoment(mortal: Mortal): Promise<void> {
-  const cycles = 10
+  const cycles = rounds(3, 10)
   const random = seededRandom(20_260_303)
   const { receiver } = mortal
   const keys = await signUpAt(mortal.url)

@@ -11,10 +11,17 @@ import { ask, halfDone, Mortal, signUpAt } from './support/job-process.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
 import { seededRandom } from './support/random.ts'
 import { type Received, type Receiver, startReceiver } from './support/receiver.ts'
+import { rounds } from './support/rounds.ts'
 import { type ServerProcess, startServer } from './support/server-process.ts'
 
 const node_count = 3
 const look_ms = 250
+const kill_every_ms = 3_000
+const due_at_once = rounds(300, 1_000)
+const kills = rounds(2, 6)
+/** Due from the first to the last kill, and a little later. */
+const schedules_count = kills * 100
+const repeats = rounds(1, 3)
 /** How late an attempt may be here: machines that run tests are busy. */
 const late_ms_max = 20_000
 
@@ -114,26 +121,24 @@ function withBusyCluster(run: (cluster: Cluster) => Promise<void>): Promise<void
 }
 
 describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
-  test('make exactly 1,000 POSTs of 1,000 schedules that are due at once', () => {
+  test(`make exactly ${due_at_once} POSTs of ${due_at_once} schedules that are due at once`, () => {
     return withBusyCluster(async (cluster) => {
       const due_at = Date.now() + 6_000
-      await cluster.schedule(1_000, () => due_at)
+      await cluster.schedule(due_at_once, () => due_at)
       await cluster.ended()
       const { requests } = cluster.receiver
-      expect(requests).toHaveLength(1_000)
-      expect(new Set(requests.map(idOf)).size).toBe(1_000)
-      expect(new Set(requests.map(({ target }) => target)).size).toBe(1_000)
+      expect(requests).toHaveLength(due_at_once)
+      expect(new Set(requests.map(idOf)).size).toBe(due_at_once)
+      expect(new Set(requests.map(({ target }) => target)).size).toBe(due_at_once)
       expect(requests.every((request) => attemptOf(request) === 1)).toBe(true)
       const statuses = await cluster.rows(
         'select status, count(*)::int as count from schedules group by status',
       )
-      expect(statuses).toEqual([{ status: 'fired', count: 1_000 }])
+      expect(statuses).toEqual([{ status: 'fired', count: due_at_once }])
     })
   }, 300_000)
 
-  test('lose none of 600 schedules while one of them is killed every 3 s and 20 % of the first answers are 500', () => {
-    const kills = 6
-    const kill_every_ms = 3_000
+  test(`lose none of ${schedules_count} schedules while one of them is killed every 3 s and 20 % of the first answers are 500`, () => {
     const random = seededRandom(20_260_301)
     return withBusyCluster(async (cluster) => {
       const { receiver } = cluster
@@ -143,7 +148,10 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
         return { status: fails ? 500 : 204 }
       }
       const from = Date.now() + 5_000
-      const ids = await cluster.schedule(600, (i) => from + (i % 180) * 100)
+      const ids = await cluster.schedule(
+        schedules_count,
+        (i) => from + ((i % (kills * 30)) * kill_every_ms) / 30,
+      )
       await Bun.sleep(Math.max(0, from - Date.now()))
 
       /** What any node had in flight when one of them was killed. */
@@ -170,7 +178,7 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
       expect(rows.filter(({ status }) => status !== 'fired' && status !== 'failed')).toEqual([])
 
       const posts = Map.groupBy(receiver.requests, ({ target }) => target)
-      expect(posts.size).toBe(600)
+      expect(posts.size).toBe(schedules_count)
       let repeated = 0
       for (const [i, id] of ids.entries()) {
         const sent = posts.get(`/${i}`)!
@@ -186,12 +194,12 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
       expect(in_flight.size).toBeGreaterThan(0)
       expect(repeated).toBeLessThanOrEqual(in_flight.size)
       const failures = receiver.requests.filter((request) => attemptOf(request) > 1).length
-      expect(failures).toBeGreaterThan(60)
+      expect(failures).toBeGreaterThan(schedules_count / 10)
     })
   }, 300_000)
 
   // Beside the others: most of its time it waits for leases of nodes that died.
-  test('send each of 120 failures again once, though one is killed meanwhile and calls are repeated at another', () => {
+  test(`send each of ${repeats * 40} failures again once, though one is killed meanwhile and calls are repeated at another`, () => {
     const random = seededRandom(20_261_123)
     return withCluster(async (cluster) => {
       const { receiver } = cluster
@@ -202,7 +210,7 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
         if (!first_of.has(request.target)) first_of.set(request.target, idOf(request))
         return { status: first_of.get(request.target) === idOf(request) ? 410 : 204 }
       }
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < repeats; round++) {
         const ids = await Promise.all(
           Array.from({ length: 40 }, async (_, n) => {
             const body = {
@@ -263,7 +271,8 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
                 count(distinct retry_of)::int as repeated,
                 count(*) filter (where status = 'fired')::int as fired from schedules`,
       )
-      expect(counts).toEqual({ made: 120, again: 120, repeated: 120, fired: 120 })
+      const all = repeats * 40
+      expect(counts).toEqual({ made: all, again: all, repeated: all, fired: all })
       const open = await cluster.rows(
         `select id from dlq_items d where status <> 'resolved' or not exists
            (select 1 from schedules s

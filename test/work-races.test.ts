@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { iso } from '../src/base/clock.ts'
 import { rowsOf } from './support/job-bench.ts'
 import { type Received, type Receiver, startReceiver } from './support/receiver.ts'
+import { rounds } from './support/rounds.ts'
 import {
   type Answer,
   type Ask,
@@ -75,10 +76,10 @@ forEachRacedService(
       })
 
     describe('of approve, reject, cancel and timeout', () => {
-      const rounds = 10
+      const rounds_count = rounds(3, 10)
       const checkpoints_a_round = 20
 
-      test('settles each of 200 checkpoints once, and calls back at most once', async () => {
+      test(`settles each of ${rounds_count * checkpoints_a_round} checkpoints once, and calls back at most once`, async () => {
         receiver.requests.length = 0
         await ticks(1)
         const decide = (verb: string, id: string) =>
@@ -88,7 +89,7 @@ forEachRacedService(
         let timed_out = 0
         const told: Answer[] = []
 
-        for (let round = 0; round < rounds; round++) {
+        for (let round = 0; round < rounds_count; round++) {
           const ids = await createMany(checkpoints_a_round, '/v1/checkpoints', () => ({
             ...{ title: 'May I?', callback_url: `${receiver.url}/decided`, expires_at: now() },
           }))
@@ -144,14 +145,15 @@ forEachRacedService(
       })
     })
 
-    test('of redrives, retries, claims and ticks sends each of 60 failures again once', async () => {
+    const repeats = rounds(1, 3)
+    test(`of redrives, retries, claims and ticks sends each of ${repeats * 20} failures again once`, async () => {
       receiver.requests.length = 0
       receiver.answer = () => ({ status: 410 })
       const counted = {
         active_schedules: await usedOf('active_schedules'),
         dlq_items: await usedOf('dlq_items'),
       }
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < repeats; round++) {
         const ids = await createMany(20, '/v1/schedules', (i) => ({
           ...{ callback_url: `${receiver.url}/${round}/${i}`, callback_payload: i, fire_at: now() },
           dlq_on_failure: true,
@@ -196,12 +198,13 @@ forEachRacedService(
     })
 
     describe('for a dead letter', () => {
-      test('has one winner for each of 100 that 20 claim at once', async () => {
+      const claimed_rounds = rounds(2, 5)
+      test(`has one winner for each of ${claimed_rounds * 20} that 20 claim at once`, async () => {
         const keys = [tenant.api_key]
         for (const name of ['agent-two', 'agent-three', 'agent-four']) {
           keys.push((await service.addAgent(tenant.admin_key, name)).api_key)
         }
-        for (let round = 0; round < 5; round++) {
+        for (let round = 0; round < claimed_rounds; round++) {
           const ids = await createMany(20, '/v1/dlq', (i) => ({ payload: i, error: 'x' }))
           const claims = ids.map((id) =>
             Promise.all(
@@ -220,7 +223,7 @@ forEachRacedService(
             )
           }
         }
-        expect(await usedOf('dlq_items')).toBe(100)
+        expect(await usedOf('dlq_items')).toBe(claimed_rounds * 20)
       })
     })
 

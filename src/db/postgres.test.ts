@@ -4,14 +4,15 @@ import { startCrashCluster, type Tap, type Wire, wireTo } from '../../test/suppo
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { randomFrom } from '../../test/support/random.ts'
+import { rounds } from '../../test/support/rounds.ts'
 import { type Db, type Statement, type Turn, type Tx, unnamed, upkeep } from './db.ts'
 import { DbError } from './errors.ts'
 import { openPostgres } from './postgres.ts'
 
 /** Of all callers together: counted and not timed, so that a slow machine tests as much. */
-const operations_least = 15_000
+const operations_least = rounds(5_000, 15_000)
 /** Of them, that commit, and that are undone. */
-const each_least = 2_500
+const each_least = rounds(800, 2_500)
 /** A guard against an endless wait, not a measure: draining takes milliseconds. */
 const drain_seconds_max = 60
 const callers = 200
