@@ -25,9 +25,16 @@ import type { Limiters } from './limits.ts'
 import type { RequestMeasures } from './measures.ts'
 import type { RequestLog } from './request-log.ts'
 import type { KeyChecks } from './still-allowed.ts'
-import { type RequestsUnderWay, requests_max, uncounted_max, urgent_requests_max } from './under-way.ts'
+import {
+  type RequestsUnderWay,
+  requests_max,
+  uncounted_max,
+  urgent_requests_max,
+  urgent_requests_of_address_max,
+} from './under-way.ts'
 import { Upload } from './upload.ts'
 import { urgent } from './urgent-db.ts'
+import type { UrgentLookUps } from './urgent-look-ups.ts'
 
 export interface ServerOptions {
   db: Db
@@ -60,6 +67,7 @@ export interface Running extends ServerOptions {
   timed: boolean
   turn_budget: TurnBudget
   under_way: RequestsUnderWay
+  look_ups: UrgentLookUps
   key_checks: KeyChecks
 }
 
@@ -141,7 +149,7 @@ export class Exchange {
     const has_room =
       shed === 'last'
         ? pendingRequests <= requests_max + urgent_requests_max &&
-          under_way.enter(client, urgent_requests_max)
+          under_way.enter(client, urgent_requests_of_address_max)
         : pendingRequests <= requests_max && under_way.enter(client)
     if (!has_room)
       throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true, shed: 'in_flight' })

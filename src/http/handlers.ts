@@ -16,6 +16,7 @@ import { answer } from './server.ts'
 import { KeyChecks } from './still-allowed.ts'
 import { RequestsUnderWay } from './under-way.ts'
 import { knownPaths, type RoutedHandlers, unroutedHandler } from './unrouted.ts'
+import { UrgentLookUps } from './urgent-look-ups.ts'
 
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -39,6 +40,7 @@ export function requestHandlers(
     timed: Boolean(given.measures ?? given.request_log),
     turn_budget: new TurnBudget(given.clock),
     under_way: new RequestsUnderWay(),
+    look_ups: new UrgentLookUps(given.clock),
     key_checks: new KeyChecks(given),
   }
   const prepared = list.map(({ route }) => prepare(route, given.dependencies.service))
