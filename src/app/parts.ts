@@ -129,11 +129,7 @@ export function dependenciesOf(
       sends_mail: config.smtp_url !== null,
       quarantine,
       readiness: () =>
-        readinessOf(
-          db,
-          { durability, nodes, quarantine, draining: state.drain.begun },
-          facts.schema_version,
-        ),
+        readinessOf(db, { durability, nodes, quarantine, draining: state.drain.begun }, facts.schema_version),
       openapi_text: () => openapiText(state.public_url),
     },
   }

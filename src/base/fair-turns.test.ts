@@ -59,6 +59,16 @@ describe('fair turns', () => {
     expect([begun, turns.size]).toEqual([namesOf('a', 18), 0])
   })
 
+  test('let as many begin in a turn as they are told, tenant by tenant', async () => {
+    const turns = new FairTurns(new TestClock(), 2)
+    const begun: string[] = []
+    for (const key of ['a', 'a', 'a', 'b']) void turns.next(key).then(() => begun.push(key))
+    await nextTurn()
+    expect(begun).toEqual(['a', 'b'])
+    await nextTurn()
+    expect(begun).toEqual(['a', 'b', 'a', 'a'])
+  })
+
   test('go from tenant to tenant, however many requests one of them has', async () => {
     const { begun, many } = bench()
     many(1_000, 'a')

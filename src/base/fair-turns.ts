@@ -104,7 +104,11 @@ export class FairTurns {
     if (this.size > 0) this.#next_turn.set()
   })
 
-  constructor(private readonly clock: Clock) {}
+  /** `begun_max` begin in one turn. */
+  constructor(
+    private readonly clock: Clock,
+    private readonly begun_max = begun_a_turn_max,
+  ) {}
 
   /** The number that wait. */
   get size(): number {
@@ -134,7 +138,7 @@ export class FairTurns {
     let begun = 0
     let refused = 0
     let from = this.#tenants
-    while (begun < begun_a_turn_max && refused < refused_a_turn_max) {
+    while (begun < this.begun_max && refused < refused_a_turn_max) {
       const other = from === this.#tenants ? this.#strangers : this.#tenants
       const first = from.shift() ?? other.shift()
       if (!first) return

@@ -36,6 +36,26 @@ describe('a fair queue', () => {
     expect(running()).toEqual(['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'])
   })
 
+  test('gives every second permit to an urgent key that holds none, before all that have waited for longer', () => {
+    const { queue, enter, many, running, leave, places } = bench()
+    many(8, 'a')
+    for (const key of ['b', 'c']) enter(key, key)
+    for (const key of ['d', 'e', 'f']) enter(key, key)
+    for (const [name, key] of [
+      ['u', 'urgent 1'],
+      ['u again', 'urgent 1'],
+      ['v', 'urgent 2'],
+    ] as const)
+      places.set(name, queue.enter(key, undefined, undefined, true, true)!)
+    const begun: string[] = []
+    for (let i = 0; i < 8; i++) {
+      const before = new Set(running())
+      leave(`a${i}`)
+      begun.push(...running().filter((name) => !before.has(name)))
+    }
+    expect(begun).toEqual(['u', 'd', 'v', 'e', 'f', 'u again'])
+  })
+
   test('refuses a place behind one of its key that has waited too long, until that has its permit; not to others', () => {
     const { clock, queue, enter, many, leave } = bench()
     many(12, 'a')

@@ -1,4 +1,5 @@
-// Shares a fixed number of permits out between keys: of the keys that wait, the one that holds fewest is next.
+// Shares a fixed number of permits out between keys: of the keys that wait, the one that holds fewest is next. Every second
+// permit goes to an urgent key that holds none, if one waits.
 
 import type { Clock } from './clock.ts'
 import { FairRows, Held, type Place } from './fair-rows.ts'
@@ -31,6 +32,7 @@ interface Line {
   ready: Set<Held>
   /** The number of the last permit that it got; at first just before the last that any key got. */
   served: number
+  urgent: boolean
 }
 
 export class FairQueue {
@@ -42,6 +44,8 @@ export class FairQueue {
   #running = 0
   #waiting = 0
   #served = 0
+  /** The last permit went to an urgent key before its turn. */
+  #was_urgent = false
 
   constructor(
     private readonly limits: FairLimits,
@@ -57,8 +61,8 @@ export class FairQueue {
    * the key has waited so long for a permit that it would take too long, and when all permits are late, unless it is
    * `patient`: then it also finds room when the others have none.
    */
-  enter(key: string, row?: string, group?: string, patient = false): Place | null {
-    const line = this.#lines.get(key) ?? this.#newLine()
+  enter(key: string, row?: string, group?: string, patient = false, urgent = false): Place | null {
+    const line = this.#lines.get(key) ?? this.#newLine(urgent)
     const place = new Held(key, row === undefined ? null : `${key} ${row}`, group ?? null, patient)
     const row_is_free = this.#rows.isFree(place)
     if (row_is_free && line.ready.size === 0 && this.#mayStart(line)) {
@@ -162,8 +166,8 @@ export class FairQueue {
   }
 
   /** Behind the keys that have waited since an earlier permit, so that a key that returns often overtakes none. */
-  #newLine(): Line {
-    return { running: 0, waiting: 0, ready: new Set(), served: this.#served - 0.5 }
+  #newLine(urgent: boolean): Line {
+    return { running: 0, waiting: 0, ready: new Set(), served: this.#served - 0.5, urgent }
   }
 
   #mayStart(line: Line, running = this.#running): boolean {
@@ -193,10 +197,16 @@ export class FairQueue {
 
   #nextLine(): Line | null {
     let next: Line | null = null
+    let urgent: Line | null = null
     for (const line of this.#lines.values()) {
-      if (line.ready.size > 0 && this.#mayStart(line) && (next === null || isBefore(line, next))) next = line
+      if (line.ready.size === 0 || !this.#mayStart(line)) continue
+      if (line.urgent && line.running === 0)
+        urgent = urgent === null || isBefore(line, urgent) ? line : urgent
+      else if (next === null || isBefore(line, next)) next = line
     }
-    return next
+    if (urgent === null && next === null) return null
+    this.#was_urgent = urgent !== null && (next === null || !this.#was_urgent)
+    return this.#was_urgent ? urgent : next
   }
 }
 

@@ -93,6 +93,11 @@ function end(tx: Tx, ending: Ending, { tenant_id }: store.Subject, ended: { hash
   tx.afterCommit(() => ending.key_cache.clear(tenant_id))
 }
 
+/** True when this node has found the tenant of this key before. */
+export function isKnown(db: Db, key: string): boolean {
+  return lookups.isKnown(db, hashKey(key))
+}
+
 /** The caller behind a well-formed key, from the database; remembered for a moment. */
 export async function identify(
   db: Db,

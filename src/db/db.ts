@@ -108,7 +108,7 @@ export interface Turn {
   batch?: Batch
   /** Waits for a connection however long others of its key have waited. */
   patient?: boolean
-  /** Waits beside the others: on SQLite it has every second place in a commit. On PostgreSQL its `key` is enough. */
+  /** Waits beside the others: it has every second place in a commit of SQLite, and of permits for a connection of PostgreSQL while its key holds none. */
   urgent?: boolean
   /** How long it may take; absent: as long as a request waits; null: as long as it needs. Milliseconds. */
   ms_max?: number | null

@@ -15,6 +15,11 @@ import {
 export class DelegatingDb implements Db {
   constructor(protected readonly db: Db) {}
 
+  /** The database that this one, or what it is in front of, hands everything to. */
+  static behind(db: Db): Db {
+    return db instanceof DelegatingDb ? DelegatingDb.behind(db.db) : db
+  }
+
   get engine(): Db['engine'] {
     return this.db.engine
   }

@@ -360,7 +360,7 @@ class PostgresDb implements Db {
   /** Waits for a connection, in fair order, and for the answer; together no longer than the turn allows. */
   async #guarded<T>(turn: Turn, action: (call: Call) => Promise<T>): Promise<T> {
     if (this.#closed) throw new DbError('lost', 'the database is closed')
-    const place = this.#queue.enter(turn.key, turn.row, turn.group, isPatient(turn))
+    const place = this.#queue.enter(turn.key, turn.row, turn.group, isPatient(turn), turn.urgent)
     if (!place) throw new DbError('busy', 'too many statements are waiting')
     const call: Call = { place, abandoned: false, committing: false }
     return this.#inTime(turn, this.#act(call, turn, action), () => this.#abandon(call))

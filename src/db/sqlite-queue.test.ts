@@ -101,12 +101,4 @@ describe('a commit', () => {
     for (const key of ['u', 'u', 'v']) queue.add(job(key, { urgent: true }))
     expect(names(queue.take())).toBe('u a v b u a a')
   })
-
-  test('counts keys that strangers make up as one', () => {
-    const queue = new WriteQueue()
-    for (const key of ['x1', 'x2', 'x3']) queue.add(job(key, { group: 'strangers' }))
-    queue.putBack(queue.take())
-    for (const key of ['a', 'a']) queue.add(job(key))
-    expect(names(queue.take())).toBe('x1 a x2 a x3')
-  })
 })

@@ -79,10 +79,9 @@ function inTurns(jobs: readonly Job[]): Job[] {
 function inRotation(jobs: readonly Job[]): Job[] {
   const lines = new Map<string, Job[]>()
   for (const job of jobs) {
-    const owner = job.group ?? job.key
-    const line = lines.get(owner)
+    const line = lines.get(job.key)
     if (line) line.push(job)
-    else lines.set(owner, [job])
+    else lines.set(job.key, [job])
   }
   const ordered: Job[] = []
   let round = [...lines.values()]

@@ -10,7 +10,7 @@ import type { Group } from '../contract/group.ts'
 import type { Route } from '../contract/route.ts'
 import { goesOnWhileStopped, stopOf } from '../contract/stopped.ts'
 import * as credentials from '../credentials/service.ts'
-import type { Awaitable, Db } from '../db/db.ts'
+import type { Awaitable } from '../db/db.ts'
 import type { ServerOptions } from './exchange.ts'
 
 interface Presented {
@@ -22,6 +22,9 @@ interface Presented {
 /** A missing key and a bad one differ only in the count of failed keys; the answer is the same. */
 export type Refusal = 'no_key' | 'bad_key'
 
+/** Finds the caller behind a well-formed key. */
+export type Find = typeof credentials.identify
+
 /**
  * The caller, or the reason that there is none; at once for a key that was valid a moment ago. Throws VALIDATION_FAILED
  * when two different keys of ours are sent at once.
@@ -31,6 +34,7 @@ export function authenticate(
   group: Group,
   headers: Headers,
   now: Millis,
+  find: Find = credentials.identify,
 ): Awaitable<KeyHolder | Refusal> {
   const presented = presentedKey(headers, group)
   if (typeof presented === 'string') return presented
@@ -39,7 +43,8 @@ export function authenticate(
   const id_needed = takes !== null && group.requires_agent_id
   const caller = cached(dependencies.keys.cache, key, now)
   if (caller) return agreed(caller, headers, id_needed)
-  return lookUp(db, dependencies.keys.cache, key, now).then((found) => agreed(found, headers, id_needed))
+  if (!keyKind(key)) return 'bad_key'
+  return find(db, dependencies.keys.cache, key, now).then((found) => agreed(found, headers, id_needed))
 }
 
 function agreed(caller: KeyHolder | null, headers: Headers, id_needed: boolean): KeyHolder | 'bad_key' {
@@ -68,10 +73,6 @@ function presentedKey(headers: Headers, { key_headers }: Group): Presented | Ref
 function cached(key_cache: KeyCache, key: string, now: Millis): KeyHolder | null {
   const entry = key_cache.get(key)
   return entry && (entry.expires_at === null || entry.expires_at > now) ? entry.caller : null
-}
-
-async function lookUp(db: Db, key_cache: KeyCache, key: string, now: Millis): Promise<KeyHolder | null> {
-  return keyKind(key) ? credentials.identify(db, key_cache, key, now) : null
 }
 
 /** With Bearer, and in a group that does not require it, x-agent-id may be left out; when sent it must be the key's agent. */

@@ -5,6 +5,7 @@ import type { Route } from '../contract/route.ts'
 import { type Awaitable, type Db, from, type Origin, type Owner, type Tx } from '../db/db.ts'
 import { DelegatingDb } from '../db/delegating.ts'
 import { TracedDb } from '../db/traced.ts'
+import { clientKey } from './address.ts'
 import type { Exchange } from './exchange.ts'
 import { UrgentDb } from './urgent-db.ts'
 
@@ -12,10 +13,14 @@ import { UrgentDb } from './urgent-db.ts'
 export function dbOf(route: Route, exchange: Exchange): Db {
   const { options } = exchange
   const traced = options.tracer ? new TracedDb(options.db, options.tracer, exchange) : options.db
-  const db = route.shed === 'last' ? new UrgentDb(traced, exchange.caller?.kind ?? null) : traced
+  const db = route.shed === 'last' ? urgentDbOf(traced, exchange) : traced
   if (route.method === 'GET') return db
   const outlives_client = route.raw && exchange.upload!.has_length
   return new ConnectedDb(db, outlives_client ? lasting : exchange.connection, exchange)
+}
+
+function urgentDbOf(db: Db, { caller, address }: Exchange): Db {
+  return new UrgentDb(db, caller?.kind ?? null, clientKey(address))
 }
 
 const lasting = { signal: new AbortController().signal }

@@ -4,6 +4,7 @@ import type { BunRequest, Server } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { TurnBudget } from '../base/event-loop.ts'
+import type { FairTurns } from '../base/fair-turns.ts'
 import type { Permit } from '../base/heavy-read.ts'
 import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
@@ -25,9 +26,16 @@ import type { Limiters } from './limits.ts'
 import type { RequestMeasures } from './measures.ts'
 import type { RequestLog } from './request-log.ts'
 import type { KeyChecks } from './still-allowed.ts'
-import { type RequestsUnderWay, requests_max, uncounted_max, urgent_requests_max } from './under-way.ts'
+import {
+  type RequestsUnderWay,
+  requests_max,
+  uncounted_max,
+  urgent_requests_max,
+  urgent_requests_of_address_max,
+} from './under-way.ts'
 import { Upload } from './upload.ts'
 import { urgent } from './urgent-db.ts'
+import type { UrgentLookUps } from './urgent-look-ups.ts'
 
 export interface ServerOptions {
   db: Db
@@ -59,7 +67,10 @@ export interface Running extends ServerOptions {
   /** How long requests take is counted or logged. */
   timed: boolean
   turn_budget: TurnBudget
+  /** Of pages that take long. */
+  page_turns: FairTurns
   under_way: RequestsUnderWay
+  look_ups: UrgentLookUps
   key_checks: KeyChecks
 }
 
@@ -141,7 +152,7 @@ export class Exchange {
     const has_room =
       shed === 'last'
         ? pendingRequests <= requests_max + urgent_requests_max &&
-          under_way.enter(client, urgent_requests_max)
+          under_way.enter(client, urgent_requests_of_address_max)
         : pendingRequests <= requests_max && under_way.enter(client)
     if (!has_room)
       throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true, shed: 'in_flight' })
@@ -153,11 +164,16 @@ export class Exchange {
    * UNAVAILABLE when that takes too long, and REQUEST_TIMEOUT when the client has left: nothing is done for it.
    */
   async turn(shed?: Route['shed']): Promise<void> {
-    const line = this.caller?.tenant_id ?? clientKey(this.address)
+    const { line } = this
     const { turn_budget } = this.options
     if (shed === 'last') await turn_budget.turn(urgent(this.caller?.kind ?? null, line), 'urgent')
     else await turn_budget.turn(line, this.caller ? 'tenant' : 'stranger')
     if (this.request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
+  }
+
+  /** The line in which it waits: of its tenant, or of its client when no tenant is known. */
+  get line(): string {
+    return this.caller?.tenant_id ?? clientKey(this.address)
   }
 
   /** Begins to count the body. Throws UNAVAILABLE when there is no room for a large one. */

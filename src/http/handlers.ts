@@ -1,6 +1,7 @@
 // Every route and page as handlers for Bun.
 
 import { TurnBudget } from '../base/event-loop.ts'
+import { FairTurns } from '../base/fair-turns.ts'
 import type { NamedRoute } from '../contract/feature.ts'
 import type { Group } from '../contract/group.ts'
 import type { Method } from '../contract/route.ts'
@@ -9,13 +10,14 @@ import { respond, type Served } from './frame.ts'
 import { forKnownHosts, unroutedForKnownHosts } from './host.ts'
 import { inProcess } from './internal-calls.ts'
 import type { RouteMeasures } from './measures.ts'
-import { servedPage } from './page-requests.ts'
+import { pages_a_turn_max, servedPage } from './page-requests.ts'
 import type { Page } from './pages.ts'
 import { type Prepared, prepare } from './prepared.ts'
 import { answer } from './server.ts'
 import { KeyChecks } from './still-allowed.ts'
 import { RequestsUnderWay } from './under-way.ts'
 import { knownPaths, type RoutedHandlers, unroutedHandler } from './unrouted.ts'
+import { UrgentLookUps } from './urgent-look-ups.ts'
 
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -38,7 +40,9 @@ export function requestHandlers(
     ...given,
     timed: Boolean(given.measures ?? given.request_log),
     turn_budget: new TurnBudget(given.clock),
+    page_turns: new FairTurns(given.clock, pages_a_turn_max),
     under_way: new RequestsUnderWay(),
+    look_ups: new UrgentLookUps(given.clock),
     key_checks: new KeyChecks(given),
   }
   const prepared = list.map(({ route }) => prepare(route, given.dependencies.service))

@@ -3,8 +3,10 @@
 import { ApiError } from '../base/errors.ts'
 import type { KeyHolder } from '../contract/caller.ts'
 import type { Route } from '../contract/route.ts'
+import * as credentials from '../credentials/service.ts'
 import type { Awaitable } from '../db/db.ts'
-import { authenticate, type Refusal, requireAllowed } from './auth.ts'
+import { clientKey } from './address.ts'
+import { authenticate, type Find, type Refusal, requireAllowed } from './auth.ts'
 import type { Exchange } from './exchange.ts'
 import { requireLeft } from './limits.ts'
 import { UrgentDb } from './urgent-db.ts'
@@ -20,11 +22,27 @@ export function identify(
   headers: Headers,
   now = exchange.now,
 ): Awaitable<void> {
-  const { db, dependencies } = exchange.options
-  const asked = route.shed === 'last' ? { db: new UrgentDb(db, null), dependencies } : exchange.options
-  const found = authenticate(asked, route.group, headers, now)
+  const { options } = exchange
+  const find = route.shed === 'last' ? urgentFind(exchange) : undefined
+  const found = authenticate(options, route.group, headers, now, find)
   if (found instanceof Promise) return found.then((caller) => admit(exchange, route, caller))
   return admit(exchange, route, found)
+}
+
+/** Before what other requests wait for, but for keys that may be made up and are many. */
+function urgentFind(exchange: Exchange): Find {
+  const { look_ups } = exchange.options
+  return async (db, key_cache, key, now) => {
+    const urgent_db = new UrgentDb(db, null)
+    if (credentials.isKnown(db, key)) return credentials.identify(urgent_db, key_cache, key, now)
+    const client = clientKey(exchange.address)
+    if (!look_ups.enter(client)) return credentials.identify(db, key_cache, key, now)
+    try {
+      return await credentials.identify(urgent_db, key_cache, key, now)
+    } finally {
+      look_ups.leave(client)
+    }
+  }
 }
 
 function admit(exchange: Exchange, route: Asking, found: KeyHolder | Refusal): Awaitable<void> {
@@ -34,8 +52,16 @@ function admit(exchange: Exchange, route: Asking, found: KeyHolder | Refusal): A
     requireAllowed(found, route)
     return
   }
-  const { limits } = exchange.options
-  return refuse(found === 'bad_key' && limits ? requireLeft(limits.failed_keys, exchange.address) : null)
+  return refuse(found === 'bad_key' ? countWrongKey(exchange) : null)
+}
+
+/** Throws RATE_LIMITED past the failed keys of this address. */
+function countWrongKey(exchange: Exchange): Awaitable<unknown> {
+  const { limits, look_ups } = exchange.options
+  if (!limits) return null
+  return requireLeft(limits.failed_keys, exchange.address, (retry_after_seconds) =>
+    look_ups.refuse(clientKey(exchange.address), retry_after_seconds),
+  )
 }
 
 /** Once the wrong key is counted. */

@@ -105,15 +105,19 @@ export function limiterOf(limit: AddressLimit): Limiter {
   }
 }
 
-/** Counts one. Throws RATE_LIMITED when the address, or its network, has used up its number. */
-export function requireLeft(limiter: Limiter, address: string): Awaitable<() => void> {
+/** Counts one. Throws RATE_LIMITED when the address, or its network, has used up its number, after `onRefused`. */
+export function requireLeft(
+  limiter: Limiter,
+  address: string,
+  onRefused: (retry_after_seconds: number) => void = () => {},
+): Awaitable<() => void> {
+  const released = (admission: Admission): (() => void) => {
+    if ('release' in admission) return admission.release
+    onRefused(admission.retry_after_seconds)
+    throw new ApiError('RATE_LIMITED', admission)
+  }
   const admission = limiter(address)
   return admission instanceof Promise ? admission.then(released) : released(admission)
-}
-
-function released(admission: Admission): () => void {
-  if ('release' in admission) return admission.release
-  throw new ApiError('RATE_LIMITED', admission)
 }
 
 /** Windows of one length, in the order in which they end. */

@@ -1,5 +1,7 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, spyOn, test } from 'bun:test'
 import { forEachService } from '../../test/support/service.ts'
+import { TurnBudget } from '../base/event-loop.ts'
+import { FairTurns } from '../base/fair-turns.ts'
 import { routes } from '../features.ts'
 
 /** `POST /v1/kv`: the routes that say so, in the order of their paths. */
@@ -162,5 +164,27 @@ forEachService('An overloaded service', (service) => {
     })
     expect(status).toBe(200)
     expect(text).toContain('UNAVAILABLE')
+  })
+
+  test('lets calls of MCP wait in the line of their tenant, and pages in that of their address', async () => {
+    const { tenant_id, api_key } = await service.signUp()
+    const begin = spyOn(TurnBudget.prototype, 'begin').mockReturnValue(false)
+    const turn = spyOn(TurnBudget.prototype, 'turn')
+    const page_turn = spyOn(FairTurns.prototype, 'next')
+    const waited: unknown[] = []
+    try {
+      const headers = { accept: 'application/json, text/event-stream' }
+      const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+      expect((await service.ask('POST', '/mcp', { key: api_key, headers, body })).status).toBe(200)
+      waited.push(turn.mock.calls.splice(0), page_turn.mock.calls.splice(0))
+      expect((await service.ask('POST', '/mcp', { key: 'garbage', headers, body })).status).toBe(401)
+      waited.push(turn.mock.calls.splice(0))
+      expect((await service.ask('GET', '/docs')).status).toBe(200)
+      waited.push(turn.mock.calls.splice(0))
+    } finally {
+      for (const spy of [begin, turn, page_turn]) spy.mockRestore()
+    }
+    const of_tenant = [tenant_id, 'tenant']
+    expect(waited).toEqual([[of_tenant], [of_tenant, of_tenant], [], [['127.0.0.1', 'stranger']]])
   })
 })

@@ -1,6 +1,5 @@
 // A request for a page.
 
-import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import type { Method } from '../contract/route.ts'
@@ -12,15 +11,13 @@ import type { RouteMeasures } from './measures.ts'
 import type { Outgoing } from './outgoing.ts'
 import { type Page, withPageHeaders } from './pages.ts'
 
-const pages_a_turn_max = limit(
+export const pages_a_turn_max = limit(
   'http.pages_a_turn',
   4,
   'requests',
-  'Calls of MCP that begin in one turn of the event loop; the others wait for another.',
+  'Calls of MCP that begin in one turn of the event loop; the others wait for another, tenant by tenant.',
 )
 
-/** For pages that take long. */
-const page_turns = new Turns(pages_a_turn_max)
 const no_bytes = new Uint8Array(0)
 
 /** A page as the frame of a request sees it. `api` calls the API in process. */
@@ -42,15 +39,17 @@ export function servedPage(
 async function answerPage(page: Page, api: InProcess, exchange: Exchange): Promise<Outgoing> {
   const { options, request, request_id } = exchange
   if (request.method === 'POST') exchange.expectBody()
-  if (!options.turn_budget.begin()) await exchange.turn()
+  if (!page.takes_key && !options.turn_budget.begin()) await exchange.turn()
   return page.answer(request, {
     request_id,
     now: exchange.now,
-    requireKey: async (kinds, headers) =>
-      identify(exchange, { group: v1, method: 'GET', auth: kinds }, headers),
+    async requireKey(kinds, headers) {
+      await identify(exchange, { group: v1, method: 'GET', auth: kinds }, headers)
+      if (page.takes_key && !options.turn_budget.begin()) await exchange.turn()
+    },
     bytes: async () => (await exchange.upload?.read(exchange.caller?.tenant_id ?? null)) ?? no_bytes,
     api: (inner) => api(inner, exchange),
-    turn: () => page_turns.next(),
+    turn: () => options.page_turns.next(exchange.line, exchange.caller ? 'tenant' : 'stranger'),
     extendTimeout: (ms) => exchange.extendTimeout(ms),
   })
 }

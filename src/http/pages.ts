@@ -12,6 +12,8 @@ export interface Page {
   methods: readonly Route['method'][]
   /** To OPTIONS and to other methods its path names nothing. */
   unlisted?: boolean
+  /** It calls `requireKey` first, and waits for a turn of the event loop then: in the line of the tenant, not of the address. */
+  takes_key?: boolean
   /** Headers that it sets win over those that every page has. */
   answer(request: BunRequest, visit: Visit): Outgoing | Promise<Outgoing>
 }
@@ -26,7 +28,7 @@ export interface Visit {
   bytes(): Promise<Uint8Array>
   /** A call of the API by the client of this page, without a connection: same keys, limits and answers. */
   api(request: Request): Promise<Response>
-  /** Resolves when a page that takes long may begin, in a later turn of the event loop. */
+  /** Resolves when a page that takes long may begin, in a later turn of the event loop, tenant by tenant. Throws UNAVAILABLE when that takes too long. */
   turn(): Promise<void>
   /** Keeps the connection open while nothing is sent. */
   extendTimeout(ms: number): void

@@ -13,7 +13,14 @@ export const urgent_requests_max = limit(
   'http.urgent_requests',
   1_024,
   'requests',
-  'Requests under way beyond http.requests, and beyond http.requests_of_address of one client address, of what is refused last: what stops agents, revokes keys and decides.',
+  'Requests under way beyond http.requests of what is refused last: what stops agents, revokes keys and decides.',
+)
+
+export const urgent_requests_of_address_max = limit(
+  'http.urgent_requests_of_address',
+  urgent_requests_max / 4,
+  'requests',
+  'Counted requests under way of one client address, beyond http.requests_of_address, of what is refused last; past it 503 UNAVAILABLE, so that it leaves places for others.',
 )
 
 export const uncounted_max = limit(

@@ -22,10 +22,12 @@ export function urgent(kind: CallerKind | null, key: string): string {
   return `urgent ${kind ?? 'anybody'} ${key}`
 }
 
+/** `client`: the calls of one take three quarters of the room at most, whatever its keys. */
 export class UrgentDb extends DelegatingDb {
   constructor(
     db: Db,
     private readonly kind: CallerKind | null,
+    private readonly client: string | null = null,
   ) {
     super(db)
   }
@@ -60,7 +62,8 @@ export class UrgentDb extends DelegatingDb {
 
   /** In a transaction of its own. */
   #beside({ batch: _, key, group, ...turn }: Turn): Turn {
-    const of_group = group === undefined ? {} : { group: urgent(this.kind, group) }
+    const name = group ?? this.client
+    const of_group = name === null ? {} : { group: urgent(this.kind, name) }
     return { ...turn, ...of_group, key: urgent(this.kind, key), patient: true, urgent: true }
   }
 }

@@ -19,6 +19,7 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
   return {
     path: '/mcp',
     methods: ['POST'],
+    takes_key: true,
     async answer(request, { api, bytes, requireKey, turn, request_id, now }) {
       requireAllowedOrigin(request.headers, public_url, cors_origins)
       const read_only = isReadOnly(request)
