@@ -140,7 +140,7 @@ class AsyncDlq(resources.AsyncDlq):
         claims_max: int = 10,
         idle_ms_max: float = 30_000,
         stop_when_empty: bool = False,
-        on_error: Callable[[BaseException, ClaimedDeadLetter | None], MaybeAwaitable[object]] | None = None,
+        on_error: Callable[[Exception, ClaimedDeadLetter | None], MaybeAwaitable[object]] | None = None,
     ) -> WorkSummary:
         """Claims items one after the other, oldest first, extends their locks, and resolves each when `handler` is done with
         it. When the handler raises, the item is released for another try; for GiveUp, and after `claims_max` claims, it is

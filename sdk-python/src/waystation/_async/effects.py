@@ -37,7 +37,7 @@ class AsyncEffects(resources.AsyncEffects):
         if_in_flight: Literal["wait", "raise"] = "wait",
         if_unknown: Literal["wait", "raise"] = "raise",
         on_waiting: Callable[[EffectApproval], MaybeAwaitable[object]] | None = None,
-        on_raise: ThrownMeans | Callable[[BaseException], ThrownMeans] = "unknown",
+        on_raise: ThrownMeans | Callable[[Exception], ThrownMeans] = "unknown",
         signal: Signal | None = None,
         timeout_ms: float | None = None,
         retries: int | None = None,

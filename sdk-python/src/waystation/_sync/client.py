@@ -30,7 +30,7 @@ from .effects import Effects
 from .events import Events, EventWait
 from .inboxes import Inboxes
 from .kv import Kv, Namespaces
-from .platform import Platform
+from .platform import Platform, connections
 from .rate_limit import RateLimit
 from .resources import Resources
 from .transport import Transport
@@ -76,7 +76,7 @@ class Waystation(Resources):
             parse_json=parse_json,
         )
         self._own_client = http_client is None
-        self._client = httpx.Client() if http_client is None else http_client
+        self._client = httpx.Client(limits=connections) if http_client is None else http_client
         self._open(_platform(self._client))
 
     def _open(self, platform: Platform) -> None:

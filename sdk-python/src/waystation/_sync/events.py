@@ -131,7 +131,10 @@ class EventWait:
         if self._after is None:
             # Before anything is waited for: a first request that is lost must not begin later when it is sent again.
             answer = self._ask({"any": self._any, "wait_seconds": 0}, 0)
-            self._after = answer["after"] if answer["event"] is None else answer["event"]["seq"] - 1
+            begun: int = answer["after"] if answer["event"] is None else answer["event"]["seq"] - 1
+            # Another caller may have been answered first: everybody has that beginning.
+            if self._after is None:
+                self._after = begun
         return self._after
 
     def first(self) -> JournalEvent:
