@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -33,7 +34,9 @@ from .rate_limit import AsyncRateLimit
 from .resources import AsyncResources
 from .transport import AsyncTransport
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Self, Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, overload
 
+from .._signal import Signal
 from .._values import CallOptions, CreateOptions, WorkContext, WorkSummary
 from ..types import ClaimedDeadLetter, DeadLetterOperation, DeadLetterDiscardFilter, MatchedDeadLetters, DeadLetterRedriveFilter
 from . import resources
 from .look import patient
-from .platform import settled
+from .platform import MaybeAwaitable, settled
 from .work import WorkOptions, work_on
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from .._signal import Signal
-    from .platform import MaybeAwaitable
 
 look_again_ms = 500
 """The pause between two looks at an operation."""

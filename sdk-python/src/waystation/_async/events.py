@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,9 @@ from ..types import EventFilter, EventType, JournalEvent
 from .look import held_seconds, patient, pause_after
 from .transport import AsyncTransport, Input
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
 

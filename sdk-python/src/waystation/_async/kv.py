@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -12,13 +13,13 @@ from .._outcome import Answer
 from .._values import CallOptions, if_match, limited
 from ..types import Entry, PutResult
 from . import resources
-from .platform import check_function, settled
+from .platform import MaybeAwaitable, check_function, settled
 from .transport import Input
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from .platform import MaybeAwaitable
 
 V = TypeVar("V")
 
