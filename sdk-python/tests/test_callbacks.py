@@ -102,6 +102,7 @@ class CaseInsensitive(dict[str, str]):
         list(signed().items()),
         [(name.encode(), value.encode()) for name, value in signed().items()],
         CaseInsensitive(signed()),
+        {**signed(), "content-length": 61, "x-forwarded-for": None},
     ],
 )
 def test_headers_of_any_framework(headers: Any) -> None:
