@@ -138,7 +138,7 @@ class _Worker:
             await self._claim_failed(error)
             return Claimed(wait_ms=retry_after_ms(error))
         if item is not None and self._ended.aborted:
-            await self._settle(item, "release", release_ms)
+            await self._settle(item, "release")
             return Claimed()
         if item is not None:
             held.append(item)
@@ -155,6 +155,8 @@ class _Worker:
 
     async def _handle(self, item: ClaimedDeadLetter) -> bool:
         """True when the item was resolved."""
+        if self._ended.aborted:
+            return await finished(self._settle(item, "release"))
         stop = Signal()
         forget = follow(self._ended, stop)
         lock = self._keep(item, stop)

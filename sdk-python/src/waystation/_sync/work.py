@@ -139,7 +139,7 @@ class _Worker:
             self._claim_failed(error)
             return Claimed(wait_ms=retry_after_ms(error))
         if item is not None and self._ended.aborted:
-            self._settle(item, "release", release_ms)
+            self._settle(item, "release")
             return Claimed()
         if item is not None:
             held.append(item)
@@ -156,6 +156,8 @@ class _Worker:
 
     def _handle(self, item: ClaimedDeadLetter) -> bool:
         """True when the item was resolved."""
+        if self._ended.aborted:
+            return finished(self._settle(item, "release"))
         stop = Signal()
         forget = follow(self._ended, stop)
         lock = self._keep(item, stop)
