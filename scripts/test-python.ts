@@ -29,6 +29,7 @@ try {
   const tools = environment('tools', wheel, 'pytest', 'standardwebhooks', 'mypy', 'pyright')
   checkTypes(tools)
   checkPackage(tools)
+  checkOldest(wheel)
   for (const engine of engines.filter((one) =>
     [undefined, one].includes(values.engine as Engine | undefined),
   ))
@@ -77,6 +78,25 @@ function checkPackage(tools: string): void {
   run([tools, '-m', 'mypy', '--strict', '--python-version', '3.10', 'waystation'], folder)
   run([tools, '-m', 'pyright', '--pythonpath', tools, 'waystation'], folder)
   say('the package passes mypy --strict and pyright in its strict mode, for Python 3.10')
+}
+
+/** With the oldest httpx that the package takes: the tests that need no service. */
+function checkOldest(wheel: string): void {
+  const [, oldest] = /httpx>=([\d.]+)/.exec(readFileSync(join(source, 'pyproject.toml'), 'utf8'))!
+  const own = environment('oldest', wheel, `httpx~=${oldest}.0`, 'pytest', 'standardwebhooks')
+  const alone = [
+    'callbacks',
+    'cancelled',
+    'connections',
+    'json',
+    'mistakes',
+    'operations',
+    'transport',
+    'waits',
+  ]
+  const files = alone.map((name) => join(source, 'tests', `test_${name}.py`))
+  const told = run([own, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', ...files])
+  say(`httpx ${oldest}: ${told.trim().split('\n').at(-1)}`)
 }
 
 /** The project passes both checkers, and each line of wrong.py that says so is found by both, and no other. */

@@ -13,6 +13,7 @@ export function syncText(text: string, file: string): string {
   const plain = text
     .replace(/^ *# async only\n[\s\S]*?^ *# end\n\n?/gm, '')
     .replace(/\n{1,2} *from \.platform import MaybeAwaitable(?=\n)/g, '')
+    .replace('from .platform import MaybeAwaitable, ', 'from .platform import ')
     .replace(/\basync (def|for|with)\b/g, '$1')
     .replace(/\bawait /g, '')
     .replace(/\b__?a\w+__\b|\baclose\b/g, (word) => words[word] ?? word)

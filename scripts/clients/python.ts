@@ -34,6 +34,7 @@ export function pythonResources(operations: Operation[], types: PythonTypes): st
 ${python_header}
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -47,7 +48,9 @@ ${[...printer.imported]
 from .pages import AsyncPages, list_of, offset_list_of
 from .transport import AsyncTransport, Input
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
 

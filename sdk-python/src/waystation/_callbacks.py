@@ -33,6 +33,7 @@ tolerance_seconds_default = 300
 secret_prefix = "whsec_"
 signatures_max = 16
 """A header with more is not one of ours."""
+_names = ("webhook-id", "webhook-timestamp", "webhook-signature", "x-waystation-event", "x-waystation-attempt")
 
 
 class CallbackVerificationError(Exception):
@@ -148,6 +149,8 @@ def _texts_of(headers: Headers) -> dict[str, str]:
     pairs = cast("HasItems", headers).items() if has_items else cast("Iterable[tuple[Any, Any]]", headers)
     found: dict[str, str] = {}
     for name, value in pairs:
+        if _text_of(name).lower() not in _names or value is None:
+            continue
         values = [value] if isinstance(value, (str, bytes)) else list(value)
         text = ", ".join(_text_of(one) for one in values)
         lower = _text_of(name).lower()

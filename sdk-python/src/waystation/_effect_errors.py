@@ -18,6 +18,16 @@ class EffectError(Exception):
         self.type = type
         self.key = key
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_again, (self.__class__, self.args, self.__dict__))
+
+
+def _again(kind: type[EffectError], args: tuple[Any, ...], members: dict[str, Any]) -> EffectError:
+    """From a pickle."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(members)
+    return error
+
 
 class EffectRejectedError(EffectError):
     """Its approval was refused, for ever."""

@@ -83,8 +83,8 @@ def _is_unavailable(status: int) -> bool:
 
 
 def never_sent(error: Exception) -> bool:
-    """True when the connection was never made."""
-    return isinstance(error, (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol, httpx.LocalProtocolError))
+    """True when the connection was never made. A breach of the protocol here may come after some of the request was sent."""
+    return isinstance(error, (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol))
 
 
 def retry_after_ms(error: BaseException) -> float:

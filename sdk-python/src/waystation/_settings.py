@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import time
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +22,25 @@ timeout_ms_max = 2**31 - 1
 idempotency_key_characters_max = 255
 
 
+if sys.platform == "linux":
+
+    def elapsed_ms() -> float:
+        """By a clock that is never set back, and that goes on while the machine sleeps: leases do."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME) * 1_000
+
+elif sys.platform == "darwin":
+
+    def elapsed_ms() -> float:
+        """By a clock that is never set back, and that goes on while the machine sleeps: leases do."""
+        return time.clock_gettime(time.CLOCK_MONOTONIC) * 1_000
+
+else:
+
+    def elapsed_ms() -> float:
+        """By a clock that is never set back."""
+        return time.monotonic() * 1_000
+
+
 @dataclass(frozen=True)
 class Settings:
     url: str
@@ -34,10 +55,14 @@ class Settings:
 
 def base_of(url: str) -> str:
     """Raises ValueError unless it is an http or https URL, without a password."""
-    parts = urlsplit(url)
-    is_plain = parts.scheme in ("http", "https") and parts.hostname and not (parts.query or parts.fragment)
+    refused = ValueError("url must be the http or https address of the service, and nothing more")
+    try:
+        parts = urlsplit(url)
+        is_plain = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        raise refused from None
     if not is_plain or "@" in parts.netloc or "?" in url or "#" in url or re.search(r"\s", url):
-        raise ValueError("url must be the http or https address of the service, and nothing more")
+        raise refused
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
+import os
+import sys
 import threading
+import time
 from collections.abc import Callable
 
 
@@ -27,11 +31,7 @@ class Signal:
     def timeout(cls, ms: float) -> Signal:
         """One that is aborted by itself after this time."""
         signal = cls()
-        reason = Aborted(f"The time of the signal, {ms:g} ms, is over.")
-        timer = threading.Timer(ms / 1_000, signal.abort, [reason])
-        timer.daemon = True
-        timer.start()
-        signal.listen(timer.cancel)
+        _timers.add(signal, ms)
         return signal
 
     @property
@@ -44,7 +44,8 @@ class Signal:
         return self._reason
 
     def abort(self, reason: BaseException | None = None) -> None:
-        """Without a reason it is an Aborted. A second abort changes nothing."""
+        """Without a reason it is an Aborted. A second abort changes nothing. All listeners are called before the error of one
+        is raised."""
         with self._lock:
             if self._reason is not None:
                 return
@@ -52,8 +53,14 @@ class Signal:
             self._event.set()
             listeners = list(self._listeners.values())
             self._listeners.clear()
+        failed: list[Exception] = []
         for listener in listeners:
-            listener()
+            try:
+                listener()
+            except Exception as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
 
     def raise_if_aborted(self) -> None:
         if self._reason is not None:
@@ -77,6 +84,62 @@ class Signal:
     def _forget(self, number: int) -> None:
         with self._lock:
             self._listeners.pop(number, None)
+
+
+class _Timers:
+    """Aborts signals at their time, all of them from one thread, which ends with the last one."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._due: list[tuple[float, int, float, Signal]] = []
+        self._added = 0
+        self._runs = False
+
+    def add(self, signal: Signal, ms: float) -> None:
+        with self._changed:
+            self._added += 1
+            heapq.heappush(self._due, (time.monotonic() + ms / 1_000, self._added, ms, signal))
+            self._changed.notify()
+            if not self._runs:
+                threading.Thread(target=self._run, name="waystation-signals", daemon=True).start()
+                self._runs = True
+
+    def _run(self) -> None:
+        while found := self._next():
+            ms, signal = found
+            try:
+                signal.abort(Aborted(f"The time of the signal, {ms:g} ms, is over."))
+            except Exception as error:
+                # Of a listener: the other signals go on.
+                sys.excepthook(type(error), error, error.__traceback__)
+
+    def _next(self) -> tuple[float, Signal] | None:
+        """Waits for the next one that is due; None when there is none any more."""
+        with self._changed:
+            while True:
+                while self._due and self._due[0][3].aborted:
+                    heapq.heappop(self._due)
+                if not self._due:
+                    self._runs = False
+                    return None
+                left_seconds = self._due[0][0] - time.monotonic()
+                if left_seconds <= 0:
+                    _, _, ms, signal = heapq.heappop(self._due)
+                    return ms, signal
+                self._changed.wait(min(left_seconds, threading.TIMEOUT_MAX))
+
+
+_timers = _Timers()
+
+
+def _renew() -> None:
+    """A forked process has none of the threads."""
+    global _timers
+    _timers = _Timers()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 def follow(parent: Signal | None, child: Signal) -> Callable[[], None]:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypedDict, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypedDict, TypeVar
 
-from .types import RateLimitAllowed
-
-if TYPE_CHECKING:
-    from ._signal import Signal
-    from .types import Effect, JournalEvent
+from ._signal import Signal
+from .types import Effect, JournalEvent, RateLimitAllowed
 
 T = TypeVar("T")
 

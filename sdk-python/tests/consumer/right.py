@@ -22,6 +22,7 @@ from waystation import (
     RateLimitResult,
     RawJson,
     Signal,
+    ThrownMeans,
     Waystation,
     WaystationError,
     WaystationNetworkError,
@@ -79,6 +80,14 @@ def handle(item: ClaimedDeadLetter, context: WorkContext) -> None:
     print(item["payload"], context.signal.aborted)
 
 
+def told(error: Exception, item: ClaimedDeadLetter | None) -> None:
+    print(error, item)
+
+
+def meant(error: Exception) -> ThrownMeans:
+    return "unknown" if isinstance(error, OSError) else "failed"
+
+
 def refund(permit: Permit) -> int:
     return len(permit.id)
 
@@ -87,6 +96,8 @@ def work() -> None:
     summary: WorkSummary = client.dlq.work(handle, stop_when_empty=True, on_error=lambda error, item: print(error, item))
     receipt: int = client.effects.once(refund, type="refund", key="1", payload={"a": 1}, approval={"title": "?"})
     client.effects.once(refund, type="refund", key="1", payload=1, on_raise=lambda error: "failed")
+    client.effects.once(refund, type="refund", key="1", payload=1, on_raise=meant)
+    client.dlq.work(handle, on_error=told)
     print(summary.resolved + receipt)
 
 

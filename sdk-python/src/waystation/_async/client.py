@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -28,12 +29,14 @@ from .effects import AsyncEffects
 from .events import AsyncEvents, AsyncEventWait
 from .inboxes import AsyncInboxes
 from .kv import AsyncKv, AsyncNamespaces
-from .platform import AsyncPlatform
+from .platform import AsyncPlatform, connections
 from .rate_limit import AsyncRateLimit
 from .resources import AsyncResources
 from .transport import AsyncTransport
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Self, Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 
@@ -74,7 +77,7 @@ class AsyncWaystation(AsyncResources):
             parse_json=parse_json,
         )
         self._own_client = http_client is None
-        self._client = httpx.AsyncClient() if http_client is None else http_client
+        self._client = httpx.AsyncClient(limits=connections) if http_client is None else http_client
         self._open(_platform(self._client))
 
     def _open(self, platform: AsyncPlatform) -> None:

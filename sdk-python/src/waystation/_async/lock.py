@@ -25,7 +25,7 @@ class Lock:
     """The part of its time after which it is extended."""
     extend: Callable[[CallOptions], Awaitable[Any]]
     """Lets it end ``lock_ms`` from now."""
-    on_error: Callable[[BaseException], Awaitable[None]]
+    on_error: Callable[[Exception], Awaitable[None]]
     on_lost: Callable[[BaseException], None]
 
 
@@ -89,7 +89,11 @@ class AsyncKeptLock:
             self._lock.lock_ms, "The lock expired: there was no answer in time to extend it."
         )
 
-    async def _lose(self, reason: BaseException) -> None:
+    async def _lose(self, reason: Exception) -> None:
         self._lost = True
-        self._lock.on_lost(reason)
+        try:
+            self._lock.on_lost(reason)
+        except Exception as error:
+            # Of a listener of the caller: it must not end in the place of what the work has done.
+            await self._lock.on_error(error)
         await self._lock.on_error(reason)

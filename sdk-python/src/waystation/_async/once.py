@@ -14,7 +14,7 @@ from .._effect_errors import (
     EffectUnrecordedError,
     NotDone,
 )
-from .._errors import WaystationError, WaystationNetworkError, WaystationTimeoutError, has_code
+from .._errors import FailedTry, WaystationError, WaystationNetworkError, WaystationTimeoutError, has_code
 from .._json import RawJson, encode_json
 from .._outcome import is_outcome_unknown
 from .._signal import Signal, follow
@@ -22,7 +22,7 @@ from .._values import CallOptions, Permit, ThrownMeans
 from ..types import ClaimedEffect, Effect, EffectApproval, EffectApprovalRequest
 from .events import AsyncEventWait
 from .lock import AsyncKeptLock, Lock
-from .platform import settled
+from .platform import check_function, finished, settled
 from .transport import AsyncTransport
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Given:
     if_in_flight: Literal["wait", "raise"]
     if_unknown: Literal["wait", "raise"]
     on_waiting: Callable[[EffectApproval], MaybeAwaitable[object]] | None
-    on_raise: ThrownMeans | Callable[[BaseException], ThrownMeans]
+    on_raise: ThrownMeans | Callable[[Exception], ThrownMeans]
     signal: Signal | None
     timeout_ms: float | None
     retries: int
@@ -92,6 +92,7 @@ class AsyncOnce(Generic[R]):
         given: Given,
         work: Callable[[Permit], MaybeAwaitable[R]],
     ) -> None:
+        check_function(work)
         self._effects = effects
         self._transport = transport
         self._platform = transport.platform
@@ -206,14 +207,17 @@ class AsyncOnce(Generic[R]):
                 raise
             if not (signal and signal.aborted) and not _may_be_leased(error):
                 raise
-            # The repeat has the same token: it answers that very lease.
-            try:
-                asked = await ask(self._tidy)
-                if asked["lease_token"] is not None:
-                    await self._released(asked["id"], lease_token)
-            except Exception:
-                pass
+            await finished(self._undone(lease_token, ask))
             raise
+
+    async def _undone(self, lease_token: str, ask: Callable[[CallOptions], Awaitable[ClaimedEffect]]) -> bool:
+        """Releases the lease that the service may have given. True when it did."""
+        try:
+            # The repeat has the same token: it answers that very lease.
+            asked = await ask(self._tidy)
+        except Exception:
+            return False
+        return asked["lease_token"] is not None and await self._released(asked["id"], lease_token)
 
     async def _released(self, id: str, lease_token: str) -> bool:
         try:
@@ -274,7 +278,7 @@ class AsyncOnce(Generic[R]):
         extensions = 0
         while True:
             if signal and signal.aborted:
-                await self._free(lease, "It was stopped before it was begun.")
+                await finished(self._free(lease, "It was stopped before it was begun."))
                 signal.raise_if_aborted()
             asked_at = self._platform.now_ms()
             since_ms = asked_at - lease.asked_at
@@ -286,7 +290,7 @@ class AsyncOnce(Generic[R]):
                     raise _Late
                 await self._extend(lease, self._call)
             except BaseException as error:
-                await self._free(lease, "Its lease came too late: it was not begun.")
+                await finished(self._free(lease, "Its lease came too late: it was not begun."))
                 if isinstance(error, _Late) or has_code(error, "EFFECT_NOT_HELD"):
                     return None
                 raise
@@ -299,13 +303,14 @@ class AsyncOnce(Generic[R]):
             lease.effect["id"], lease_token=lease.lease_token, lease_seconds=seconds, **options
         )
 
-    async def _free(self, lease: Lease, error: str) -> None:
+    async def _free(self, lease: Lease, error: str) -> bool:
         try:
             await self._effects.fail(
                 lease.effect["id"], lease_token=lease.lease_token, error=error, retry=True, **self._report
             )
         except Exception:
-            pass
+            return False
+        return True
 
     async def _do(self, lease: Lease) -> R:
         effect = lease.effect
@@ -315,7 +320,7 @@ class AsyncOnce(Generic[R]):
         async def extend(options: CallOptions) -> Any:
             return await self._extend(lease, options)
 
-        async def ignore(_: BaseException) -> None:
+        async def ignore(_: Exception) -> None:
             return None
 
         lock = AsyncKeptLock(
@@ -333,16 +338,15 @@ class AsyncOnce(Generic[R]):
         try:
             result: R = await settled(self._work(permit))
         except BaseException as error:
-            await lock.stop()
             forget()
-            await self._raised(lease, error)
+            await finished(self._raised(lease, lock, error))
             raise
-        await lock.stop()
         forget()
-        return await self._succeed(lease, result)
+        return await finished(self._succeed(lease, lock, result))
 
-    async def _succeed(self, lease: Lease, result: R) -> R:
+    async def _succeed(self, lease: Lease, lock: AsyncKeptLock, result: R) -> R:
         """Also when the lease was lost: it has happened."""
+        await lock.stop()
         id = lease.effect["id"]
         token = lease.lease_token
         try:
@@ -359,15 +363,16 @@ class AsyncOnce(Generic[R]):
                     pass
             raise EffectUnrecordedError(*lease.about, result, has_succeeded) from error
 
-    async def _raised(self, lease: Lease, error: BaseException) -> None:
-        """Of a report that gets lost nobody knows: the lease runs out."""
+    async def _raised(self, lease: Lease, lock: AsyncKeptLock, error: BaseException) -> bool:
+        """True when the service has taken what there was to say. Of a report that gets lost nobody knows: the lease runs out."""
+        await lock.stop()
         means = _meaning_of(error, self._given.on_raise)
         try:
             if means == "unknown":
                 # Nobody works under it any more, so that what follows on its end need not wait.
                 if lease.ms > given_up_seconds * 1_000:
                     await self._extend(lease, self._tidy, given_up_seconds)
-                return
+                return True
             await self._effects.fail(
                 lease.effect["id"],
                 lease_token=lease.lease_token,
@@ -376,7 +381,8 @@ class AsyncOnce(Generic[R]):
                 **self._report,
             )
         except Exception:
-            pass
+            return False
+        return True
 
 
 def _too_late(lease_ms: float) -> WaystationTimeoutError:
@@ -395,7 +401,7 @@ def _may_be_leased(error: BaseException) -> bool:
 
 
 def _meaning_of(
-    error: BaseException, on_raise: ThrownMeans | Callable[[BaseException], ThrownMeans]
+    error: BaseException, on_raise: ThrownMeans | Callable[[Exception], ThrownMeans]
 ) -> ThrownMeans:
     if isinstance(error, NotDone):
         return "retry" if error.retry else "failed"
@@ -416,9 +422,9 @@ def _result_of(effect: Effect) -> object:
 
 
 def _is_unfit(error: Exception) -> bool:
-    """A result that is not JSON, or too large."""
+    """A result that is not JSON, whatever its encoding has raised, or too large."""
     if not isinstance(error, WaystationError):
-        return isinstance(error, (TypeError, ValueError, RecursionError))
+        return not isinstance(error, FailedTry)
     return error.status in (400, 413)
 
 

@@ -12,10 +12,16 @@ from typing import Any, TypeVar, Union, cast
 import httpx
 
 from .._outcome import Received, TimedOut
+from .._settings import elapsed_ms
 from .._signal import Signal
 
 T = TypeVar("T")
 MaybeAwaitable = Union[T, Awaitable[T]]
+
+connections = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+"""Requests that the service holds must not keep the extension of a lock from being sent."""
+grace_seconds = 10
+"""Work that must not be cut off goes on for this long when the caller's task is cancelled."""
 
 
 class AsyncPlatform:
@@ -26,7 +32,7 @@ class AsyncPlatform:
 
     def now_ms(self) -> float:
         """By a clock that is never set back."""
-        return time.monotonic() * 1_000
+        return elapsed_ms()
 
     def wall_ms(self) -> float:
         return time.time() * 1_000
@@ -57,6 +63,7 @@ class AsyncPlatform:
     async def send(self, request: httpx.Request, timeout_ms: float, signal: Signal | None) -> Received:
         """Raises TimedOut, the signal's reason, and what httpx raises."""
         task = asyncio.ensure_future(self._send(request))
+        task.add_done_callback(_seen)
         forget = _listen(signal, task.cancel) if signal else lambda: None
         try:
             done, _ = await asyncio.wait({task}, timeout=timeout_ms / 1_000)
@@ -67,11 +74,7 @@ class AsyncPlatform:
             return task.result()
         finally:
             forget()
-            if not task.done():
-                task.cancel()
-            elif not task.cancelled():
-                # Seen, also when the signal was faster.
-                task.exception()
+            task.cancel()
 
     async def _send(self, request: httpx.Request) -> Received:
         response = await self.client.send(request, follow_redirects=False)
@@ -84,8 +87,11 @@ def _listen(signal: Signal, callback: Callable[[], object]) -> Callable[[], None
     loop = asyncio.get_running_loop()
 
     def aborted() -> None:
-        if not loop.is_closed():
+        try:
             loop.call_soon_threadsafe(callback)
+        except RuntimeError:
+            # The loop is closed: nothing waits there any more.
+            pass
 
     return signal.listen(aborted)
 
@@ -97,6 +103,49 @@ async def settled(value: MaybeAwaitable[T]) -> T:
     return value
 
 
+def check_function(function: Callable[..., object]) -> None:
+    """Its twin for threads refuses functions that have to be awaited."""
+
+
+async def finished(work: Coroutine[Any, Any, T]) -> T:
+    """What came of work that must not be cut off. When the caller's task is cancelled meanwhile, the work goes on for some
+    seconds, and CancelledError is raised after it."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(_seen)
+    cancelled = await _end_of([task], grace_seconds)
+    if cancelled:
+        task.cancel()
+        await _end_of([task])
+        raise cancelled
+    return task.result()
+
+
+async def _end_of(
+    tasks: Sequence[asyncio.Task[Any]], grace_seconds: float | None = None
+) -> asyncio.CancelledError | None:
+    """Waits for their end, also when the caller's task is cancelled, once or again and again: then for so long at most.
+    Returns the first cancellation."""
+    cancelled: asyncio.CancelledError | None = None
+    until: float | None = None
+    while not all(task.done() for task in tasks):
+        left_seconds = None if until is None else until - time.monotonic()
+        if left_seconds is not None and left_seconds <= 0:
+            break
+        try:
+            await asyncio.wait(tasks, timeout=left_seconds)
+        except asyncio.CancelledError as error:
+            if cancelled is None:
+                cancelled = error
+                until = None if grace_seconds is None else time.monotonic() + grace_seconds
+    return cancelled
+
+
+def _seen(task: asyncio.Task[Any]) -> None:
+    """Nobody may ask for the error of a task that was given up."""
+    if not task.cancelled():
+        task.exception()
+
+
 class AsyncBackground:
     """Work that goes on beside its caller."""
 
@@ -105,12 +154,7 @@ class AsyncBackground:
 
     async def join(self) -> None:
         """Waits for its end, which comes soon: it was asked to end. Also when the caller's task is cancelled meanwhile."""
-        cancelled: asyncio.CancelledError | None = None
-        while not self._task.done():
-            try:
-                await asyncio.wait({self._task})
-            except asyncio.CancelledError as error:
-                cancelled = error
+        cancelled = await _end_of([self._task])
         if cancelled:
             raise cancelled
         self._task.result()
@@ -125,8 +169,9 @@ async def all_of(works: Sequence[Callable[[], Coroutine[Any, Any, None]]], ended
     except asyncio.CancelledError:
         ended.abort()
         for task in tasks:
+            task.add_done_callback(_seen)
             task.cancel()
-        await asyncio.wait(tasks)
+        await _end_of(tasks)
         raise
     for task in tasks:
         task.result()

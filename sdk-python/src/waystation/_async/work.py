@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._errors import FailedTry
 from .._outcome import is_permanent, retry_after_ms
 from .._signal import Aborted, Signal, follow
 from .._values import CallOptions, GiveUp, WorkContext, WorkSummary, limited
 from ..types import ClaimedDeadLetter
 from .lock import AsyncKeptLock, Lock
-from .platform import AsyncBackground, AsyncPlatform, all_of, settled
+from .platform import AsyncBackground, AsyncPlatform, all_of, check_function, finished, settled
 
 if TYPE_CHECKING:
     from .dlq import AsyncDlq
@@ -22,6 +23,8 @@ concurrency_max = 100
 idle_ms_first = 1_000
 claim_grace_ms = 5_000
 """A claim in progress at the end may take this much longer: cut off, it could leave an item locked."""
+release_ms = 5_000
+"""So long may the release of an item take after a cancellation or an interrupt."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,16 @@ class WorkOptions:
     claims_max: int
     idle_ms_max: float
     stop_when_empty: bool
-    on_error: Callable[[BaseException, ClaimedDeadLetter | None], MaybeAwaitable[object]] | None
+    on_error: Callable[[Exception, ClaimedDeadLetter | None], MaybeAwaitable[object]] | None
+
+
+@dataclass(frozen=True)
+class Claimed:
+    item: ClaimedDeadLetter | None = None
+    is_empty: bool = False
+    """Nothing is left to claim."""
+    wait_ms: float = 0
+    """Asked for by the service."""
 
 
 async def work_on(
@@ -43,6 +55,7 @@ async def work_on(
     handler: Callable[[ClaimedDeadLetter, WorkContext], MaybeAwaitable[object]],
     options: WorkOptions,
 ) -> WorkSummary:
+    check_function(handler)
     limited("concurrency", options.concurrency, 1, concurrency_max)
     limited("claims_max", options.claims_max, 1, float("inf"))
     limited("idle_ms_max", options.idle_ms_max, 0, float("inf"))
@@ -99,29 +112,43 @@ class _Worker:
         """One worker: item after item, with growing pauses while nothing succeeds."""
         failures = 0
         while not self._ended.aborted:
-            wait_ms = 0.0
-            succeeded = False
+            held: list[ClaimedDeadLetter] = []
             try:
-                # No retries: this loop has its own, which end with the work.
-                item = await self._dlq.claim_oldest(
-                    lock_seconds=self._options.lock_seconds, retries=0, signal=self._late
-                )
-            except Exception as error:
-                wait_ms = retry_after_ms(error)
-                await self._claim_failed(error)
-            else:
-                if item is None and self._options.stop_when_empty:
-                    return
-                succeeded = item is not None and await self._handle(item)
+                claimed = await finished(self._claim(held))
+            except BaseException:
+                # The task was cancelled as the answer came.
+                for item in held:
+                    await finished(self._settle(item, "release", release_ms))
+                raise
+            if claimed.is_empty and self._options.stop_when_empty:
+                return
+            succeeded = claimed.item is not None and await self._handle(claimed.item)
             failures = 0 if succeeded else failures + 1
             if not succeeded:
-                await self._pause(failures, wait_ms)
+                await self._pause(failures, claimed.wait_ms)
+
+    async def _claim(self, held: list[ClaimedDeadLetter]) -> Claimed:
+        """An item that comes after the end is released; `held` gets one that does not."""
+        try:
+            # No retries: this loop has its own, which end with the work.
+            item = await self._dlq.claim_oldest(
+                lock_seconds=self._options.lock_seconds, retries=0, signal=self._late
+            )
+        except Exception as error:
+            await self._claim_failed(error)
+            return Claimed(wait_ms=retry_after_ms(error))
+        if item is not None and self._ended.aborted:
+            await self._settle(item, "release")
+            return Claimed()
+        if item is not None:
+            held.append(item)
+        return Claimed(item, item is None)
 
     async def _claim_failed(self, error: Exception) -> None:
-        """A permanent error ends the work."""
+        """An error that no other try mends ends the work: a refusal, and what is not an outcome of a call at all."""
         if self._ended.aborted:
             return
-        if is_permanent(error):
+        if is_permanent(error) or not isinstance(error, FailedTry):
             self._ended.abort(error)
             raise error
         await self._report(error, None)
@@ -129,7 +156,7 @@ class _Worker:
     async def _handle(self, item: ClaimedDeadLetter) -> bool:
         """True when the item was resolved."""
         if self._ended.aborted:
-            return await self._settle(item, "release")
+            return await finished(self._settle(item, "release"))
         stop = Signal()
         forget = follow(self._ended, stop)
         lock = self._keep(item, stop)
@@ -138,14 +165,24 @@ class _Worker:
             await settled(self._handler(item, WorkContext(stop)))
         except BaseException as error:
             raised = error
-        lost = await lock.stop()
         forget()
-        if raised is not None and not isinstance(raised, Exception):
-            # The task was cancelled, or the program interrupted.
-            self._ended.abort()
-            if not lost:
-                await self._settle(item, "release")
-            raise raised
+        if raised is None or isinstance(raised, Exception):
+            return await finished(self._handled(item, lock, raised))
+        # The task was cancelled, or the program interrupted.
+        self._ended.abort()
+        await finished(self._dropped(item, lock))
+        raise raised
+
+    async def _dropped(self, item: ClaimedDeadLetter, lock: AsyncKeptLock) -> bool:
+        """Releases an item whose handler was cut short. False when its lock was lost."""
+        lost = await lock.stop()
+        if not lost:
+            await self._settle(item, "release", release_ms)
+        return not lost
+
+    async def _handled(self, item: ClaimedDeadLetter, lock: AsyncKeptLock, raised: Exception | None) -> bool:
+        """Settles an item whose handler has ended. True when it was resolved."""
+        lost = await lock.stop()
         if raised is not None:
             await self._report(raised, item)
         if lost:
@@ -164,7 +201,7 @@ class _Worker:
                 item["id"], lock_token=item["lock_token"], lock_seconds=lock_seconds, **options
             )
 
-        async def report(error: BaseException) -> None:
+        async def report(error: Exception) -> None:
             await self._report(error, item)
 
         def lose(reason: BaseException) -> None:
@@ -173,10 +210,14 @@ class _Worker:
         asked_at = self._platform.now_ms()
         return AsyncKeptLock(self._platform, Lock(lock_seconds * 1_000, asked_at, 1 / 2, extend, report, lose))
 
-    async def _settle(self, item: ClaimedDeadLetter, action: Literal["resolve", "fail", "release"]) -> bool:
+    async def _settle(
+        self, item: ClaimedDeadLetter, action: Literal["resolve", "fail", "release"], most_ms: float | None = None
+    ) -> bool:
+        """`most_ms`: there is this much time, and one try."""
+        brief: CallOptions = {} if most_ms is None else {"timeout_ms": most_ms, "retries": 0}
         settle = {"resolve": self._dlq.resolve, "fail": self._dlq.fail, "release": self._dlq.release}[action]
         try:
-            await settle(item["id"], lock_token=item["lock_token"])
+            await settle(item["id"], lock_token=item["lock_token"], **brief)
         except Exception as error:
             self._count("lost")
             await self._report(error, item)
@@ -201,7 +242,7 @@ class _Worker:
             # The work has ended: its loop looks.
             pass
 
-    async def _report(self, error: BaseException, item: ClaimedDeadLetter | None) -> None:
+    async def _report(self, error: Exception, item: ClaimedDeadLetter | None) -> None:
         """A listener that raises must not end the work."""
         if self._options.on_error is None:
             return

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -30,12 +31,14 @@ from .effects import Effects
 from .events import Events, EventWait
 from .inboxes import Inboxes
 from .kv import Kv, Namespaces
-from .platform import Platform
+from .platform import Platform, connections
 from .rate_limit import RateLimit
 from .resources import Resources
 from .transport import Transport
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Self, Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 
@@ -76,7 +79,7 @@ class Waystation(Resources):
             parse_json=parse_json,
         )
         self._own_client = http_client is None
-        self._client = httpx.Client() if http_client is None else http_client
+        self._client = httpx.Client(limits=connections) if http_client is None else http_client
         self._open(_platform(self._client))
 
     def _open(self, platform: Platform) -> None:

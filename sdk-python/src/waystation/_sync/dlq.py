@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, overload
 
+from .._signal import Signal
 from .._values import CallOptions, CreateOptions, WorkContext, WorkSummary
 from ..types import ClaimedDeadLetter, DeadLetterOperation, DeadLetterDiscardFilter, MatchedDeadLetters, DeadLetterRedriveFilter
 from . import resources
@@ -14,10 +16,10 @@ from .look import patient
 from .platform import settled
 from .work import WorkOptions, work_on
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from .._signal import Signal
 
 look_again_ms = 500
 """The pause between two looks at an operation."""
@@ -141,7 +143,7 @@ class Dlq(resources.Dlq):
         claims_max: int = 10,
         idle_ms_max: float = 30_000,
         stop_when_empty: bool = False,
-        on_error: Callable[[BaseException, ClaimedDeadLetter | None], object] | None = None,
+        on_error: Callable[[Exception, ClaimedDeadLetter | None], object] | None = None,
     ) -> WorkSummary:
         """Claims items one after the other, oldest first, extends their locks, and resolves each when `handler` is done with
         it. When the handler raises, the item is released for another try; for GiveUp, and after `claims_max` claims, it is

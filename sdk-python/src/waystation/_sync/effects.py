@@ -4,20 +4,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from .._settings import retries_max
+from .._signal import Signal
 from .._values import Permit, ThrownMeans, WaitOptions
 from ..types import Effect, EffectApproval, EffectApprovalRequest
 from . import resources
 from .look import held_seconds, look_until, patient
 from .once import Once, Given
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from .._signal import Signal
 
 R = TypeVar("R")
 
@@ -38,7 +40,7 @@ class Effects(resources.Effects):
         if_in_flight: Literal["wait", "raise"] = "wait",
         if_unknown: Literal["wait", "raise"] = "raise",
         on_waiting: Callable[[EffectApproval], object] | None = None,
-        on_raise: ThrownMeans | Callable[[BaseException], ThrownMeans] = "unknown",
+        on_raise: ThrownMeans | Callable[[Exception], ThrownMeans] = "unknown",
         signal: Signal | None = None,
         timeout_ms: float | None = None,
         retries: int | None = None,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,9 @@ from ..types import EventFilter, EventType, JournalEvent
 from .look import held_seconds, patient, pause_after
 from .transport import Transport, Input
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
@@ -131,7 +134,10 @@ class EventWait:
         if self._after is None:
             # Before anything is waited for: a first request that is lost must not begin later when it is sent again.
             answer = self._ask({"any": self._any, "wait_seconds": 0}, 0)
-            self._after = answer["after"] if answer["event"] is None else answer["event"]["seq"] - 1
+            begun: int = answer["after"] if answer["event"] is None else answer["event"]["seq"] - 1
+            # Another caller may have been answered first: everybody has that beginning.
+            if self._after is None:
+                self._after = begun
         return self._after
 
     def first(self) -> JournalEvent:

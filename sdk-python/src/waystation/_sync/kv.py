@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import copy
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -13,10 +15,12 @@ from .._outcome import Answer
 from .._values import CallOptions, if_match, limited
 from ..types import Entry, PutResult
 from . import resources
-from .platform import settled
+from .platform import check_function, settled
 from .transport import Input
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
 V = TypeVar("V")
@@ -94,8 +98,12 @@ class Kv(resources.Kv):
         entry as it was, None when there is none; ``RawJson("null")`` writes null. Raises VERSION_MISMATCH after `tries`.
         """
 
+        check_function(change)
+
         def of_entry(entry: Entry | None) -> object:
-            return change(default if entry is None else entry["value"])
+            # A change that alters what it gets must not alter the default of its next try.
+            fresh: Any = copy.deepcopy(default) if isinstance(default, (dict, list)) else default
+            return change(fresh if entry is None else entry["value"])
 
         return self.update_entry(namespace, key, of_entry, ttl_seconds=ttl_seconds, tries=tries, **options)
 
@@ -110,6 +118,7 @@ class Kv(resources.Kv):
         **options: Unpack[CallOptions],
     ) -> PutResult | Entry | None:
         """As `update`, for a `change` that gets the whole entry: None for a key that is absent."""
+        check_function(change)
         limited("tries", tries, 1, float("inf"))
         tried = 1
         while True:

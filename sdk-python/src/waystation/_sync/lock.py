@@ -27,7 +27,7 @@ class Lock:
     """The part of its time after which it is extended."""
     extend: Callable[[CallOptions], Any]
     """Lets it end ``lock_ms`` from now."""
-    on_error: Callable[[BaseException], None]
+    on_error: Callable[[Exception], None]
     on_lost: Callable[[BaseException], None]
 
 
@@ -91,7 +91,11 @@ class KeptLock:
             self._lock.lock_ms, "The lock expired: there was no answer in time to extend it."
         )
 
-    def _lose(self, reason: BaseException) -> None:
+    def _lose(self, reason: Exception) -> None:
         self._lost = True
-        self._lock.on_lost(reason)
+        try:
+            self._lock.on_lost(reason)
+        except Exception as error:
+            # Of a listener of the caller: it must not end in the place of what the work has done.
+            self._lock.on_error(error)
         self._lock.on_error(reason)

@@ -16,7 +16,7 @@ from .._effect_errors import (
     EffectUnrecordedError,
     NotDone,
 )
-from .._errors import WaystationError, WaystationNetworkError, WaystationTimeoutError, has_code
+from .._errors import FailedTry, WaystationError, WaystationNetworkError, WaystationTimeoutError, has_code
 from .._json import RawJson, encode_json
 from .._outcome import is_outcome_unknown
 from .._signal import Signal, follow
@@ -24,7 +24,7 @@ from .._values import CallOptions, Permit, ThrownMeans
 from ..types import ClaimedEffect, Effect, EffectApproval, EffectApprovalRequest
 from .events import EventWait
 from .lock import KeptLock, Lock
-from .platform import settled
+from .platform import check_function, finished, settled
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Given:
     if_in_flight: Literal["wait", "raise"]
     if_unknown: Literal["wait", "raise"]
     on_waiting: Callable[[EffectApproval], object] | None
-    on_raise: ThrownMeans | Callable[[BaseException], ThrownMeans]
+    on_raise: ThrownMeans | Callable[[Exception], ThrownMeans]
     signal: Signal | None
     timeout_ms: float | None
     retries: int
@@ -93,6 +93,7 @@ class Once(Generic[R]):
         given: Given,
         work: Callable[[Permit], R],
     ) -> None:
+        check_function(work)
         self._effects = effects
         self._transport = transport
         self._platform = transport.platform
@@ -207,14 +208,17 @@ class Once(Generic[R]):
                 raise
             if not (signal and signal.aborted) and not _may_be_leased(error):
                 raise
-            # The repeat has the same token: it answers that very lease.
-            try:
-                asked = ask(self._tidy)
-                if asked["lease_token"] is not None:
-                    self._released(asked["id"], lease_token)
-            except Exception:
-                pass
+            finished(self._undone(lease_token, ask))
             raise
+
+    def _undone(self, lease_token: str, ask: Callable[[CallOptions], ClaimedEffect]) -> bool:
+        """Releases the lease that the service may have given. True when it did."""
+        try:
+            # The repeat has the same token: it answers that very lease.
+            asked = ask(self._tidy)
+        except Exception:
+            return False
+        return asked["lease_token"] is not None and self._released(asked["id"], lease_token)
 
     def _released(self, id: str, lease_token: str) -> bool:
         try:
@@ -275,7 +279,7 @@ class Once(Generic[R]):
         extensions = 0
         while True:
             if signal and signal.aborted:
-                self._free(lease, "It was stopped before it was begun.")
+                finished(self._free(lease, "It was stopped before it was begun."))
                 signal.raise_if_aborted()
             asked_at = self._platform.now_ms()
             since_ms = asked_at - lease.asked_at
@@ -287,7 +291,7 @@ class Once(Generic[R]):
                     raise _Late
                 self._extend(lease, self._call)
             except BaseException as error:
-                self._free(lease, "Its lease came too late: it was not begun.")
+                finished(self._free(lease, "Its lease came too late: it was not begun."))
                 if isinstance(error, _Late) or has_code(error, "EFFECT_NOT_HELD"):
                     return None
                 raise
@@ -300,13 +304,14 @@ class Once(Generic[R]):
             lease.effect["id"], lease_token=lease.lease_token, lease_seconds=seconds, **options
         )
 
-    def _free(self, lease: Lease, error: str) -> None:
+    def _free(self, lease: Lease, error: str) -> bool:
         try:
             self._effects.fail(
                 lease.effect["id"], lease_token=lease.lease_token, error=error, retry=True, **self._report
             )
         except Exception:
-            pass
+            return False
+        return True
 
     def _do(self, lease: Lease) -> R:
         effect = lease.effect
@@ -316,7 +321,7 @@ class Once(Generic[R]):
         def extend(options: CallOptions) -> Any:
             return self._extend(lease, options)
 
-        def ignore(_: BaseException) -> None:
+        def ignore(_: Exception) -> None:
             return None
 
         lock = KeptLock(
@@ -334,16 +339,15 @@ class Once(Generic[R]):
         try:
             result: R = settled(self._work(permit))
         except BaseException as error:
-            lock.stop()
             forget()
-            self._raised(lease, error)
+            finished(self._raised(lease, lock, error))
             raise
-        lock.stop()
         forget()
-        return self._succeed(lease, result)
+        return finished(self._succeed(lease, lock, result))
 
-    def _succeed(self, lease: Lease, result: R) -> R:
+    def _succeed(self, lease: Lease, lock: KeptLock, result: R) -> R:
         """Also when the lease was lost: it has happened."""
+        lock.stop()
         id = lease.effect["id"]
         token = lease.lease_token
         try:
@@ -360,15 +364,16 @@ class Once(Generic[R]):
                     pass
             raise EffectUnrecordedError(*lease.about, result, has_succeeded) from error
 
-    def _raised(self, lease: Lease, error: BaseException) -> None:
-        """Of a report that gets lost nobody knows: the lease runs out."""
+    def _raised(self, lease: Lease, lock: KeptLock, error: BaseException) -> bool:
+        """True when the service has taken what there was to say. Of a report that gets lost nobody knows: the lease runs out."""
+        lock.stop()
         means = _meaning_of(error, self._given.on_raise)
         try:
             if means == "unknown":
                 # Nobody works under it any more, so that what follows on its end need not wait.
                 if lease.ms > given_up_seconds * 1_000:
                     self._extend(lease, self._tidy, given_up_seconds)
-                return
+                return True
             self._effects.fail(
                 lease.effect["id"],
                 lease_token=lease.lease_token,
@@ -377,7 +382,8 @@ class Once(Generic[R]):
                 **self._report,
             )
         except Exception:
-            pass
+            return False
+        return True
 
 
 def _too_late(lease_ms: float) -> WaystationTimeoutError:
@@ -396,7 +402,7 @@ def _may_be_leased(error: BaseException) -> bool:
 
 
 def _meaning_of(
-    error: BaseException, on_raise: ThrownMeans | Callable[[BaseException], ThrownMeans]
+    error: BaseException, on_raise: ThrownMeans | Callable[[Exception], ThrownMeans]
 ) -> ThrownMeans:
     if isinstance(error, NotDone):
         return "retry" if error.retry else "failed"
@@ -417,9 +423,9 @@ def _result_of(effect: Effect) -> object:
 
 
 def _is_unfit(error: Exception) -> bool:
-    """A result that is not JSON, or too large."""
+    """A result that is not JSON, whatever its encoding has raised, or too large."""
     if not isinstance(error, WaystationError):
-        return isinstance(error, (TypeError, ValueError, RecursionError))
+        return not isinstance(error, FailedTry)
     return error.status in (400, 413)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import threading
 import time
@@ -12,9 +13,13 @@ from typing import TypeVar
 import httpx
 
 from .._outcome import Received, TimedOut
+from .._settings import elapsed_ms
 from .._signal import Signal
 
 T = TypeVar("T")
+
+connections = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+"""Requests that the service holds must not keep the extension of a lock from being sent."""
 
 
 class Platform:
@@ -25,7 +30,7 @@ class Platform:
 
     def now_ms(self) -> float:
         """By a clock that is never set back."""
-        return time.monotonic() * 1_000
+        return elapsed_ms()
 
     def wall_ms(self) -> float:
         return time.time() * 1_000
@@ -48,11 +53,15 @@ class Platform:
 
     def send(self, request: httpx.Request, timeout_ms: float, signal: Signal | None) -> Received:
         """Raises TimedOut, the signal's reason, and what httpx raises."""
+        given_up = threading.Event()
         deadline = time.monotonic() + timeout_ms / 1_000
         timeouts = httpx.Timeout(timeout_ms / 1_000).as_dict()
 
-        def each_step(_: str, __: object) -> None:
-            """httpx counts a time-out for each step of a request: what is left is that of the next one."""
+        def each_step(name: str, _: object) -> None:
+            """httpx counts a time-out for each step of a request: what is left is that of the next one. A request that was
+            given up is not begun any more."""
+            if given_up.is_set() and name.endswith(("connect_tcp.started", "send_request_headers.started")):
+                raise TimedOut
             left_seconds = max(0.001, deadline - time.monotonic())
             timeouts.update({name: left_seconds for name in timeouts})
 
@@ -60,7 +69,10 @@ class Platform:
         request.extensions["trace"] = each_step
         if signal is None:
             return self._send(request, deadline)
-        return self._send_beside(request, deadline, signal)
+        try:
+            return self._send_beside(request, deadline, signal)
+        finally:
+            given_up.set()
 
     def _send_beside(self, request: httpx.Request, deadline: float, signal: Signal) -> Received:
         """In a thread of its own: a read that blocks ends with its time-out alone, and the signal is not to wait for that."""
@@ -102,7 +114,23 @@ class Platform:
 
 
 def settled(value: T) -> T:
-    """The value that a function of the caller returned."""
+    """The value that a function of the caller returned. Raises TypeError for one that has to be awaited: nothing of it ran,
+    and it must not look as if it had."""
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise TypeError(f"a {type(value).__name__} has to be awaited: functions that are async need AsyncWaystation")
+    return value
+
+
+def check_function(function: Callable[..., object]) -> None:
+    """Raises TypeError for a function that has to be awaited, before anything is claimed for it."""
+    if inspect.iscoroutinefunction(function):
+        raise TypeError("functions that are async need AsyncWaystation")
+
+
+def finished(value: T) -> T:
+    """What came of work that is not cut off: the async client has to see to that."""
     return value
 
 

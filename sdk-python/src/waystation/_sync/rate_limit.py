@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Literal
 
 from .._errors import WaystationTimeoutError
@@ -11,7 +12,9 @@ from .._values import CallOptions, RateLimitResult, fields
 from . import resources
 from .transport import Input
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
 spread_ms_max = 1_000

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._errors import FailedTry
 from .._outcome import is_permanent, retry_after_ms
 from .._signal import Aborted, Signal, follow
 from .._values import CallOptions, GiveUp, WorkContext, WorkSummary, limited
 from ..types import ClaimedDeadLetter
 from .lock import KeptLock, Lock
-from .platform import Background, Platform, all_of, settled
+from .platform import Background, Platform, all_of, check_function, finished, settled
 
 if TYPE_CHECKING:
     from .dlq import Dlq
@@ -23,6 +24,8 @@ concurrency_max = 100
 idle_ms_first = 1_000
 claim_grace_ms = 5_000
 """A claim in progress at the end may take this much longer: cut off, it could leave an item locked."""
+release_ms = 5_000
+"""So long may the release of an item take after a cancellation or an interrupt."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,16 @@ class WorkOptions:
     claims_max: int
     idle_ms_max: float
     stop_when_empty: bool
-    on_error: Callable[[BaseException, ClaimedDeadLetter | None], object] | None
+    on_error: Callable[[Exception, ClaimedDeadLetter | None], object] | None
+
+
+@dataclass(frozen=True)
+class Claimed:
+    item: ClaimedDeadLetter | None = None
+    is_empty: bool = False
+    """Nothing is left to claim."""
+    wait_ms: float = 0
+    """Asked for by the service."""
 
 
 def work_on(
@@ -44,6 +56,7 @@ def work_on(
     handler: Callable[[ClaimedDeadLetter, WorkContext], object],
     options: WorkOptions,
 ) -> WorkSummary:
+    check_function(handler)
     limited("concurrency", options.concurrency, 1, concurrency_max)
     limited("claims_max", options.claims_max, 1, float("inf"))
     limited("idle_ms_max", options.idle_ms_max, 0, float("inf"))
@@ -100,29 +113,43 @@ class _Worker:
         """One worker: item after item, with growing pauses while nothing succeeds."""
         failures = 0
         while not self._ended.aborted:
-            wait_ms = 0.0
-            succeeded = False
+            held: list[ClaimedDeadLetter] = []
             try:
-                # No retries: this loop has its own, which end with the work.
-                item = self._dlq.claim_oldest(
-                    lock_seconds=self._options.lock_seconds, retries=0, signal=self._late
-                )
-            except Exception as error:
-                wait_ms = retry_after_ms(error)
-                self._claim_failed(error)
-            else:
-                if item is None and self._options.stop_when_empty:
-                    return
-                succeeded = item is not None and self._handle(item)
+                claimed = finished(self._claim(held))
+            except BaseException:
+                # The task was cancelled as the answer came.
+                for item in held:
+                    finished(self._settle(item, "release", release_ms))
+                raise
+            if claimed.is_empty and self._options.stop_when_empty:
+                return
+            succeeded = claimed.item is not None and self._handle(claimed.item)
             failures = 0 if succeeded else failures + 1
             if not succeeded:
-                self._pause(failures, wait_ms)
+                self._pause(failures, claimed.wait_ms)
+
+    def _claim(self, held: list[ClaimedDeadLetter]) -> Claimed:
+        """An item that comes after the end is released; `held` gets one that does not."""
+        try:
+            # No retries: this loop has its own, which end with the work.
+            item = self._dlq.claim_oldest(
+                lock_seconds=self._options.lock_seconds, retries=0, signal=self._late
+            )
+        except Exception as error:
+            self._claim_failed(error)
+            return Claimed(wait_ms=retry_after_ms(error))
+        if item is not None and self._ended.aborted:
+            self._settle(item, "release")
+            return Claimed()
+        if item is not None:
+            held.append(item)
+        return Claimed(item, item is None)
 
     def _claim_failed(self, error: Exception) -> None:
-        """A permanent error ends the work."""
+        """An error that no other try mends ends the work: a refusal, and what is not an outcome of a call at all."""
         if self._ended.aborted:
             return
-        if is_permanent(error):
+        if is_permanent(error) or not isinstance(error, FailedTry):
             self._ended.abort(error)
             raise error
         self._report(error, None)
@@ -130,7 +157,7 @@ class _Worker:
     def _handle(self, item: ClaimedDeadLetter) -> bool:
         """True when the item was resolved."""
         if self._ended.aborted:
-            return self._settle(item, "release")
+            return finished(self._settle(item, "release"))
         stop = Signal()
         forget = follow(self._ended, stop)
         lock = self._keep(item, stop)
@@ -139,14 +166,24 @@ class _Worker:
             settled(self._handler(item, WorkContext(stop)))
         except BaseException as error:
             raised = error
-        lost = lock.stop()
         forget()
-        if raised is not None and not isinstance(raised, Exception):
-            # The task was cancelled, or the program interrupted.
-            self._ended.abort()
-            if not lost:
-                self._settle(item, "release")
-            raise raised
+        if raised is None or isinstance(raised, Exception):
+            return finished(self._handled(item, lock, raised))
+        # The task was cancelled, or the program interrupted.
+        self._ended.abort()
+        finished(self._dropped(item, lock))
+        raise raised
+
+    def _dropped(self, item: ClaimedDeadLetter, lock: KeptLock) -> bool:
+        """Releases an item whose handler was cut short. False when its lock was lost."""
+        lost = lock.stop()
+        if not lost:
+            self._settle(item, "release", release_ms)
+        return not lost
+
+    def _handled(self, item: ClaimedDeadLetter, lock: KeptLock, raised: Exception | None) -> bool:
+        """Settles an item whose handler has ended. True when it was resolved."""
+        lost = lock.stop()
         if raised is not None:
             self._report(raised, item)
         if lost:
@@ -165,7 +202,7 @@ class _Worker:
                 item["id"], lock_token=item["lock_token"], lock_seconds=lock_seconds, **options
             )
 
-        def report(error: BaseException) -> None:
+        def report(error: Exception) -> None:
             self._report(error, item)
 
         def lose(reason: BaseException) -> None:
@@ -174,10 +211,14 @@ class _Worker:
         asked_at = self._platform.now_ms()
         return KeptLock(self._platform, Lock(lock_seconds * 1_000, asked_at, 1 / 2, extend, report, lose))
 
-    def _settle(self, item: ClaimedDeadLetter, action: Literal["resolve", "fail", "release"]) -> bool:
+    def _settle(
+        self, item: ClaimedDeadLetter, action: Literal["resolve", "fail", "release"], most_ms: float | None = None
+    ) -> bool:
+        """`most_ms`: there is this much time, and one try."""
+        brief: CallOptions = {} if most_ms is None else {"timeout_ms": most_ms, "retries": 0}
         settle = {"resolve": self._dlq.resolve, "fail": self._dlq.fail, "release": self._dlq.release}[action]
         try:
-            settle(item["id"], lock_token=item["lock_token"])
+            settle(item["id"], lock_token=item["lock_token"], **brief)
         except Exception as error:
             self._count("lost")
             self._report(error, item)
@@ -202,7 +243,7 @@ class _Worker:
             # The work has ended: its loop looks.
             pass
 
-    def _report(self, error: BaseException, item: ClaimedDeadLetter | None) -> None:
+    def _report(self, error: Exception, item: ClaimedDeadLetter | None) -> None:
         """A listener that raises must not end the work."""
         if self._options.on_error is None:
             return

@@ -1,0 +1,189 @@
+"""Functions of the caller that are wrong, and results that have no JSON."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import httpx
+import pytest
+from driver import Driver
+
+from waystation import (
+    EffectError,
+    EffectFailedError,
+    EffectInFlightError,
+    EffectRejectedError,
+    EffectUnknownError,
+    EffectUnrecordedError,
+    NotDone,
+    Signal,
+    Waystation,
+    WaystationError,
+)
+
+at = "http://service.example"
+effect: dict[str, Any] = {
+    "id": "eff_1", "type": "refund", "key": "1", "status": "running", "fence": 1, "lease_seconds": 60,
+    "payload": 1, "payload_hash": "h", "effective_hash": None, "effective_payload": None, "result": None,
+    "lease_token": "t", "checkpoint": None,
+}  # fmt: skip
+
+
+def answering(driver: Driver, calls: list[str]) -> None:
+    """A service that has one dead letter and gives every lease."""
+    items = [{"id": "dlq_1", "payload": 1, "claims": 1, "lock_token": "t", "lock_seconds": 60}]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        verb = request.url.path.rpartition("/")[2]
+        calls.append(verb)
+        if verb == "claim" and "/dlq/" in request.url.path:
+            return httpx.Response(200, json={"item": None}) if not items else httpx.Response(200, json=items.pop())
+        return httpx.Response(200, json=effect)
+
+    driver.network.always = answer
+
+
+class TestTheSyncClient:
+    """A function that has to be awaited never runs there, and nothing may look as if it had."""
+
+    def sync(self) -> tuple[Any, list[str]]:
+        calls: list[str] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            calls.append(request.url.path)
+            if "dlq" in request.url.path:
+                item = {"id": "dlq_1", "payload": 1, "claims": 1, "lock_token": "t", "lock_seconds": 60}
+                return httpx.Response(200, json=item)
+            return httpx.Response(200, json=effect)
+
+        return Waystation(at, http_client=httpx.Client(transport=httpx.MockTransport(answer))), calls
+
+    def test_refuses_an_async_work_before_it_claims_the_effect(self) -> None:
+        client, calls = self.sync()
+
+        async def work(permit: Any) -> str:
+            return "never"
+
+        with pytest.raises(TypeError, match="AsyncWaystation"):
+            client.effects.once(work, type="refund", key="1", payload=1)
+        assert calls == []
+
+    def test_records_no_success_for_a_work_that_returns_what_has_to_be_awaited(self) -> None:
+        client, calls = self.sync()
+
+        async def work() -> str:
+            return "never"
+
+        with pytest.raises(TypeError, match="AsyncWaystation"):
+            client.effects.once(lambda permit: work(), type="refund", key="1", payload=1)
+        assert calls == ["/v1/effects", "/v1/effects/eff_1/extend"]
+
+    def test_refuses_an_async_handler_before_it_claims_an_item(self) -> None:
+        client, calls = self.sync()
+
+        async def handle(item: Any, context: Any) -> None:
+            pass
+
+        with pytest.raises(TypeError, match="AsyncWaystation"):
+            client.dlq.work(handle)
+        assert calls == []
+
+    def test_releases_an_item_whose_handler_returns_what_has_to_be_awaited(self) -> None:
+        client, calls = self.sync()
+        signal = Signal()
+
+        async def handle() -> None:
+            pass
+
+        summary = client.dlq.work(
+            lambda item, context: handle(), signal=signal, on_error=lambda error, item: signal.abort()
+        )
+        assert (summary.resolved, summary.released) == (0, 1)
+        assert calls == ["/v1/dlq/claim", "/v1/dlq/dlq_1/release"]
+
+    def test_refuses_an_async_change(self) -> None:
+        client, calls = self.sync()
+
+        async def change(value: Any) -> int:
+            return 1
+
+        with pytest.raises(TypeError, match="AsyncWaystation"):
+            client.kv.update("state", "x", change)
+        assert not [path for path in calls if path.endswith("put")]
+
+
+class Odd(Mapping[str, int]):
+    def __getitem__(self, name: str) -> int:
+        raise KeyError(name)
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("no members")
+
+    def __len__(self) -> int:
+        return 1
+
+
+unfit: list[Callable[[], Any]] = [
+    lambda: {1, 2},
+    lambda: float("nan"),
+    lambda: datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))),
+    Odd,
+]
+
+
+@pytest.mark.parametrize("make", unfit)
+def test_a_result_that_cannot_be_encoded_is_recorded_as_having_happened(driver: Driver, make: Any) -> None:
+    calls: list[str] = []
+    answering(driver, calls)
+    client = driver.watched(at)
+    with pytest.raises(EffectUnrecordedError) as raised:
+        client.effects.once(driver.handler(lambda permit: make()), type="refund", key="1", payload=1)
+    assert raised.value.has_succeeded
+    assert calls == ["effects", "succeed"]
+
+
+class TestWork:
+    def test_ends_with_an_error_that_no_other_try_mends(self, driver: Driver) -> None:
+        client = driver.watched(at)
+
+        def closed(request: httpx.Request) -> httpx.Response:
+            raise RuntimeError("Cannot send a request, as the client has been closed.")
+
+        driver.network.always = closed
+        with pytest.raises(RuntimeError, match="has been closed"):
+            client.dlq.work(driver.handler(lambda item, context: None))
+        assert len(driver.network.seen) == 1
+
+    def test_ends_with_a_parser_that_fails_instead_of_claiming_all_items(self, driver: Driver) -> None:
+        def parse(text: str) -> Any:
+            raise ValueError("not what I wanted")
+
+        client = driver.watched(at, parse_json=parse)
+        calls: list[str] = []
+        answering(driver, calls)
+        with pytest.raises(ValueError, match="not what I wanted"):
+            client.dlq.work(driver.handler(lambda item, context: None))
+        assert calls == ["claim"]
+
+
+def refusal(**details: Any) -> WaystationError:
+    return WaystationError("EFFECT_IN_FLIGHT", "No.", 409, details, None, 7)
+
+
+effect_errors: list[EffectError | NotDone] = [
+    EffectRejectedError("eff_1", "refund", "1", refusal(status="expired", checkpoint_id="chk_1")),
+    EffectInFlightError("eff_1", "refund", "1", refusal(agent_id="payer", lease_until="2026-11-23T00:00:00.000Z")),
+    EffectUnknownError(None, "refund", "1", refusal(checkpoint_id=None)),
+    EffectFailedError("eff_1", "refund", "1", "card declined"),
+    EffectUnrecordedError("eff_1", "refund", "1", {"a": 1}, True),
+    NotDone("card declined", retry=True),
+]
+
+
+@pytest.mark.parametrize("error", effect_errors, ids=lambda error: type(error).__name__)
+def test_errors_of_effects_survive_pickle(error: Exception) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
