@@ -163,7 +163,8 @@ const budgets: Record<string, string[]> = {
     ...['kv.next_expiry', 'dlq.next_expiry', 'inbox.next_expiry', 'effects.next_expiry', 'jobs.next_at'],
     'clock.move',
     ...settled,
-    ...['journal.page_seq', 'clock.end'],
+    ...settled, // after the sweep
+    'clock.end',
   ],
   livez: [],
   readyz: [],
@@ -178,6 +179,12 @@ for (const { tick = [], ...own } of own_budgets.values()) {
 }
 // At its end it sweeps once.
 budgets.advanceClock!.push(...budgets.tick!.filter((name) => !/^jobs\.|^tenants\.pause/.test(name)))
+
+/** Where there may be other nodes, an advance looks three times for what they have left. */
+function budgetOf(name: string, engine: TestService['engine']): string[] {
+  const looks = name === 'advanceClock' && engine === 'postgres' ? 3 : 0
+  return [...budgets[name]!, ...Array(looks).fill('journal.next_unnumbered_tenant')]
+}
 
 /**
  * Counts of the requests before: of stored bytes on SQLite with a commit, whatever number of requests share it
@@ -256,7 +263,7 @@ forEachWholeService(
       // A tick sweeps while it waits, so the two come in no order; an advance looks for several next times at once.
       const ordered = (list: string[]) =>
         ['tick', 'advanceClock'].includes(named.name) ? list.toSorted() : list
-      expect(ordered(ofTheRequest(names))).toEqual(ordered(budgets[named.name]!))
+      expect(ordered(ofTheRequest(names))).toEqual(ordered(budgetOf(named.name, service.engine)))
     })
 
     test('a change of a key looks if it leaves an event where a namespace of the tenant does, and then leaves it', async () => {

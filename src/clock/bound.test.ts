@@ -6,6 +6,7 @@ import {
   at,
   day_s,
   hour_s,
+  made,
   schedule,
   shown,
   timeOf,
@@ -111,4 +112,29 @@ forEachDatabase('An advance that its time is not enough for', (databases) => {
       })
     })
   })
+})
+
+forEachDatabase('Keys that expire without an event', (databases) => {
+  for (const [keys, stops] of [
+    [99, 2],
+    [100, 3],
+  ] as const)
+    test(`before one that leaves an event, ${keys} of them: an advance makes ${stops} steps, and leaves it at its instant`, async () => {
+      await withService(await databases.newUrl(), async (service) => {
+        const { admin_key, api_key } = await service.signUp('pro')
+        await service.ask('PUT', '/v1/namespaces/state', { key: admin_key, body: { events: true } })
+        const quiet = Array.from({ length: keys }, (_, n) =>
+          made(service, `/v1/kv/quiet/${n}`, api_key, { value: n, ttl_seconds: 1 + n }),
+        )
+        await Promise.all(quiet)
+        await made(service, '/v1/kv/state/seen', api_key, { value: 1, ttl_seconds: 500 })
+        let moves = 0
+        service.app.db.onStatement((name) => {
+          if (name === 'clock.move') moves += 1
+        })
+        const { body } = await advance(service, admin_key, hour_s)
+        service.app.db.onStatement(null)
+        expect([body.done, moves, shown(body.events)]).toEqual([true, stops, [`${at(500)} kv.expired`]])
+      })
+    })
 })

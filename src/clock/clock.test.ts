@@ -137,6 +137,35 @@ forEachDatabase('A test clock', (databases) => {
     })
   })
 
+  test('does not stop where nothing is seen to happen: keys expire by the time alone, and are swept at the end', async () => {
+    await withService(await databases.newUrl(), async (service) => {
+      const { admin_key, api_key } = await service.signUp('pro')
+      const events = { key: admin_key, body: { events: true } }
+      await service.ask('PUT', '/v1/namespaces/state', events)
+      for (let n = 1; n <= 5; n++) {
+        await made(service, `/v1/kv/quiet/${n}`, api_key, { value: n, ttl_seconds: 60 * n })
+        const counter = { key: `counter-${n}`, limit: 5, windowSeconds: 61 * n }
+        expect(
+          (await service.ask('POST', '/api/rate-limit/check', { key: api_key, body: counter })).status,
+        ).toBe(200)
+      }
+      for (const n of [2, 4])
+        await made(service, `/v1/kv/state/${n}`, api_key, { value: n, ttl_seconds: 600 * n })
+      let stops = 0
+      service.app.db.onStatement((name) => {
+        if (name === 'clock.move') stops += 1
+      })
+      const { body } = await advance(service, admin_key, hour_s)
+      service.app.db.onStatement(null)
+      expect([body.done, stops]).toEqual([true, 3])
+      expect(shown(body.events)).toEqual([`${at(1_200)} kv.expired`, `${at(2_400)} kv.expired`])
+      for (const key of ['quiet/1', 'quiet/5', 'state/4'])
+        expect((await service.ask('GET', `/v1/kv/${key}`, { key: api_key })).status).toBe(404)
+      const left = unnamed('test.keys', 'select count(*) as n from kv_entries where counted = 1')
+      expect(await service.app.db.one(left, {})).toEqual({ n: 0 })
+    })
+  })
+
   test('keeps its time and what is to come over a restart', async () => {
     await withReceiver(async (receiver) => {
       const url = await databases.newUrl()

@@ -43,8 +43,8 @@ export interface Sweep {
   counters?: Counters
   /** `rows_max` and `bytes_max` bound a step that has no bounds of its own. */
   run(db: Db, now: Millis, rows_max: number, bytes_max: number): Promise<Swept>
-  /** Reads when the next row expires after `:now`, which a test clock moves to. Of `expiries`. */
-  nextAt?: Statement<{ at: Millis }>
+  /** Reads when the next row after `:now` leaves an event by expiring, which a test clock moves to. Of `expiries`. */
+  nextAt?: Statement<{ at: Millis | null }>
 }
 
 export interface Swept {

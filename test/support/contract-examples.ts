@@ -137,7 +137,8 @@ function candidate(name: string, schema: Schema): unknown {
   if (schema.anyOf) return candidate(name, schema.anyOf[0]!)
   if (schema.pattern !== undefined) return matching(new RegExp(schema.pattern))
   if (schema.type === 'boolean') return true
-  if (schema.type === 'integer' || schema.type === 'number') return schema.minimum ?? 1
+  if (schema.type === 'integer') return schema.minimum ?? 1
+  if (schema.type === 'number') return Math.max(0.001, schema.minimum ?? 1) // of seconds: the least that moves a clock
   // By its number: every journal has a first event.
   if (name === 'event') return '1'
   if (schema.type === 'string') return textOf(name, schema, undefined)
