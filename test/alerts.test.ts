@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SQL } from 'bun'
 import { dashboardText } from '../scripts/dashboard.ts'
 import { writeBackup } from '../src/backup/backup.ts'
 import { nameOf } from '../src/backup/kept.ts'
@@ -266,7 +267,7 @@ describe('The condition of an alert moves its series:', () => {
     const supervisor = new Supervisor({
       workers: 1,
       clock: new TestClock(),
-      log: { debug() {}, info() {}, error() {} },
+      log: { debug() {}, info() {}, warn() {}, error() {} },
       start(_, onMessage) {
         const { promise: exited, resolve } = Promise.withResolvers<number>()
         ends.push(resolve)
@@ -307,8 +308,32 @@ describe('The condition of an alert moves its series:', () => {
     })
   })
 
+  onPostgres('WaystationRowSecurityOff', () => {
+    test('a table in use keeps row-level security off, and the next look finds it free', async () => {
+      const url = await newPostgresDatabase()
+      const all = new SQL({ url, max: 1 })
+      await all`drop policy waystation_of_tenant on agents`
+      const reader = await all.reserve()
+      await reader.unsafe('begin; select 1 from agents limit 1').simple()
+      const service = new TestService({ METRICS: '127.0.0.1:0', DATABASE_CONNECTIONS: '2' })
+      await service.start(url)
+      const inForce = async () => (await scrape(service)).sum('waystation_row_level_security')
+      expect(await inForce()).toBe(0)
+      await reader.unsafe('rollback')
+      await reader.release()
+      await all.close()
+      await service.app.late_rows!.secure()
+      expect(await inForce()).toBe(1)
+      await service.stop()
+      await dropPostgresDatabase(url)
+    })
+  })
+
   test('each alert is among these', () => {
-    const others = ['WaystationDown', 'WaystationWorkerRestarted', 'WaystationConnectionsExhausted']
+    const others = [
+      ...['WaystationDown', 'WaystationWorkerRestarted', 'WaystationConnectionsExhausted'],
+      'WaystationRowSecurityOff',
+    ]
     expect([...Object.keys(conditions), ...others].toSorted()).toEqual(
       rules.map(({ alert }) => alert).toSorted(),
     )

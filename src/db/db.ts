@@ -182,6 +182,11 @@ export interface Db extends Reader {
   trouble(): Trouble | null
   /** How it stands now, for metrics. */
   gauges(): Awaitable<DbGauges>
+  /**
+   * PostgreSQL: what begins from now on works as this role. False, and nothing is changed, where connections do not get it, or
+   * row-level security does not bind it. SQLite has no roles.
+   */
+  takeRole(role: string): Promise<boolean>
   /** Checks the whole database, which may take long; returns what is damaged, in the engine's words. Throws where it cannot. */
   faults(): Promise<string[]>
   /** Called with the name of every statement as it runs. For tests and timings. */
