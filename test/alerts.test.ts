@@ -9,7 +9,7 @@ import { SQL } from 'bun'
 import { dashboardText } from '../scripts/dashboard.ts'
 import { writeBackup } from '../src/backup/backup.ts'
 import { nameOf } from '../src/backup/kept.ts'
-import { unnamed } from '../src/db/db.ts'
+import { unnamedAcrossTenants } from '../src/db/db.ts'
 import { lease_ms } from '../src/jobs/job.ts'
 import * as jobs from '../src/jobs/store.ts'
 import { schedule_job } from '../src/schedules/jobs.ts'
@@ -212,11 +212,11 @@ const conditions: Record<string, Condition> = {
     series: 'waystation_background_errors_total',
     async bringAbout(driven) {
       await driven.service.app.db.write((tx) =>
-        tx.run(unnamed('away', 'alter table jobs rename to away'), {}),
+        tx.run(unnamedAcrossTenants('away', 'alter table jobs rename to away'), {}),
       )
       await driven.tick()
       await driven.service.app.db.write((tx) =>
-        tx.run(unnamed('back', 'alter table away rename to jobs'), {}),
+        tx.run(unnamedAcrossTenants('back', 'alter table away rename to jobs'), {}),
       )
     },
     moves: rises,

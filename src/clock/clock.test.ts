@@ -10,7 +10,7 @@ import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { TestService } from '../../test/support/service.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { migrations } from '../features.ts'
@@ -317,9 +317,15 @@ test('what a process was at when it died is done by the next one, though no time
           await schedule(service, signed_up.api_key, receiver.url, hour_s)
           await advance(service, signed_up.admin_key, hour_s - 1)
           await service.app.db.write((tx) =>
-            tx.run(unnamed('test.lease', 'update jobs set lease_until = :until, attempts = 1, fence = 1'), {
-              until: begin + (hour_s + 30) * 1_000,
-            }),
+            tx.run(
+              unnamedAcrossTenants(
+                'test.lease',
+                'update jobs set lease_until = :until, attempts = 1, fence = 1',
+              ),
+              {
+                until: begin + (hour_s + 30) * 1_000,
+              },
+            ),
           )
           return signed_up
         },

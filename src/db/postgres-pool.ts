@@ -20,7 +20,7 @@ export class Pool {
     this.#opened = { sql: open(role), running: 0, is_left: false }
   }
 
-  get sql(): SQL {
+  get current(): SQL {
     return this.#opened.sql
   }
 

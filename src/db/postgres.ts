@@ -171,12 +171,12 @@ class PostgresDb implements Db {
       })
     this.#traffic.measures = options.measures
     this.#pool = new Pool(open, role)
-    this.#queries = new Queries(this.#pool.sql, this.#traffic)
+    this.#queries = new Queries(this.#pool.current, this.#traffic)
     this.#queue = connectionQueue(connections_max, clock)
     this.#database_clock = database_time
       ? new DatabaseClock(
           (question) =>
-            this.#guarded({ key: 'clock', ms_max: answer_ms_max }, () => question(this.#pool.sql)),
+            this.#guarded({ key: 'clock', ms_max: answer_ms_max }, () => question(this.#pool.current)),
           clock,
         )
       : null
@@ -204,7 +204,7 @@ class PostgresDb implements Db {
     const taken = await this.#pool.take(role, judge, () => {
       this.#traffic.bound = true
     })
-    if (taken) this.#queries = new Queries(this.#pool.sql, this.#traffic)
+    if (taken) this.#queries = new Queries(this.#pool.current, this.#traffic)
     return taken
   }
 
@@ -226,7 +226,7 @@ class PostgresDb implements Db {
   read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), given?: (q: Reader) => Awaitable<T>): Promise<T> {
     const [turn, work] = turnOf(owner, given)
     return this.#guarded(turn, () =>
-      this.#pool.sql.begin('isolation level repeatable read read only', async (connection) => {
+      this.#pool.current.begin('isolation level repeatable read read only', async (connection) => {
         if (turn.ms_max !== undefined) await allowTime(connection, turn.ms_max)
         return work(new Queries(connection, this.#traffic))
       }),
@@ -262,7 +262,7 @@ class PostgresDb implements Db {
     const place = this.#queue.enter(key, undefined, undefined, true)
     if (!place) throw new DbError('busy', 'too many statements are waiting')
     return this.#act({ place, abandoned: false, committing: false }, { key }, async () => {
-      const connection = await this.#pool.sql.reserve()
+      const connection = await this.#pool.current.reserve()
       try {
         return await action(connection)
       } finally {
@@ -303,7 +303,7 @@ class PostgresDb implements Db {
     call.committing = false
     const began = this.clock.monotonic()
     try {
-      const value = await this.#pool.sql.begin(async (connection) => {
+      const value = await this.#pool.current.begin(async (connection) => {
         if (turn.ms_max !== undefined) await allowTime(connection, turn.ms_max)
         const tx = new PostgresTx(connection, this.#traffic, call, now, effects, this.#stored, count.changes)
         try {
@@ -348,7 +348,7 @@ class PostgresDb implements Db {
     return {
       ...now,
       bound,
-      bytes: await this.#guarded(turn, () => databaseBytes(this.#pool.sql)).catch(() => null),
+      bytes: await this.#guarded(turn, () => databaseBytes(this.#pool.current)).catch(() => null),
     }
   }
 
@@ -444,7 +444,7 @@ class PostgresDb implements Db {
       if (silent_looks < silent_looks_max || this.#closed) return
       silent_looks = 0
       this.#pool.renew()
-      this.#queries = new Queries(this.#pool.sql, this.#traffic)
+      this.#queries = new Queries(this.#pool.current, this.#traffic)
     }, watch_ms)
     watch.unref()
     return watch
@@ -456,11 +456,11 @@ class PostgresDb implements Db {
 
   /** The reason that connections must not be used although they open; null when there is none. */
   lostSetting(): Promise<string | null> {
-    return lostSetting(this.#pool.sql)
+    return lostSetting(this.#pool.current)
   }
 
   async #settings(): Promise<Record<string, string | number>> {
-    const rows = (await this.#pool.sql.unsafe(
+    const rows = (await this.#pool.current.unsafe(
       `select name, setting from pg_settings
         where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'server_encoding', 'server_version')
        union all
@@ -471,7 +471,7 @@ class PostgresDb implements Db {
 
   notify(text: string): Promise<void> {
     return this.#guarded({ key: 'signals', ms_max: answer_ms_max }, async () => {
-      await this.#pool.sql.unsafe('select pg_notify($1, $2)', [channel, text])
+      await this.#pool.current.unsafe('select pg_notify($1, $2)', [channel, text])
     })
   }
 

@@ -9,7 +9,7 @@ import { scrape } from '../../test/support/metrics.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { TestService } from '../../test/support/service.ts'
 import { secured_message, unsecured_message } from '../app/secured.ts'
-import { unnamed } from './db.ts'
+import { unnamedAcrossTenants } from './db.ts'
 
 onPostgres('Row-level security', () => {
   const name = crypto.randomUUID().slice(0, 8)
@@ -66,7 +66,7 @@ onPostgres('Row-level security', () => {
     return service.start(url)
   }
 
-  const CURRENT = unnamed<{ name: string }>('test.current', 'select current_user as name')
+  const CURRENT = unnamedAcrossTenants<{ name: string }>('test.current', 'select current_user as name')
 
   /** A statement that reads a table for long, such as a dump. Returns what ends it. */
   async function inUse(url: string, table: string): Promise<() => Promise<void>> {
@@ -209,7 +209,9 @@ onPostgres('Row-level security', () => {
       expect(await connections()).toBe(`${role}_late`)
       expect(service.logged.at(-1)).toMatchObject({ level: 'debug' })
       expect(service.logged.filter(({ message }) => message === secured_message)).toHaveLength(1)
-      const seen = { ...unnamed<{ n: number }>('test.seen', 'select count(*) as n from kv_entries') }
+      const seen = {
+        ...unnamedAcrossTenants<{ n: number }>('test.seen', 'select count(*) as n from kv_entries'),
+      }
       expect(await service.app.db.all({ ...seen, scope: 'none' }, {})).toEqual([{ n: 0 }])
       expect((await service.ask('GET', '/v1/kv/n/k', { key: api_key })).body.version).toBe(22)
       // Once is enough.

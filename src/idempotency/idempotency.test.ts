@@ -12,7 +12,7 @@ import { type Answer, forEachService, TestService } from '../../test/support/ser
 import { day_ms } from '../base/clock.ts'
 import { deriveKey, open } from '../base/seal.ts'
 import type { AdminCaller, AgentCaller, Caller } from '../contract/caller.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { claimOf, sweep } from './service.ts'
 
 function refusal({ status, body }: Answer) {
@@ -28,7 +28,7 @@ interface Row {
   expires_at: number
 }
 
-const ROWS = unnamed<Row>(
+const ROWS = unnamedAcrossTenants<Row>(
   'test.idempotency',
   'select * from idempotency_keys where tenant_id = :tenant_id order by expires_at',
 )
