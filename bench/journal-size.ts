@@ -4,7 +4,7 @@
 
 import { parseArgs } from 'node:util'
 import { systemClock } from '../src/base/clock.ts'
-import { type Db, unnamed } from '../src/db/db.ts'
+import { type Db, unnamedAcrossTenants } from '../src/db/db.ts'
 import { openDb } from '../src/db/open.ts'
 import { startCluster } from '../test/support/postgres.ts'
 import { randomFrom } from '../test/support/random.ts'
@@ -26,7 +26,7 @@ const events_of_workflow = 20
 const rows_a_step = 20_000
 const turns = 10
 
-const ADD = unnamed(
+const ADD = unnamedAcrossTenants(
   'bench.add',
   `insert into events
      (tenant_id, seq, workflow_seq, id, type, subject_kind, subject_id, workflow_id, actor, at, waiting, failing, data)
@@ -36,8 +36,11 @@ const ADD = unnamed(
           '{"action":"order.paid","entry_seq":' || n || '}'
      from next`,
 )
-const ADVANCE = unnamed('bench.advance', 'update event_heads set seq = :seq where tenant_id = :tenant_id')
-const HEAD = unnamed<{ seq: number }>(
+const ADVANCE = unnamedAcrossTenants(
+  'bench.advance',
+  'update event_heads set seq = :seq where tenant_id = :tenant_id',
+)
+const HEAD = unnamedAcrossTenants<{ seq: number }>(
   'bench.head',
   'select seq from event_heads where tenant_id = :tenant_id',
 )

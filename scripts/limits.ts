@@ -31,6 +31,7 @@ const areas: Record<string, string> = {
   db: 'Database',
   sqlite: 'SQLite',
   postgres: 'PostgreSQL',
+  row_security: 'Row-level security',
   nodes: 'Several nodes',
   semaphore: 'Busy rows',
   storage: 'Storage',

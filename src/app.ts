@@ -6,6 +6,7 @@ import { Metrics } from './app/measured.ts'
 import type { Nodes } from './app/nodes.ts'
 import { overloadOf } from './app/overload.ts'
 import { dependenciesOf, type Facts, handlersOf, type State } from './app/parts.ts'
+import type { LateRows } from './app/secured.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
 import { lingered, stopInSteps } from './app/stop.ts'
 import { atTime, MovedTime } from './app/test-clock.ts'
@@ -36,6 +37,8 @@ const maintain_every_ms = 1_000
 
 export interface App {
   db: Db
+  /** Null unless row-level security is to come into force later. */
+  late_rows: LateRows | null
   cron_secret: KeptSecret
   secret_key: KeptSecret
   /** Listens. Returns the address, `http://127.0.0.1:8420`. */
@@ -56,7 +59,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const secrets = keptSecrets(config)
   const tracer = await tracerOf(config, options)
   const measures = config.metrics ? new Measures() : null
-  const db = await openDatabase(config, options, measures?.db)
+  const { db, late_rows } = await openDatabase(config, options, measures?.db)
   try {
     const usable = await requireUsable(db, config, secrets)
     const facts = {
@@ -68,17 +71,17 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     await quarantine.begin(db)
     const time = config.test_clock ? new TestTime(db) : null
     await time?.start()
-    const opened = { config, db, options, facts, quarantine, time, measures, tracer }
+    const opened = { config, db, options, facts, quarantine, time, measures, tracer, late_rows }
     const { nodes, ...app } = assemble(opened)
     await nodes?.start()
-    return { db, ...secrets, ...app }
+    return { db, late_rows, ...secrets, ...app }
   } catch (error) {
     await db.close()
     throw error
   }
 }
 
-type Assembled = Omit<App, 'db' | 'cron_secret' | 'secret_key'> & { nodes: Nodes | null }
+type Assembled = Omit<App, 'db' | 'late_rows' | 'cron_secret' | 'secret_key'> & { nodes: Nodes | null }
 
 interface Opened {
   config: Config
@@ -90,10 +93,11 @@ interface Opened {
   time: TestTime | null
   measures: Measures | null
   tracer: Tracer | null
+  late_rows: LateRows | null
 }
 
 function assemble(opened: Opened): Assembled {
-  const { config, db, options, time, measures, tracer } = opened
+  const { config, db, options, time, measures, tracer, late_rows } = opened
   const { log, background: in_background = true } = options
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
@@ -122,7 +126,7 @@ function assemble(opened: Opened): Assembled {
   const { worker, timer, maintenance } = workersOf({ ...background, journal }, dependencies, senders)
   test_clock?.connect({ db, time: time!, worker, maintenance, features, journal })
   const handlers = atTime(time, handlersOf(given, options, dependencies))
-  const counting = [calls, usage, ...repeated(opened, lookForJobs)]
+  const counting = [calls, usage, ...(late_rows ? [late_rows] : []), ...repeated(opened, lookForJobs)]
   let server: ReturnType<typeof Bun.serve> | undefined
   const { onError } = background
   const metrics = measures && new Metrics({ config, db, measures, dependencies, worker, onError })

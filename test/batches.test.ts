@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { day_ms, second_ms } from '../src/base/clock.ts'
 import { sequenceOf } from '../src/base/ids.ts'
 import { KeyedSemaphore } from '../src/base/keyed-semaphore.ts'
-import { unnamed } from '../src/db/db.ts'
+import { unnamedAcrossTenants } from '../src/db/db.ts'
 import { openPostgres } from '../src/db/postgres.ts'
 import { recount } from '../src/db/recount.ts'
 import { default_plans, recounted_tables } from '../src/features.ts'
@@ -29,12 +29,12 @@ const limits = { kv_keys: keys_max, api_calls_per_month: calls_max, inbox_messag
 writeFileSync(plans_file, JSON.stringify({ free: { ...free, ...limits }, pro }))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const TENANT = unnamed(
+const TENANT = unnamedAcrossTenants(
   'test.tenant',
   `insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
    values (:tenant_id, :tenant_id, 'owner@example.com', 'pro', 'active', '', 0)`,
 )
-const FORWARDS = unnamed<{ source_id: string }>(
+const FORWARDS = unnamedAcrossTenants<{ source_id: string }>(
   'test.forwards',
   "select source_id from jobs where tenant_id = :tenant_id and kind = 'forward'",
 )

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { SQL } from 'bun'
 import { hashKey, prefixes } from '../src/base/keys.ts'
-import { unnamed } from '../src/db/db.ts'
+import { unnamedAcrossTenants } from '../src/db/db.ts'
 import { sqlitePath } from '../src/db/open.ts'
 import { routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, readyToRefuse } from './support/contract.ts'
@@ -212,8 +212,8 @@ async function breakAndCall(service: TestService, a: Keyring): Promise<void> {
 async function drop(service: TestService, table: string): Promise<void> {
   await service.app.db.write(async (tx) => {
     if (service.app.db.engine === 'postgres')
-      await tx.run(unnamed('test.as_owner', 'set local role none'), {})
-    await tx.run(unnamed('test.drop', `drop table ${table}`), {})
+      await tx.run(unnamedAcrossTenants('test.as_owner', 'set local role none'), {})
+    await tx.run(unnamedAcrossTenants('test.drop', `drop table ${table}`), {})
   })
 }
 

@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { shown } from '../console/text/words.ts'
-import { unnamed } from '../src/db/db.ts'
+import { unnamedAcrossTenants } from '../src/db/db.ts'
 import { useChromium } from './support/chromium.ts'
 import { narrow, overflow, signIn, useRealTime } from './support/console.ts'
 import { entries, linksOn, sights } from './support/console-walk.ts'
@@ -213,7 +213,7 @@ async function signUp(): Promise<TestTenant> {
   return { tenant_id, name, admin_key, signing_secret, ...agent }
 }
 
-const promote = unnamed(
+const promote = unnamedAcrossTenants(
   'hostile.promote',
   "update tenants set plan = 'enterprise' where tenant_id = :tenant_id",
 )

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { type Params, unnamed } from '../src/db/db.ts'
+import { type Params, unnamedAcrossTenants } from '../src/db/db.ts'
 import { useChromium } from './support/chromium.ts'
 import { signIn, useRealTime } from './support/console.ts'
 import { entries, loaded, open } from './support/console-walk.ts'
@@ -184,7 +184,7 @@ async function storeMany(): Promise<void> {
      on conflict (tenant_id, quota) do update set used = excluded.used`,
   ]
   for (const [i, text] of texts.entries()) {
-    await service.app.db.write((tx) => tx.run(unnamed(`large.${i}`, text), rows))
+    await service.app.db.write((tx) => tx.run(unnamedAcrossTenants(`large.${i}`, text), rows))
   }
 }
 

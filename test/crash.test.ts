@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { unnamed } from '../src/db/db.ts'
+import { unnamedAcrossTenants } from '../src/db/db.ts'
 import { default_plans } from '../src/features.ts'
 import { type Found, findIn, type History, judge } from './support/crash-history.ts'
 import {
@@ -222,7 +222,9 @@ describe('a full disk', () => {
   afterAll(() => service.stop())
   /** The database may not grow past this; SQLite raises a limit that is too small to its present size. */
   const limitPages = (pages: number) =>
-    service.app.db.write((tx) => void tx.one(unnamed('test.limit', `pragma max_page_count = ${pages}`), {}))
+    service.app.db.write(
+      (tx) => void tx.one(unnamedAcrossTenants('test.limit', `pragma max_page_count = ${pages}`), {}),
+    )
 
   test('is 507 STORAGE_FULL for writes; reads and removals go on, and writes resume once there is room', async () => {
     const { api_key: key } = await service.signUp()

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { SQL } from 'bun'
 import * as audit from '../src/audit/service.ts'
 import { day_ms } from '../src/base/clock.ts'
-import { unnamed } from '../src/db/db.ts'
+import { unnamedAcrossTenants } from '../src/db/db.ts'
 import { default_plans } from '../src/features.ts'
 import { claimOf } from '../src/idempotency/service.ts'
 import { type Tap, type Wire, wireTo } from './support/crash-postgres.ts'
@@ -37,12 +37,12 @@ const environment = { PLANS_FILE: plans_file, SECRET_KEY: 'one secret key for ev
 /** Longer than any node believes a key without asking. */
 const cache_ms = 1_001
 
-const COUNT_AGENT_KEYS = unnamed<{ live: number; in_grace: number }>(
+const COUNT_AGENT_KEYS = unnamedAcrossTenants<{ live: number; in_grace: number }>(
   'test.count_keys',
   `select count(case when expires_at is null then 1 end) as live, count(expires_at) as in_grace from credentials
     where tenant_id = :tenant_id and kind = :kind and subject = :subject`,
 )
-const COUNT_TENANTS = unnamed<{ count: number }>(
+const COUNT_TENANTS = unnamedAcrossTenants<{ count: number }>(
   'test.count_tenants',
   'select count(*) as count from tenants where name = :name',
 )

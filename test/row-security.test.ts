@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import type { NamedRoute } from '../src/contract/feature.ts'
 import type { Scope, Statement } from '../src/db/db.ts'
-import { statements, unnamed } from '../src/db/db.ts'
+import { statements, unnamed, unnamedAcrossTenants } from '../src/db/db.ts'
 import { Queries } from '../src/db/postgres-queries.ts'
 import { routes } from '../src/features.ts'
 import {
@@ -260,18 +260,15 @@ onPostgres('Row-level security', () => {
   test('a statement that names no tenant at all sees none, and changes none', async () => {
     const attack = await start({ ROW_LEVEL_SECURITY: 'required' })
     const { service, all } = attack
-    const seen = unnamed<{ tenants: number }>('test.all', 'select count(*) as tenants from tenants')
+    const seen = unnamedAcrossTenants<{ tenants: number }>(
+      'test.all',
+      'select count(*) as tenants from tenants',
+    )
     await service.ask('PUT', '/v1/kv/n/k', { headers: ownHeaders(attack.own, 'agent'), body: { value: 1 } })
     for (const { name } of await all.unsafe(tables)) {
-      const select = {
-        ...unnamed<{ tenant_id: string }>('test.select', `select tenant_id from ${name}`),
-        scope: 'none' as const,
-      }
+      const select = unnamed<{ tenant_id: string }>('test.select', `select tenant_id from ${name}`)
       expect(await service.app.db.all(select, {})).toEqual([])
-      const change = {
-        ...unnamed('test.change', `update ${name} set tenant_id = tenant_id`),
-        scope: 'none' as const,
-      }
+      const change = unnamed('test.change', `update ${name} set tenant_id = tenant_id`)
       // Also where a statement before it in the transaction was allowed more.
       const [before, after, changed] = await service.app.db.write(async (tx) => [
         (await tx.one(seen, {}))!.tenants,
@@ -294,7 +291,10 @@ onPostgres('Row-level security', () => {
       ])
     const text = 'select tenant_id from tenant_lookups where :given is not null order by 1'
     const scoped = (scope: Scope, param: string) => ({
-      ...unnamed<{ tenant_id: string }>('test.scoped', text.replace(':given', `cast(:${param} as text)`)),
+      ...unnamedAcrossTenants<{ tenant_id: string }>(
+        'test.scoped',
+        text.replace(':given', `cast(:${param} as text)`),
+      ),
       scope,
     })
     const scopes = {

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Waystation } from '../sdk/src/index.ts'
 import { limits } from '../src/base/limit.ts'
-import { type Params, unnamed, upkeep } from '../src/db/db.ts'
+import { type Params, unnamedAcrossTenants, upkeep } from '../src/db/db.ts'
 import { Bench } from './support/cli.ts'
 import { forEachService, type TestService, type TestTenant } from './support/service.ts'
 
@@ -19,7 +19,7 @@ function plant(service: TestService, count: number, into: string, values: string
   const text = `insert into ${into}
     with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < ${count})
     select ${values} from numbers`
-  return service.app.db.write(upkeep, (tx) => tx.run(unnamed('test.plant', text), params))
+  return service.app.db.write(upkeep, (tx) => tx.run(unnamedAcrossTenants('test.plant', text), params))
 }
 
 /** Every page of a list: how many items each has, and the items. */
@@ -193,7 +193,7 @@ forEachService('A page', (service) => {
   test('of metadata that is one byte too much for sixteen has fifteen', async () => {
     const longer = `update audit_entries set action = 'x' where tenant_id = :tenant_id and seq = 30`
     await service.app.db.write((tx) =>
-      tx.run(unnamed('test.longer', longer), { tenant_id: tenant.tenant_id }),
+      tx.run(unnamedAcrossTenants('test.longer', longer), { tenant_id: tenant.tenant_id }),
     )
     const { sizes } = await paged(service, '/v1/audit', tenant.api_key)
     expect(sizes).toEqual([15, 16, 9])

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { basename } from 'node:path'
 import '../src/app.ts'
-import { type Statement, statements } from '../src/db/db.ts'
+import { type Statement, statements, unnamed } from '../src/db/db.ts'
 import { postgresText } from '../src/db/dialect.ts'
 import { migrations } from '../src/features.ts'
 import { codeOf, isStore, placeOf, source, textOf } from './support/source.ts'
@@ -23,7 +23,7 @@ describe('SQL', () => {
   }
 
   test('stands in store files and in db', () => {
-    const defines = /\b(sql|acrossTenants|byHash|unnamed)(<[^(]*>)?\(/
+    const defines = /\b(sql|acrossTenants|byHash|unnamed|unnamedAcrossTenants)(<[^(]*>)?\(/
     const found = source.filter((file) => !isStore(file) && defines.test(codeOf(file)))
     expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted())
     const texts = /[`'"]\s*(select|insert into|update|delete from|create table|pragma|begin)\s+\w/i
@@ -158,6 +158,23 @@ describe('SQL', () => {
     expect(beyond.filter(({ scope }) => scope === 'hash').map(({ name }) => name)).toEqual(['lookups.find'])
     const without = all.filter(({ scope, text }) => scope === 'none' && text.match(tables))
     expect(without.map(({ name }) => name)).toEqual([])
+  })
+
+  test('outside the list of names sees no tenant either, unless it names one or says so', () => {
+    expect(unnamed('test.none', 'select tenant_id from tenants').scope).toBe('none')
+    expect(unnamed('test.own', 'select name from tenants where tenant_id = :tenant_id').scope).toBe('tenant')
+    const reasons: Record<string, string> = {
+      'clock.end_leases': 'ends the leases of all jobs, where a test clock stands still',
+      'jobs.due_overview': "the operator's list of due jobs",
+      'migrate.${name}': 'migrations change the rows of all tenants',
+      'sizes.count': "the operator's sizes of all tables, on SQLite",
+    }
+    const said = source.flatMap((file) =>
+      [...textOf(file).matchAll(/\bunnamedAcrossTenants(?:<[^(]*>)?\(\s*['`]([^'`]+)['`]/g)].map(
+        ([, name]) => name!,
+      ),
+    )
+    expect(said.toSorted()).toEqual(Object.keys(reasons).toSorted())
   })
 
   test('leads to the shard of its tenant on a distributed database, but for look-ups and work on all tenants', () => {

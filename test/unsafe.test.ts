@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../src/base/clock.ts'
-import { unnamed } from '../src/db/db.ts'
+import { unnamedAcrossTenants } from '../src/db/db.ts'
 import { openDb } from '../src/db/open.ts'
 import { default_plans, migrations } from '../src/features.ts'
 import { forEachDatabase, onPostgres } from './support/databases.ts'
@@ -66,7 +66,7 @@ forEachDatabase('a start is refused', (databases) => {
     async () => {
       const { db, url } = await databases.open()
       const newest = migrations.length
-      const insert = unnamed(
+      const insert = unnamedAcrossTenants(
         'test.newer',
         `insert into applied_migrations (name, hash, applied_at) values ('future/0001', 'any', 0)`,
       )
@@ -88,8 +88,8 @@ forEachDatabase('a start is refused', (databases) => {
       const text =
         'create table schema_migrations (version integer primary key, name text, applied_at integer)'
       await db.write(async (tx) => {
-        await tx.run(unnamed('test.not_ours', 'drop table if exists applied_migrations'), {})
-        await tx.run(unnamed('test.older', text), {})
+        await tx.run(unnamedAcrossTenants('test.not_ours', 'drop table if exists applied_migrations'), {})
+        await tx.run(unnamedAcrossTenants('test.older', text), {})
       })
       await db.close()
       await expectRefusal(

@@ -6,33 +6,36 @@ import { Operator } from '../../test/support/admin.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import { signingContext } from '../tenants/signing.ts'
 import { commands, helpText } from './commands.ts'
 import { textOf } from './output.ts'
 import { runAdmin } from './run.ts'
 
-const TAMPER = unnamed(
+const TAMPER = unnamedAcrossTenants(
   'test.tamper',
   'update events set actor = :actor where tenant_id = :tenant_id and seq = 1',
 )
 
-const SIGNING_SECRET = unnamed<{ signing_secret: string }>(
+const SIGNING_SECRET = unnamedAcrossTenants<{ signing_secret: string }>(
   'test.signing_secret',
   'select signing_secret from tenants where tenant_id = :tenant_id',
 )
-const SET_SIGNING_SECRET = unnamed(
+const SET_SIGNING_SECRET = unnamedAcrossTenants(
   'test.set_signing_secret',
   'update tenants set signing_secret = :sealed where tenant_id = :tenant_id',
 )
 
-const ADD_TENANT = unnamed(
+const ADD_TENANT = unnamedAcrossTenants(
   'test.add_tenant',
   `insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
    values (:tenant_id, 'gone', 'gone@example.com', 'free', 'active', '', :now)`,
 )
-const REMOVE_TENANT = unnamed('test.remove_tenant', 'delete from tenants where tenant_id = :tenant_id')
+const REMOVE_TENANT = unnamedAcrossTenants(
+  'test.remove_tenant',
+  'delete from tenants where tenant_id = :tenant_id',
+)
 
 const SECRET_KEY = 'the secret key of the operator tests'
 const folder = mkdtempSync(join(tmpdir(), 'waystation-admin-'))

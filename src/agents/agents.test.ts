@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type Answer, forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { default_plans } from '../features.ts'
 
 function refusal({ status, body }: Answer) {
@@ -341,7 +341,7 @@ forEachRacedService('Agents', (service) => {
   test('at rest an agent key is its SHA-256 and its last four characters', async () => {
     const { tenant_id, api_key } = await service.signUp()
     const rows = await service.app.db.all(
-      unnamed<{ subject: string; hash: string; last_four: string }>(
+      unnamedAcrossTenants<{ subject: string; hash: string; last_four: string }>(
         'test.credentials',
         `select subject, hash, last_four from credentials where tenant_id = :tenant_id and kind = 'agent'`,
       ),

@@ -49,6 +49,7 @@ export class Metrics {
     const { config, db, measures, dependencies, worker } = this.#measured
     const figures = await serviceFigures({
       ...{ measures, db, dependencies, version, kinds: job_kinds, started_at: this.#started_at },
+      secures_rows: config.row_level_security !== 'off',
       ...{ jobs_running: worker.running, requests_running: this.#requests() },
     })
     return [...figures, ...backupFigures(config.backups, db.clock.now())]

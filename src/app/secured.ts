@@ -1,5 +1,6 @@
 // Row-level security at the start: the tables are prepared by their owner, then the service takes the role that it binds.
 
+import { Repeat } from '../base/repeat.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
@@ -14,22 +15,60 @@ import type { AppOptions } from './start.ts'
 export const unsecured_message =
   'row-level security is off: the conditions of statements alone keep tenants apart; see docs/row-level-security.md'
 
+export const secured_message = 'row-level security is in force from now on'
+
 const lost_role = 'a pooler dropped the role of the connection: run the command session-settings once'
+
+/** The pause after which tables that were in use are tried again. */
+const again_ms = 10_000
 
 function unsecured({ row_level_security }: Config, log: Log, reason: string): void {
   if (row_level_security === 'required') throw new ConfigError('ROW_LEVEL_SECURITY', reason)
-  if (row_level_security === 'auto') log.info({ reason }, unsecured_message)
+  if (row_level_security === 'auto') log.warn({ reason }, unsecured_message)
 }
 
-/**
- * Migrates as the owner of the tables, and returns the role that row-level security binds; undefined where it is off, which
- * the log says.
- */
-export async function securedRole(config: Config, options: AppOptions): Promise<string | undefined> {
+/** Migrates as the owner of the tables. Where row-level security is off, the log says so. */
+export async function securedRows(config: Config, options: AppOptions): Promise<RowSecurity> {
   const found = await prepareRows(config, options)
-  if ('role' in found) return found.role
-  unsecured(config, options.log, found.off)
-  return undefined
+  if ('off' in found) unsecured(config, options.log, found.off)
+  return found
+}
+
+/** Brings row-level security into force in a service that began without it, because a table was in use. */
+export class LateRows {
+  readonly #repeat = new Repeat(again_ms, () => this.secure())
+  #is_over = false
+
+  constructor(
+    private readonly config: Config,
+    private readonly options: AppOptions,
+    private readonly db: Db,
+  ) {}
+
+  start(onError: (error: unknown) => void): void {
+    this.#repeat.start(onError)
+  }
+
+  stop(): Promise<void> {
+    this.#is_over = true
+    return this.#repeat.stop()
+  }
+
+  /** Tries it once more. */
+  async secure(): Promise<void> {
+    if (this.#is_over) return
+    const { log } = this.options
+    const found = await prepareRows(this.config, this.options)
+    if ('off' in found) {
+      this.#is_over = !found.is_late
+      unsecured(this.config, log, found.off)
+      return
+    }
+    this.#is_over = true
+    const { role } = found
+    if (await this.db.takeRole(role)) log.info({ role }, secured_message)
+    else unsecured(this.config, log, lost_role)
+  }
 }
 
 async function prepareRows(
@@ -38,7 +77,7 @@ async function prepareRows(
 ): Promise<RowSecurity> {
   const { database_url, database_owner_url: url, database_role, row_level_security } = config
   const is_own = url === database_url
-  const off = { off: 'ROW_LEVEL_SECURITY is off' }
+  const off = { off: 'ROW_LEVEL_SECURITY is off', is_late: false }
   if (is_own && row_level_security === 'off') return off // the service migrates by itself
   const setting = is_own ? 'DATABASE_URL' : 'DATABASE_OWNER_URL'
   let owner: Db

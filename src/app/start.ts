@@ -20,7 +20,7 @@ import { requireWhole } from '../quarantine/service.ts'
 import { hasServed, type KeptSecret, keptKeys, keptSecret, secretsOf } from '../secrets/service.ts'
 import { ConfigError } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
-import { requireRole, securedRole } from './secured.ts'
+import { LateRows, requireRole, securedRows } from './secured.ts'
 
 const damaged_message =
   'THE DATABASE FILE IS DAMAGED: nothing is written any more, reads go on as far as they can; restore a backup, or rescue what can be read'
@@ -67,9 +67,15 @@ function keysOf(config: Config): Pick<Secrets, 'secret_key' | 'secret_key_previo
   return { secret_key: current, secret_key_previous: previous }
 }
 
-export async function openDatabase(config: Config, options: AppOptions, measures?: DbMeasures): Promise<Db> {
+/** `late_rows`: null unless a table was in use that row-level security needs. */
+export async function openDatabase(
+  config: Config,
+  options: AppOptions,
+  measures?: DbMeasures,
+): Promise<{ db: Db; late_rows: LateRows | null }> {
   const { clock, log, onFatal, space, sync } = options
-  const role = sqlitePath(config.database_url) === null ? await securedRole(config, options) : undefined
+  const rows = sqlitePath(config.database_url) === null ? await securedRows(config, options) : null
+  const role = rows && 'role' in rows ? rows.role : undefined
   try {
     requireNoBackup(sqlitePath(config.database_url))
     const db = await openDb(config.database_url, {
@@ -88,7 +94,8 @@ export async function openDatabase(config: Config, options: AppOptions, measures
     })
     removeRestoring(sqlitePath(config.database_url))
     if (role !== undefined) await requireRole(db, role, config, log)
-    return db
+    const is_late = rows !== null && 'off' in rows && rows.is_late
+    return { db, late_rows: is_late ? new LateRows(config, options, db) : null }
   } catch (error) {
     if (error instanceof ConfigError) throw error
     throw new ConfigError('DATABASE_URL', (error as Error).message)
@@ -98,7 +105,7 @@ export async function openDatabase(config: Config, options: AppOptions, measures
 /** Does once what every process of a service would do at its start: makes the secrets, and migrates. */
 export async function prepareDatabase(config: Config, options: AppOptions): Promise<Secrets> {
   const secrets = keptSecrets(config)
-  const db = await openDatabase(config, options)
+  const { db } = await openDatabase(config, options)
   try {
     await requireUsable(db, config, secrets)
     return secrets

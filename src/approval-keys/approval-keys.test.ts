@@ -4,7 +4,7 @@ import { becomes } from '../../test/support/patience.ts'
 import { type Answer, forEachRacedService } from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 
 function refusal({ status, body }: Answer) {
   return [status, body?.error?.code, body?.error?.details]
@@ -232,7 +232,7 @@ forEachRacedService('Approval keys', (service) => {
     const { tenant_id, admin_key } = await service.signUp()
     const { approval_key_id, approval_key } = (await create(admin_key)).body
     const rows = await service.app.db.all(
-      unnamed<{ subject: string; hash: string; last_four: string }>(
+      unnamedAcrossTenants<{ subject: string; hash: string; last_four: string }>(
         'test.credentials',
         `select subject, hash, last_four from credentials where tenant_id = :tenant_id and kind = 'approval'`,
       ),

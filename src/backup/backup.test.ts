@@ -340,7 +340,7 @@ forEachDatabase('A backup', (databases) => {
       'it is a backup itself: give admin restore the backup and an empty data folder',
     )
     const config = readConfig({ DATABASE_URL, SECRET_KEY, DATA_DIR: newFolder() })
-    const log = { debug() {}, info() {}, error() {} }
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
     const prepared = prepareDatabase(config, { clock: systemClock, log, onFatal() {} })
     await expect(prepared).rejects.toThrow('it is a backup itself')
     expect(await operator.with({ DATABASE_URL }).refusal('release', '--yes')).toMatch(/it is a backup itself/)

@@ -22,7 +22,7 @@ import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { TestService } from '../../test/support/service.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { migrations } from '../features.ts'
@@ -161,7 +161,7 @@ forEachDatabase('A test clock', (databases) => {
       expect(shown(body.events)).toEqual([`${at(1_200)} kv.expired`, `${at(2_400)} kv.expired`])
       for (const key of ['quiet/1', 'quiet/5', 'state/4'])
         expect((await service.ask('GET', `/v1/kv/${key}`, { key: api_key })).status).toBe(404)
-      const left = unnamed('test.keys', 'select count(*) as n from kv_entries where counted = 1')
+      const left = unnamedAcrossTenants<{ n: number }>('test.keys', 'select count(*) as n from kv_entries where counted = 1')
       expect(await service.app.db.one(left, {})).toEqual({ n: 0 })
     })
   })
@@ -306,9 +306,15 @@ test('what a process was at when it died is done by the next one, though no time
           await schedule(service, signed_up.api_key, receiver.url, hour_s)
           await advance(service, signed_up.admin_key, hour_s - 1)
           await service.app.db.write((tx) =>
-            tx.run(unnamed('test.lease', 'update jobs set lease_until = :until, attempts = 1, fence = 1'), {
-              until: begin + (hour_s + 30) * 1_000,
-            }),
+            tx.run(
+              unnamedAcrossTenants(
+                'test.lease',
+                'update jobs set lease_until = :until, attempts = 1, fence = 1',
+              ),
+              {
+                until: begin + (hour_s + 30) * 1_000,
+              },
+            ),
           )
           return signed_up
         },

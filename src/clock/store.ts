@@ -1,7 +1,7 @@
 // Every statement on test_clock.
 
 import type { Millis } from '../base/clock.ts'
-import { type Reader, sql, type Tx, unnamed } from '../db/db.ts'
+import { type Reader, sql, type Tx, unnamedAcrossTenants } from '../db/db.ts'
 
 export interface TestClockRow {
   offset_ms: Millis
@@ -87,7 +87,10 @@ export function release(tx: Tx) {
 }
 
 // Above 0, by which the next lease sees that this one was not settled.
-const END_LEASES = unnamed('clock.end_leases', 'update jobs set lease_until = 1 where lease_until > 1')
+const END_LEASES = unnamedAcrossTenants(
+  'clock.end_leases',
+  'update jobs set lease_until = 1 where lease_until > 1',
+)
 
 /** Of all jobs, where no process is left that works on one: their leases end by a time that may stand still. */
 export function endLeases(tx: Tx) {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { log_bytes, sqlite_pragmas } from './connection-settings.ts'
-import { type Db, unnamed } from './db.ts'
+import { type Db, unnamedAcrossTenants } from './db.ts'
 import { Disk } from './disk.ts'
 import { DbError } from './errors.ts'
 import type { Space } from './space.ts'
@@ -15,17 +15,17 @@ import { openSqlite, type SqliteOptions } from './sqlite.ts'
 import { Connection } from './sqlite-connection.ts'
 
 const mib = 1_048_576
-const CREATE = unnamed(
+const CREATE = unnamedAcrossTenants(
   'test.create',
   'create table notes (id integer primary key, text text not null) strict',
 )
-const COUNTERS = unnamed(
+const COUNTERS = unnamedAcrossTenants(
   'test.counters',
   'create table quota_usage (tenant_id text, quota text, used integer, writes integer default 0) strict',
 )
-const INSERT = unnamed('test.insert', 'insert into notes (id, text) values (:id, :text)')
-const FIND = unnamed<{ text: string }>('test.find', 'select text from notes where id = :id')
-const DELETE = unnamed('test.delete', 'delete from notes where id = :id')
+const INSERT = unnamedAcrossTenants('test.insert', 'insert into notes (id, text) values (:id, :text)')
+const FIND = unnamedAcrossTenants<{ text: string }>('test.find', 'select text from notes where id = :id')
+const DELETE = unnamedAcrossTenants('test.delete', 'delete from notes where id = :id')
 
 let folder: string
 let path: string

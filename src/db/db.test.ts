@@ -15,7 +15,7 @@ import {
   statements,
   type Tx,
   turnOfStatement,
-  unnamed,
+  unnamedAcrossTenants,
 } from './db.ts'
 import { postgresText, render, sqliteText } from './dialect.ts'
 import { DbError } from './errors.ts'
@@ -32,21 +32,24 @@ const SCHEMA = [
   `create table owned (id {text} primary key, owner {text} not null
      references owners (id) deferrable initially deferred) {keyed}`,
 ]
-const INSERT = unnamed('test.insert', 'insert into counters (id, n) values (:id, :n)')
-const ADD = unnamed('test.add', 'update counters set n = n + :n where id = :id')
-const ADDED = unnamed<{ n: number }>(
+const INSERT = unnamedAcrossTenants('test.insert', 'insert into counters (id, n) values (:id, :n)')
+const ADD = unnamedAcrossTenants('test.add', 'update counters set n = n + :n where id = :id')
+const ADDED = unnamedAcrossTenants<{ n: number }>(
   'test.added',
   'update counters set n = n + :n where id = :id returning n',
 )
-const FIND = unnamed<{ n: number }>('test.find', 'select n from counters where id = :id')
-const ALL = unnamed<{ id: string; n: number }>('test.all', 'select id, n from counters order by id')
-const OWN = unnamed('test.own', 'insert into owned (id, owner) values (:id, :owner)')
+const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from counters where id = :id')
+const ALL = unnamedAcrossTenants<{ id: string; n: number }>(
+  'test.all',
+  'select id, n from counters order by id',
+)
+const OWN = unnamedAcrossTenants('test.own', 'insert into owned (id, owner) values (:id, :owner)')
 
-const EMPTY = ['owned', 'counters'].map((table) => unnamed('test.empty', `delete from ${table}`))
+const EMPTY = ['owned', 'counters'].map((table) => unnamedAcrossTenants('test.empty', `delete from ${table}`))
 
 async function createTables(db: Db): Promise<void> {
   for (const text of SCHEMA) {
-    await db.write((tx) => tx.run(unnamed('test.create', render(db.engine, text)), {}))
+    await db.write((tx) => tx.run(unnamedAcrossTenants('test.create', render(db.engine, text)), {}))
   }
 }
 
@@ -94,9 +97,9 @@ forEachDatabase('a database', (databases) => {
 
     test('a statement the engine does not know is found by that check', async () => {
       const check = checker(url)
-      expect(await check.refusal(unnamed('x', 'select nothing from tenants where tenant_id = :a'))).toMatch(
-        /nothing/,
-      )
+      expect(
+        await check.refusal(unnamedAcrossTenants('x', 'select nothing from tenants where tenant_id = :a')),
+      ).toMatch(/nothing/)
       await check.close()
     })
 
@@ -438,7 +441,7 @@ describe('definitions', () => {
   ] as [string, string, string[], boolean][])(
     '%j is numbered and sorted into reads and writes',
     (text, numbered, params, writes) => {
-      const statement = unnamed('x', text)
+      const statement = unnamedAcrossTenants('x', text)
       expect({ text: statement.text, params: [...statement.params], writes: statement.writes }).toEqual({
         text: numbered,
         params,
@@ -448,7 +451,7 @@ describe('definitions', () => {
   )
 
   test('bind puts values in the order of their numbers and refuses a missing one', () => {
-    const statement = unnamed('x', 'select :b, :a, :b')
+    const statement = unnamedAcrossTenants('x', 'select :b, :a, :b')
     expect(bind(statement, { a: 1, b: null, unused: 3 })).toEqual([null, 1])
     expect(() => bind(statement, { b: 1 })).toThrow('x: no value for :a')
   })
@@ -563,7 +566,7 @@ async function lockRow(url: string, db: Db): Promise<() => Promise<void>> {
     }
   }
   // The driver would wait 5 s, and this process with it: the wait is the same at 0.
-  await db.write((tx) => void tx.one(unnamed('test.impatient', 'pragma busy_timeout = 0'), {}))
+  await db.write((tx) => void tx.one(unnamedAcrossTenants('test.impatient', 'pragma busy_timeout = 0'), {}))
   const other = new Database(path)
   other.run('begin immediate')
   return async () => {

@@ -184,6 +184,11 @@ export interface Db extends Reader {
   trouble(): Trouble | null
   /** How it stands now, for metrics. */
   gauges(): Awaitable<DbGauges>
+  /**
+   * PostgreSQL: what begins from now on works as this role. False, and nothing is changed, where connections do not get it, or
+   * row-level security does not bind it. SQLite has no roles.
+   */
+  takeRole(role: string): Promise<boolean>
   /** Checks the whole database, which may take long; returns what is damaged, in the engine's words. Throws where it cannot. */
   faults(): Promise<string[]>
   /** Called with the name of every statement as it runs. For tests and timings. */
@@ -233,7 +238,7 @@ export function byHash<Row = never>(name: string, text: string): Statement<Row> 
 function defined<Row>(name: string, text: string, distributed?: string, given?: Scope): Statement<Row> {
   if (statements.has(name)) throw new Error(`two statements are named ${name}`)
   const worded = unnamed<Row>(name, text)
-  const scope = given ?? (worded.params.includes('tenant_id') ? 'tenant' : 'none')
+  const scope = given ?? worded.scope
   const statement: Statement<Row> = {
     ...{ ...worded, scope },
     ...(distributed === undefined ? {} : { distributed: { ...unnamed<Row>(name, distributed), scope } }),
@@ -242,15 +247,20 @@ function defined<Row>(name: string, text: string, distributed?: string, given?: 
   return statement
 }
 
-/** A statement outside the list of names: migrations, the operator's commands. It sees all tenants unless it names one. */
+/** A statement outside the list of names: the schema, the operator's commands. It sees no tenant unless it names one. */
 export function unnamed<Row = never>(name: string, text: string): Statement<Row> {
   const params: string[] = []
   const numbered = text.replace(/:([a-z_]+)/g, (_, param: string) => {
     if (!params.includes(param)) params.push(param)
     return `$${params.indexOf(param) + 1}`
   })
-  const scope = params.includes('tenant_id') ? 'tenant' : 'all'
+  const scope = params.includes('tenant_id') ? 'tenant' : 'none'
   return { name, text: numbered.trim(), params, writes: !/^\s*select\b/i.test(text), scope }
+}
+
+/** The same on the rows of all tenants. */
+export function unnamedAcrossTenants<Row = never>(name: string, text: string): Statement<Row> {
+  return { ...unnamed<Row>(name, text), scope: 'all' }
 }
 
 /** Every statement of the service, by name: the tests prepare each one on both engines. */

@@ -60,6 +60,10 @@ export class DelegatingDb implements Db {
     return this.db.gauges()
   }
 
+  takeRole(role: string): Promise<boolean> {
+    return this.db.takeRole(role)
+  }
+
   faults(): Promise<string[]> {
     return this.db.faults()
   }

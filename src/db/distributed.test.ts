@@ -3,7 +3,7 @@ import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase, pretendDistributed } from '../../test/support/postgres.ts'
 import { migrations } from '../features.ts'
-import { unnamed } from './db.ts'
+import { unnamedAcrossTenants } from './db.ts'
 import { isDistributed } from './distributed.ts'
 import { migrate } from './migrate.ts'
 import { openPostgres } from './postgres.ts'
@@ -17,7 +17,7 @@ onPostgres('a distributed database', () => {
     )
     const [db] = dbs
     expect(await isDistributed(db!)).toBe(true)
-    const TABLES = unnamed<{ name: string }>(
+    const TABLES = unnamedAcrossTenants<{ name: string }>(
       'test.tables',
       'select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid',
     )

@@ -7,7 +7,7 @@ import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { hashOf } from '../base/keys.ts'
 import { features, migrations } from '../features.ts'
-import { type Awaitable, type Db, type Owner, type Tx, unnamed } from './db.ts'
+import { type Awaitable, type Db, type Owner, type Tx, unnamedAcrossTenants } from './db.ts'
 import { type Migration, migrate, requireCurrent } from './migrate.ts'
 import { openDb } from './open.ts'
 
@@ -38,12 +38,12 @@ create table leftover (id {text} primary key) {keyed};
 insert into notes (id, n) values ('from the second', 4);`,
 }
 
-const APPLIED = unnamed<{ name: string; hash: string; applied_at: number }>(
+const APPLIED = unnamedAcrossTenants<{ name: string; hash: string; applied_at: number }>(
   'test.applied',
   'select name, hash, applied_at from applied_migrations order by name',
 )
-const NOTES = unnamed<{ id: string }>('test.notes', 'select id from notes order by n')
-const LEFTOVER = unnamed('test.leftover', 'select id from leftover')
+const NOTES = unnamedAcrossTenants<{ id: string }>('test.notes', 'select id from notes order by n')
+const LEFTOVER = unnamedAcrossTenants('test.leftover', 'select id from leftover')
 
 const namesOf = async (db: Db) => (await db.all(APPLIED, {})).map(({ name }) => name)
 const notesOf = async (db: Db) => (await db.all(NOTES, {})).map(({ id }) => id)
@@ -182,7 +182,7 @@ forEachDatabase('migrations', (databases) => {
     const { dbs } = await blank()
     const [db] = dbs as [Db]
     await migrate(db, [first])
-    await db.write((tx) => tx.run(unnamed('test.older', older), {}))
+    await db.write((tx) => tx.run(unnamedAcrossTenants('test.older', older), {}))
     expect(await requireCurrent(db, [first])).toBe(1)
     expect(await migrate(db, [first, second])).toBe(2)
     expect(await notesOf(db)).toEqual(['from the second'])
@@ -192,7 +192,7 @@ forEachDatabase('migrations', (databases) => {
   test('a database from before the first release is refused in one line, and stays as it is', async () => {
     const { dbs } = await blank()
     const [db] = dbs as [Db]
-    await db.write((tx) => tx.run(unnamed('test.older', older), {}))
+    await db.write((tx) => tx.run(unnamedAcrossTenants('test.older', older), {}))
     const refusal = 'the database was made before release 0.1.0 and cannot be read: use a new one'
     await expect(migrate(db, [first])).rejects.toThrow(new Error(refusal))
     await expect(requireCurrent(db, [first])).rejects.toThrow(new Error(refusal))

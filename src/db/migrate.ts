@@ -1,7 +1,7 @@
 // Brings the schema to that of this code: each migration once, in order, one transaction each.
 
 import { hashOf } from '../base/keys.ts'
-import { type Db, type Reader, type Tx, unnamed } from './db.ts'
+import { type Db, type Reader, type Tx, unnamed, unnamedAcrossTenants } from './db.ts'
 import { render } from './dialect.ts'
 import { distribute, isDistributed } from './distributed.ts'
 import { changeSchema } from './schema-lock.ts'
@@ -120,7 +120,7 @@ async function apply(db: Db, tx: Tx, { name, text }: Migration): Promise<Applied
   if (applied.has(name)) return applied
   for (const part of render(db.engine, text).split(/;\s*$/m)) {
     const statement = part.replace(/^\s*--.*$/gm, '').trim()
-    if (statement) await tx.run(unnamed(`migrate.${name}`, statement), {})
+    if (statement) await tx.run(unnamedAcrossTenants(`migrate.${name}`, statement), {})
   }
   const hash = hashOf(text)
   await tx.run(KEEP, { name, hash, now: tx.now })

@@ -5,12 +5,12 @@ import { type ReservedSQL, SQL } from 'bun'
 import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
-import { type Tx, unnamed } from './db.ts'
+import { type Tx, unnamedAcrossTenants } from './db.ts'
 import { BatchFailed, locks, type Member, Session } from './postgres-batch.ts'
 import { StoredBytes } from './stored.ts'
 
 const line = 1
-const INSERT = unnamed('test.insert', 'insert into counters (id, n) values (:id, :n)')
+const INSERT = unnamedAcrossTenants('test.insert', 'insert into counters (id, n) values (:id, :n)')
 const schema = `
   create table counters (id text primary key, n bigint not null);
   create function refuse() returns trigger language plpgsql as

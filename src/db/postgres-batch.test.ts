@@ -5,19 +5,22 @@ import { type Wire, wireTo } from '../../test/support/crash-postgres.ts'
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase, pretendDistributed } from '../../test/support/postgres.ts'
 import { second_ms } from '../base/clock.ts'
-import { type Db, MustRunAlone, type Turn, type Tx, unnamed } from './db.ts'
+import { type Db, MustRunAlone, type Turn, type Tx, unnamedAcrossTenants } from './db.ts'
 import { DbError } from './errors.ts'
 import { openPostgres } from './postgres.ts'
 import { locks } from './postgres-batch.ts'
 import { lineOf } from './postgres-lines.ts'
 
-const CREATE = unnamed('test.create', 'create table counters (id text primary key, n bigint not null)')
-const INSERT = unnamed('test.insert', 'insert into counters (id, n) values (:id, :n)')
-const ADD = unnamed<{ n: number; xid: string }>(
+const CREATE = unnamedAcrossTenants(
+  'test.create',
+  'create table counters (id text primary key, n bigint not null)',
+)
+const INSERT = unnamedAcrossTenants('test.insert', 'insert into counters (id, n) values (:id, :n)')
+const ADD = unnamedAcrossTenants<{ n: number; xid: string }>(
   'test.add',
   'update counters set n = n + :n where id = :id returning n, cast(pg_current_xact_id() as text) as xid',
 )
-const FIND = unnamed<{ n: number }>('test.find', 'select n from counters where id = :id')
+const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from counters where id = :id')
 
 interface Added {
   n: number
@@ -63,7 +66,7 @@ onPostgres('writes that share transactions', () => {
   beforeEach(async () => {
     // Writes of a key that made a batch fail run alone for a moment.
     clock.advance(10 * second_ms)
-    const known = unnamed('test.clear', 'delete from counters')
+    const known = unnamedAcrossTenants('test.clear', 'delete from counters')
     await db.write((tx) => tx.run(known, {}))
     for (const id of ['a', 'b']) await db.write((tx) => tx.run(INSERT, { id, n: 0 }))
   })
@@ -469,7 +472,7 @@ onPostgres('writes on a distributed database', () => {
       `create constraint trigger refuses after insert on counters deferrable initially deferred
          for each row when (new.id !~ '[a-z]') execute function refuse()`,
     ])
-      await db.write((tx) => tx.run(unnamed('test.create', text), {}))
+      await db.write((tx) => tx.run(unnamedAcrossTenants('test.create', text), {}))
     await db.write((tx) => tx.run(INSERT, { id: 'a', n: 0 }))
   })
   afterAll(async () => {
@@ -512,7 +515,7 @@ onPostgres('writes on a distributed database', () => {
   })
 
   test('every batch bounds its wait for a row on the workers', async () => {
-    const SETTING = unnamed<{ on_workers: string }>(
+    const SETTING = unnamedAcrossTenants<{ on_workers: string }>(
       'test.setting',
       `select current_setting('citus.propagate_set_commands') || ' ' || current_setting('lock_timeout') as on_workers`,
     )

@@ -3,25 +3,31 @@ import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { second_ms } from '../base/clock.ts'
-import { type Db, type Tx, unnamed } from './db.ts'
+import { type Db, type Tx, unnamedAcrossTenants } from './db.ts'
 import { openPostgres, type PostgresOptions } from './postgres.ts'
 
-const CREATE = unnamed('test.create', 'create table counters (id text primary key, n bigint not null)')
-const REFUSE = unnamed(
+const CREATE = unnamedAcrossTenants(
+  'test.create',
+  'create table counters (id text primary key, n bigint not null)',
+)
+const REFUSE = unnamedAcrossTenants(
   'test.refuse',
   `create function refuse() returns trigger language plpgsql as
    $$ begin if new.n < 0 then raise exception 'refused at COMMIT'; end if; return null; end $$`,
 )
-const AT_COMMIT = unnamed(
+const AT_COMMIT = unnamedAcrossTenants(
   'test.at_commit',
   `create constraint trigger refused after insert or update on counters
      deferrable initially deferred for each row execute function refuse()`,
 )
-const CLEAR = unnamed('test.clear', 'delete from counters')
-const INSERT = unnamed('test.insert', 'insert into counters (id, n) values (:id, :n)')
-const ADD = unnamed<{ n: number }>('test.add', 'update counters set n = n + 1 where id = :id returning n')
-const FIND = unnamed<{ n: number }>('test.find', 'select n from counters where id = :id')
-const IDS = unnamed<{ id: string }>('test.ids', 'select id from counters order by id')
+const CLEAR = unnamedAcrossTenants('test.clear', 'delete from counters')
+const INSERT = unnamedAcrossTenants('test.insert', 'insert into counters (id, n) values (:id, :n)')
+const ADD = unnamedAcrossTenants<{ n: number }>(
+  'test.add',
+  'update counters set n = n + 1 where id = :id returning n',
+)
+const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from counters where id = :id')
+const IDS = unnamedAcrossTenants<{ id: string }>('test.ids', 'select id from counters order by id')
 
 /** One tenant of each line. */
 const tenants = ['tnt_a', 'tnt_b', 'tnt_d', 'tnt_e']

@@ -8,7 +8,7 @@ import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/po
 import { emptyCopy } from '../backup/empty.ts'
 import { systemClock } from '../base/clock.ts'
 import { migrations } from '../features.ts'
-import { unnamed } from './db.ts'
+import { unnamedAcrossTenants } from './db.ts'
 import { migrate } from './migrate.ts'
 import { openDb } from './open.ts'
 import { copyPostgres, fillPostgres, isEmptyPostgres } from './postgres-copy.ts'
@@ -23,7 +23,7 @@ async function fill(url: string, parts: readonly { rows: number; bytes: number }
   const db = await openDb(url, { clock: systemClock, exclusive: false, onFatal() {} })
   await migrate(db, migrations)
   for (const [part, { rows, bytes }] of parts.entries()) {
-    const filled = unnamed(
+    const filled = unnamedAcrossTenants(
       'filled',
       `insert into kv_entries (tenant_id, namespace, key, version, created_version, counted, updated_at, value)
        select 'tnt_a', 'part-${part}', 'key-' || i, 1, 1, 1, 1, repeat('é', ${bytes / 2})

@@ -24,20 +24,28 @@ const left_out = new Set(['applied_migrations', 'quarantine', 'backup_facts'])
 
 type Cell = string | number | null
 
-/** As the login itself where no pooler refuses that, also after session-settings has set the role that its connections take. */
-export async function connected<T>(url: string, work: (connection: ReservedSQL) => Promise<T>): Promise<T> {
+/**
+ * As the login itself, and without a limit of time, where no pooler refuses that, also after session-settings has set the role
+ * that its connections take. `is_pooled`: one did, and each transaction may have another connection.
+ */
+export async function connected<T>(
+  url: string,
+  work: (connection: ReservedSQL, is_pooled: boolean) => Promise<T>,
+): Promise<T> {
   const open = (settings: Record<string, string>) =>
     new SQL({ url, max: 1, bigint: true, connection: { application_name: 'waystation backup', ...settings } })
-  let pool = open({ role: 'none' })
+  let pool = open({ role: 'none', statement_timeout: '0' })
+  let is_pooled = false
   try {
     const connection = await pool.reserve().catch(async (error) => {
       if (!refusesSettings(error)) throw error
       await pool.close()
+      is_pooled = true
       pool = open({})
       return pool.reserve()
     })
     try {
-      return await work(connection)
+      return await work(connection, is_pooled)
     } finally {
       connection.release()
     }

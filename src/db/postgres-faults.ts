@@ -19,7 +19,6 @@ export interface PostgresFaults {
 export function postgresFaults(url: string): Promise<PostgresFaults> {
   return connected(url, async (connection) => {
     const all = async <Row>(text: string) => (await connection.unsafe(text)) as Row[]
-    await connection.unsafe('set statement_timeout = 0')
     const [checksums] = await all<{ data_checksums: string }>('show data_checksums')
     const [amcheck] = await all<{ found: bigint }>(
       `select count(*) as found from pg_extension where extname = 'amcheck'`,
@@ -29,7 +28,7 @@ export function postgresFaults(url: string): Promise<PostgresFaults> {
     const denied = new Set<string>()
     const attempt = async (text: string) => {
       try {
-        await connection.unsafe(`begin; ${see_all_rows}; ${text}; commit`)
+        await connection.unsafe(`begin; set local statement_timeout = 0; ${see_all_rows}; ${text}; commit`)
       } catch (error) {
         await connection.unsafe('rollback')
         const { message, errno } = error as Error & { errno?: string }

@@ -6,7 +6,7 @@ import { onPostgres } from '../../test/support/databases.ts'
 import { until } from '../../test/support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { systemClock } from '../base/clock.ts'
-import { unnamed } from './db.ts'
+import { unnamedAcrossTenants } from './db.ts'
 import { openPostgres } from './postgres.ts'
 import { channel, PostgresListener } from './postgres-listen.ts'
 
@@ -54,7 +54,7 @@ class Heard {
   }
 }
 
-const SLEEP = unnamed<{ slept: string }>(
+const SLEEP = unnamedAcrossTenants<{ slept: string }>(
   'test.sleep',
   'select cast(pg_sleep(2) as text) || cast(:tenant_id as text) as slept',
 )

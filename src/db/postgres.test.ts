@@ -5,7 +5,7 @@ import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import { rounds } from '../../test/support/rounds.ts'
-import { type Db, type Statement, type Turn, type Tx, unnamed, upkeep } from './db.ts'
+import { type Db, type Statement, type Turn, type Tx, unnamedAcrossTenants, upkeep } from './db.ts'
 import { DbError } from './errors.ts'
 import { openPostgres } from './postgres.ts'
 
@@ -25,21 +25,24 @@ const waiting_max = 2_000
 /** Parameters of the widest statement. */
 const width_max = 40
 
-const CREATE = unnamed('test.create', 'create table counters (id text primary key, n bigint not null)')
-const INSERT = unnamed('test.insert', 'insert into counters (id, n) values (:id, :n)')
-const ADD = unnamed('test.add', 'update counters set n = n + :n where id = :id')
-const ADDED = unnamed<{ n: number }>(
+const CREATE = unnamedAcrossTenants(
+  'test.create',
+  'create table counters (id text primary key, n bigint not null)',
+)
+const INSERT = unnamedAcrossTenants('test.insert', 'insert into counters (id, n) values (:id, :n)')
+const ADD = unnamedAcrossTenants('test.add', 'update counters set n = n + :n where id = :id')
+const ADDED = unnamedAcrossTenants<{ n: number }>(
   'test.added',
   'update counters set n = n + :n where id = :id returning n',
 )
-const PATIENT = unnamed(
+const PATIENT = unnamedAcrossTenants(
   'test.patient',
   "select set_config('lock_timeout', '20s', true), set_config('deadlock_timeout', '100ms', true)",
 )
 /** A busy machine finds a deadlock later than a caller gives up. */
 const patient = { key: 'patient', ms_max: null }
-const FIND = unnamed<{ n: number }>('test.find', 'select n from counters where id = :id')
-const TOTAL = unnamed<{ total: string }>(
+const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from counters where id = :id')
+const TOTAL = unnamedAcrossTenants<{ total: string }>(
   'test.total',
   `select cast(sum(n) as text) as total from counters where id >= 'account-' and id < 'account.'`,
 )
@@ -56,7 +59,7 @@ function letters(n: number): string {
 /** For each width a statement of that many parameters, which answers them. */
 const WIDE: Statement<Record<string, number>>[] = Array.from({ length: width_max }, (_, i) => {
   const columns = Array.from({ length: i + 1 }, (_, c) => `cast(:p_${letters(c)} as bigint) as c${c}`)
-  return unnamed(`test.wide_${i + 1}`, `select ${columns.join(', ')}`)
+  return unnamedAcrossTenants(`test.wide_${i + 1}`, `select ${columns.join(', ')}`)
 })
 
 async function kindOf(action: () => unknown): Promise<string> {
@@ -271,7 +274,7 @@ onPostgres('a pool', () => {
     expect((await db.one(FIND, { id: 'right' }))!.n).toBe(2)
   }, 300_000)
 
-  const CONFLICT = unnamed('test.conflict', `do 'begin raise exception sqlstate ''40001''; end'`)
+  const CONFLICT = unnamedAcrossTenants('test.conflict', `do 'begin raise exception sqlstate ''40001''; end'`)
   test.each([
     [3, 'done', 4],
     [4, 'busy', 4],
@@ -301,7 +304,7 @@ onPostgres('a pool', () => {
       'lock_timeout',
       'idle_in_transaction_session_timeout',
     ]
-    const SETTINGS = unnamed<Record<string, string>>(
+    const SETTINGS = unnamedAcrossTenants<Record<string, string>>(
       'test.settings',
       `select ${names.map((name) => `current_setting('${name}') as ${name}`).join(', ')}, pg_backend_pid() as pid`,
     )
@@ -444,8 +447,8 @@ onPostgres('a connection that is cut', () => {
 })
 
 onPostgres('a PostgreSQL that says nothing on connections that stay open', () => {
-  const SLEEP = unnamed('test.sleep', 'select pg_backend_pid() as pid from pg_sleep(4)')
-  const PID = unnamed<{ pid: number }>('test.pid', 'select pg_backend_pid() as pid')
+  const SLEEP = unnamedAcrossTenants('test.sleep', 'select pg_backend_pid() as pid from pg_sleep(4)')
+  const PID = unnamedAcrossTenants<{ pid: number }>('test.pid', 'select pg_backend_pid() as pid')
   const findBy = (db: Db) => db.one(FIND, { id: 'a' })
   const addBy = (db: Db) => db.write((tx) => tx.run(ADD, { id: 'a', n: 1 }))
 

@@ -38,6 +38,7 @@ import { DatabaseClock } from './postgres-clock.ts'
 import { passing_max as passing_default } from './postgres-lines.ts'
 import { channel } from './postgres-listen.ts'
 import { connectionQueue, waiting_max } from './postgres-permits.ts'
+import { Pool } from './postgres-pool.ts'
 import {
   abandoned,
   type Call,
@@ -49,7 +50,7 @@ import {
   type Traffic,
 } from './postgres-queries.ts'
 import { lostSetting, pooled_session, refusesSettings } from './postgres-session.ts'
-import { isBound } from './row-security.ts'
+import { isBound, roleOf } from './row-security.ts'
 import { StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
@@ -131,8 +132,7 @@ function busy(): DbError {
 
 class PostgresDb implements Db {
   readonly engine = 'postgres'
-  readonly #openPool: () => SQL
-  #pool: SQL
+  readonly #pool: Pool
   readonly clock: Clock
   readonly #database_clock: DatabaseClock | null
   readonly #traffic: Traffic = {
@@ -161,21 +161,22 @@ class PostgresDb implements Db {
       session = postgres_session,
       role,
     } = options
-    this.#openPool = () =>
+    const open = (taken: string | undefined) =>
       new SQL({
         url,
         max: connections_max,
         bigint: true,
         connectionTimeout: connect_timeout_seconds,
-        connection: role === undefined ? session : { ...session, role },
+        connection: taken === undefined ? session : { ...session, role: taken },
       })
     this.#traffic.measures = options.measures
-    this.#pool = this.#openPool()
-    this.#queries = new Queries(this.#pool, this.#traffic)
+    this.#pool = new Pool(open, role)
+    this.#queries = new Queries(this.#pool.current, this.#traffic)
     this.#queue = connectionQueue(connections_max, clock)
     this.#database_clock = database_time
       ? new DatabaseClock(
-          (question) => this.#guarded({ key: 'clock', ms_max: answer_ms_max }, () => question(this.#pool)),
+          (question) =>
+            this.#guarded({ key: 'clock', ms_max: answer_ms_max }, () => question(this.#pool.current)),
           clock,
         )
       : null
@@ -192,6 +193,19 @@ class PostgresDb implements Db {
       { waiting_max, passing_max },
     )
     this.#watch = this.#watched()
+  }
+
+  async takeRole(role: string): Promise<boolean> {
+    const judge = async (sql: SQL) => {
+      const q = new Queries(sql, this.#traffic)
+      return (await roleOf(q)) === role && (await isBound(q))
+    }
+    // Connections without the role take statements with their tenant as well.
+    const taken = await this.#pool.take(role, judge, () => {
+      this.#traffic.bound = true
+    })
+    if (taken) this.#queries = new Queries(this.#pool.current, this.#traffic)
+    return taken
   }
 
   /** Reads for the first time what the database says of itself: how its tables lie, and its time. */
@@ -212,7 +226,7 @@ class PostgresDb implements Db {
   read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), given?: (q: Reader) => Awaitable<T>): Promise<T> {
     const [turn, work] = turnOf(owner, given)
     return this.#guarded(turn, () =>
-      this.#pool.begin('isolation level repeatable read read only', async (connection) => {
+      this.#pool.current.begin('isolation level repeatable read read only', async (connection) => {
         if (turn.ms_max !== undefined) await allowTime(connection, turn.ms_max)
         return work(new Queries(connection, this.#traffic))
       }),
@@ -248,7 +262,7 @@ class PostgresDb implements Db {
     const place = this.#queue.enter(key, undefined, undefined, true)
     if (!place) throw new DbError('busy', 'too many statements are waiting')
     return this.#act({ place, abandoned: false, committing: false }, { key }, async () => {
-      const connection = await this.#pool.reserve()
+      const connection = await this.#pool.current.reserve()
       try {
         return await action(connection)
       } finally {
@@ -289,7 +303,7 @@ class PostgresDb implements Db {
     call.committing = false
     const began = this.clock.monotonic()
     try {
-      const value = await this.#pool.begin(async (connection) => {
+      const value = await this.#pool.current.begin(async (connection) => {
         if (turn.ms_max !== undefined) await allowTime(connection, turn.ms_max)
         const tx = new PostgresTx(connection, this.#traffic, call, now, effects, this.#stored, count.changes)
         try {
@@ -330,7 +344,12 @@ class PostgresDb implements Db {
   async gauges(): Promise<DbGauges> {
     const now = pooled(this.#queue.counts, this.#batches.waiting)
     const turn = { key: 'metrics', ms_max: readiness_ms_max }
-    return { ...now, bytes: await this.#guarded(turn, () => databaseBytes(this.#pool)).catch(() => null) }
+    const { bound } = this.#traffic
+    return {
+      ...now,
+      bound,
+      bytes: await this.#guarded(turn, () => databaseBytes(this.#pool.current)).catch(() => null),
+    }
   }
 
   async faults(): Promise<string[]> {
@@ -392,9 +411,11 @@ class PostgresDb implements Db {
     if (place.turn) await place.turn
     const counted = ms_max === undefined ? 1 : 0
     this.#requests_running += counted
+    const opened = this.#pool.enter()
     try {
       return await action(call)
     } finally {
+      this.#pool.leave(opened)
       this.#requests_running -= counted
       this.#queue.leave(place)
     }
@@ -422,10 +443,8 @@ class PostgresDb implements Db {
       silent_looks = is_silent ? silent_looks + 1 : 0
       if (silent_looks < silent_looks_max || this.#closed) return
       silent_looks = 0
-      const silent_pool = this.#pool
-      this.#pool = this.#openPool()
-      this.#queries = new Queries(this.#pool, this.#traffic)
-      silent_pool.close({ timeout: 0 }).catch(() => {})
+      this.#pool.renew()
+      this.#queries = new Queries(this.#pool.current, this.#traffic)
     }, watch_ms)
     watch.unref()
     return watch
@@ -437,11 +456,11 @@ class PostgresDb implements Db {
 
   /** The reason that connections must not be used although they open; null when there is none. */
   lostSetting(): Promise<string | null> {
-    return lostSetting(this.#pool)
+    return lostSetting(this.#pool.current)
   }
 
   async #settings(): Promise<Record<string, string | number>> {
-    const rows = (await this.#pool.unsafe(
+    const rows = (await this.#pool.current.unsafe(
       `select name, setting from pg_settings
         where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'server_encoding', 'server_version')
        union all
@@ -452,7 +471,7 @@ class PostgresDb implements Db {
 
   notify(text: string): Promise<void> {
     return this.#guarded({ key: 'signals', ms_max: answer_ms_max }, async () => {
-      await this.#pool.unsafe('select pg_notify($1, $2)', [channel, text])
+      await this.#pool.current.unsafe('select pg_notify($1, $2)', [channel, text])
     })
   }
 
@@ -470,7 +489,7 @@ class PostgresDb implements Db {
     await this.#idle()
     clearInterval(this.#watch)
     this.#database_clock?.stop()
-    await this.#pool.close({ timeout: close_timeout_seconds })
+    await this.#pool.close(close_timeout_seconds)
   }
 
   /** Resolves when every call has ended, but within its time. */

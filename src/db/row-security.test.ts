@@ -1,13 +1,15 @@
 // How row-level security comes into force, and what is said where it does not.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import { Operator } from '../../test/support/admin.ts'
 import { blocksOf } from '../../test/support/checkout.ts'
 import { onPostgres } from '../../test/support/databases.ts'
+import { scrape } from '../../test/support/metrics.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { TestService } from '../../test/support/service.ts'
-import { unsecured_message } from '../app/secured.ts'
+import { secured_message, unsecured_message } from '../app/secured.ts'
+import { unnamedAcrossTenants } from './db.ts'
 
 onPostgres('Row-level security', () => {
   const name = crypto.randomUUID().slice(0, 8)
@@ -36,7 +38,7 @@ onPostgres('Row-level security', () => {
       owner,
       login,
       role,
-      ...['_one', '_own', '_other', '_of_others'].map((end) => role + end),
+      ...['_one', '_late', '_own', '_other', '_of_others'].map((end) => role + end),
     ])
       await last.unsafe(`drop role if exists ${one}`)
     await last.close()
@@ -62,6 +64,20 @@ onPostgres('Row-level security', () => {
     service.engine = 'postgres'
     services.push(service)
     return service.start(url)
+  }
+
+  const CURRENT = unnamedAcrossTenants<{ name: string }>('test.current', 'select current_user as name')
+
+  /** A statement that reads a table for long, such as a dump. Returns what ends it. */
+  async function inUse(url: string, table: string): Promise<() => Promise<void>> {
+    const reader = new SQL({ url, max: 1 })
+    const connection = await reader.reserve()
+    await connection.unsafe(`begin; select 1 from ${table} limit 1`).simple()
+    return async () => {
+      await connection.unsafe('rollback')
+      await connection.release()
+      await reader.close()
+    }
   }
 
   const reasonOf = ({ logged }: TestService) =>
@@ -136,6 +152,73 @@ onPostgres('Row-level security', () => {
       /must be owner/,
     )
     await connection.close()
+  })
+
+  describe('a table in use at the start', () => {
+    let url: string
+    let service: TestService
+    let release: (() => Promise<void>) | null = null
+    const environment = { DATABASE_ROLE: `${role}_late`, METRICS: '127.0.0.1:0' }
+    const inForce = async () => (await scrape(service)).sum('waystation_row_level_security')
+    const connections = async () => (await service.app.db.one(CURRENT, {}))!.name
+    beforeAll(async () => {
+      url = await ownDatabase()
+      service = await started(url, { ...environment, ROW_LEVEL_SECURITY: 'off' })
+      release = await inUse(url, 'agents')
+    })
+    afterAll(() => release?.())
+
+    test('ends no start, which warns of it, and a metric says so', async () => {
+      expect(await inForce()).toBeNull() // nobody wants it
+      const required = started(url, { ...environment, ROW_LEVEL_SECURITY: 'required' })
+      const reason = new RegExp(`^the table agents is not prepared for the role ${role}_late; .*lock timeout`)
+      expect(required).rejects.toThrow(new RegExp(reason.source.replace('^', '^ROW_LEVEL_SECURITY: ')))
+      service = await started(url, environment)
+      const [warning, ...others] = service.logged.filter(({ message }) => message === unsecured_message)
+      expect([warning!.level, others]).toEqual(['warn', []])
+      expect(warning!.fields.reason).toMatch(reason)
+      expect(await inForce()).toBe(0)
+      expect(await connections()).toBe('postgres')
+    })
+
+    test('is tried again while it lasts, and then it is in force without a restart', async () => {
+      await service.app.late_rows!.secure()
+      expect(await inForce()).toBe(0)
+      const { tenant_id, api_key } = await service.signUp()
+      const put = () => service.ask('PUT', '/v1/kv/n/k', { key: api_key, body: { value: 1 } })
+      expect((await put()).status).toBe(200)
+      await release!()
+      release = null
+      // A transaction that has begun before goes on.
+      const held = Promise.withResolvers<void>()
+      const begun = Promise.withResolvers<void>()
+      const meanwhile = service.app.db.write(async (tx) => {
+        await tx.one(CURRENT, {})
+        begun.resolve()
+        await held.promise
+        return (await tx.one(CURRENT, {}))!.name
+      })
+      await begun.promise
+      const puts = Array.from({ length: 20 }, put)
+      await service.app.late_rows!.secure()
+      expect((await Promise.all([...puts, put()])).map(({ status }) => status)).toEqual(Array(21).fill(200))
+      held.resolve()
+      expect(await meanwhile).toBe('postgres')
+
+      expect(await inForce()).toBe(1)
+      expect(await connections()).toBe(`${role}_late`)
+      expect(service.logged.at(-1)).toMatchObject({ level: 'debug' })
+      expect(service.logged.filter(({ message }) => message === secured_message)).toHaveLength(1)
+      const seen = {
+        ...unnamedAcrossTenants<{ n: number }>('test.seen', 'select count(*) as n from kv_entries'),
+      }
+      expect(await service.app.db.all({ ...seen, scope: 'none' }, {})).toEqual([{ n: 0 }])
+      expect((await service.ask('GET', '/v1/kv/n/k', { key: api_key })).body.version).toBe(22)
+      // Once is enough.
+      await service.app.late_rows!.secure()
+      expect(service.logged.filter(({ message }) => message === secured_message)).toHaveLength(1)
+      expect(tenant_id).toMatch(/^ten_/)
+    })
   })
 
   test('is off for a node with another role, and stays in force for those that have the role of the tables', async () => {

@@ -1,13 +1,25 @@
 // Row-level security of PostgreSQL: behind the conditions of the statements, the database itself shows a role without
 // ownership the rows of one tenant alone. bound.ts says how a statement names it; docs/row-level-security.md has the SQL.
 
+import { limit } from '../base/limit.ts'
 import { all_tenants, hash_setting, tenant_setting } from './bound.ts'
-import { type Db, type Reader, unnamed } from './db.ts'
+import { type Db, type Reader, type Tx, unnamed } from './db.ts'
 import { isDistributed } from './distributed.ts'
-import { changeSchema } from './schema-lock.ts'
+import { changeSchema, isLocked, type Tries } from './schema-lock.ts'
 
-/** `off`: the reason, a sentence without its first capital and its full stop. */
-export type RowSecurity = { role: string } | { off: string }
+/** `off`: the reason, a sentence without its first capital and its full stop. `is_late`: a table was in use; another try may find it free. */
+export type RowSecurity = { role: string } | { off: string; is_late: boolean }
+
+/** A start waits no longer for a table in use: 2 s, in most of which others have it. */
+const tries: Tries = {
+  tries_max: limit(
+    'row_security.tries',
+    5,
+    'attempts',
+    'How often a start tries to prepare a table in use for row-level security. Past it the service works without, and tries again every ten seconds.',
+  ),
+  pause_ms: 300,
+}
 
 /** The login of the service, when another one prepares the tables; otherwise null. */
 export function loginOf(urls: { database_url: string; database_owner_url: string }): string | null {
@@ -134,22 +146,30 @@ function conditionOf(table: string): string {
  */
 export async function secureRows(db: Db, role: string, login: string | null = null): Promise<RowSecurity> {
   const before = await standing(db, role, login)
-  if ('role' in before || before.is_final) return before
-  let failure = ''
+  if ('role' in before) return before
+  if (before.is_final) return { off: before.off, is_late: false }
+  const failures = await prepare(db, role, login)
+  const after = await standing(db, role, login)
+  if ('role' in after) return after
+  const [first] = failures
+  const off = first === undefined ? after.off : `${after.off}; ${(first as Error).message}`
+  return { off, is_late: failures.length > 0 && failures.every(isLocked) }
+}
+
+/** Returns what failed. */
+async function prepare(db: Db, role: string, login: string | null): Promise<unknown[]> {
   try {
     await makeRole(db, role, login)
-    await prepareTables(db, role)
+    return await prepareTables(db, role)
   } catch (error) {
-    failure = `; ${(error as Error).message}`
+    return [error]
   }
-  const after = await standing(db, role, login)
-  return 'role' in after ? after : { off: after.off + failure }
 }
 
 /** How it stands; changes nothing. */
 export async function rowSecurity(db: Db, role: string, login: string | null = null): Promise<RowSecurity> {
   const found = await standing(db, role, login)
-  return 'role' in found ? found : { off: found.off }
+  return 'role' in found ? found : { off: found.off, is_late: false }
 }
 
 type Standing =
@@ -245,18 +265,29 @@ async function factsOf(q: Reader, role: string, login: string | null): Promise<F
 /** Others wait no longer than this behind a lock that waits for a table in use. */
 const SHORT_LOCK = unnamed('row_security.short_lock', "set local lock_timeout = '100ms'")
 
-/** Each table by itself: the policy of its owner lets the nodes go on that have no other role yet. */
-async function prepareTables(db: Db, role: string): Promise<void> {
+/**
+ * Each table by itself: the policy of its owner lets the nodes go on that have no other role yet. Returns the failures of
+ * tables that were in use.
+ */
+async function prepareTables(db: Db, role: string): Promise<unknown[]> {
   const facts = await factsOf(db, role, null)
   if (!facts.may_use_schema)
     await run(db, `grant usage on schema ${quoted(facts.schema_name)} to ${quoted(role)}`)
+  const failures: unknown[] = []
   for (const table of await db.all(TABLES, { role })) {
     if (isSecured(table, role)) continue
-    await changeSchema(db, async (tx) => {
+    const change = async (tx: Tx) => {
       await tx.run(SHORT_LOCK, {})
       for (const text of statementsFor(table, role)) await tx.run(unnamed('row_security.change', text), {})
+    }
+    // One after another that was in use waits for no more: all of them are tried again later.
+    const given = failures.length === 0 ? tries : { ...tries, tries_max: 1 }
+    await changeSchema(db, change, given).catch((error) => {
+      if (!isLocked(error)) throw error
+      failures.push(error)
     })
   }
+  return failures
 }
 
 function statementsFor({ name, owner, has_tenant, closed_sequences }: Table, role: string): string[] {

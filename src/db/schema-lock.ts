@@ -17,15 +17,25 @@ const OWN_ROLE = unnamed('migrate.role', 'set local role none')
 const schema_turn: Turn = { key: 'migration', ms_max: null }
 
 /** The times that a node tries again while another one migrates; each try waits for the lock's own time-out. */
-const tries_max = limit(
+const node_tries_max = limit(
   'db.migration_tries',
   30,
   'attempts',
   'How often a node tries again while another one migrates. Past it the service does not start.',
 )
 
+/** How often a change is tried that a lock keeps off, and the pause between two tries, in which others have what they wait for. */
+export interface Tries {
+  tries_max: number
+  pause_ms: number
+}
+
 /** A transaction that no other node's change of the schema runs beside. What it decides by is read in it. */
-export async function changeSchema<T>(db: Db, change: (tx: Tx) => Promise<T>): Promise<T> {
+export async function changeSchema<T>(
+  db: Db,
+  change: (tx: Tx) => Promise<T>,
+  { tries_max, pause_ms }: Tries = { tries_max: node_tries_max, pause_ms: 0 },
+): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await db.write(schema_turn, async (tx) => {
@@ -36,8 +46,13 @@ export async function changeSchema<T>(db: Db, change: (tx: Tx) => Promise<T>): P
         return change(tx)
       })
     } catch (error) {
-      const waiting = error instanceof DbError && error.kind === 'busy'
-      if (!waiting || tries === tries_max) throw error
+      if (!isLocked(error) || tries === tries_max) throw error
+      await Bun.sleep(pause_ms)
     }
   }
+}
+
+/** True for the failure of a change for which others held a lock too long. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof DbError && error.kind === 'busy'
 }

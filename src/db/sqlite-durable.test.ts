@@ -7,14 +7,17 @@ import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
 import { HeldFlush } from '../../test/support/held-flush.ts'
 import { sqlite_pragmas } from './connection-settings.ts'
-import { type Db, unnamed } from './db.ts'
+import { type Db, unnamedAcrossTenants } from './db.ts'
 import { openSqlite } from './sqlite.ts'
 
-const CREATE = unnamed('test.create', 'create table rows (id integer primary key, text text) strict')
-const INSERT = unnamed('test.insert', 'insert into rows (text) values (:text)')
-const REMOVE = unnamed('test.remove', 'delete from rows where id = :id')
-const COUNT = unnamed<{ n: number }>('test.count', 'select count(*) as n from rows')
-const WRONG = unnamed('test.wrong', 'select 1 from nowhere')
+const CREATE = unnamedAcrossTenants(
+  'test.create',
+  'create table rows (id integer primary key, text text) strict',
+)
+const INSERT = unnamedAcrossTenants('test.insert', 'insert into rows (text) values (:text)')
+const REMOVE = unnamedAcrossTenants('test.remove', 'delete from rows where id = :id')
+const COUNT = unnamedAcrossTenants<{ n: number }>('test.count', 'select count(*) as n from rows')
+const WRONG = unnamedAcrossTenants('test.wrong', 'select 1 from nowhere')
 
 const log_bytes_max = 67_108_864
 const post = Worker.prototype.postMessage

@@ -5,15 +5,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
-import { type Db, unnamed } from './db.ts'
+import { type Db, unnamedAcrossTenants } from './db.ts'
 import { DbError } from './errors.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Sync } from './sqlite-flush.ts'
 
-const CREATE = unnamed('test.create', 'create table counter (n integer not null) strict')
-const INSERT = unnamed('test.insert', 'insert into counter (n) values (0)')
-const ADDED = unnamed<{ n: number }>('test.added', 'update counter set n = n + 1 returning n')
-const FIND = unnamed<{ n: number }>('test.find', 'select n from counter')
+const CREATE = unnamedAcrossTenants('test.create', 'create table counter (n integer not null) strict')
+const INSERT = unnamedAcrossTenants('test.insert', 'insert into counter (n) values (0)')
+const ADDED = unnamedAcrossTenants<{ n: number }>('test.added', 'update counter set n = n + 1 returning n')
+const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from counter')
 
 const folder = () => mkdtempSync(join(tmpdir(), 'waystation-in-loop-'))
 let opened: { db: Db; folder: string }[] = []

@@ -5,22 +5,25 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
-import { type Db, unnamed } from './db.ts'
+import { type Db, unnamedAcrossTenants } from './db.ts'
 import { DbError } from './errors.ts'
 import { openSqlite } from './sqlite.ts'
 
-const CREATE = unnamed(
+const CREATE = unnamedAcrossTenants(
   'test.create',
   'create table counters (id text primary key, n integer not null) strict',
 )
-const INSERT = unnamed('test.insert', 'insert into counters (id, n) values (:id, :n)')
-const ADDED = unnamed<{ n: number }>(
+const INSERT = unnamedAcrossTenants('test.insert', 'insert into counters (id, n) values (:id, :n)')
+const ADDED = unnamedAcrossTenants<{ n: number }>(
   'test.added',
   'update counters set n = n + :n where id = :id returning n',
 )
-const SET_IF = unnamed('test.set_if', 'update counters set n = :n where id = :id and n = :before')
-const FIND = unnamed<{ n: number }>('test.find', 'select n from counters where id = :id')
-const ALL = unnamed<{ n: number }>('test.all', 'select n from counters order by id')
+const SET_IF = unnamedAcrossTenants(
+  'test.set_if',
+  'update counters set n = :n where id = :id and n = :before',
+)
+const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from counters where id = :id')
+const ALL = unnamedAcrossTenants<{ n: number }>('test.all', 'select n from counters order by id')
 
 let folder: string
 let clock: TestClock

@@ -5,28 +5,28 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
 import { log_bytes, sqlite_pragmas } from './connection-settings.ts'
-import { type Db, type Owner, type Tx, unnamed } from './db.ts'
+import { type Db, type Owner, type Tx, unnamedAcrossTenants } from './db.ts'
 import { DbError } from './errors.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 
-const CREATE = unnamed(
+const CREATE = unnamedAcrossTenants(
   'test.create',
   'create table counters (id text primary key, n integer not null) strict',
 )
-const CREATE_OWNED = unnamed(
+const CREATE_OWNED = unnamedAcrossTenants(
   'test.create_owned',
   'create table owned (owner text not null references counters (id) deferrable initially deferred) strict',
 )
-const OWN = unnamed('test.own', 'insert into owned (owner) values (:owner)')
-const INSERT = unnamed('test.insert', 'insert into counters (id, n) values (:id, :n)')
-const ADD = unnamed('test.add', 'update counters set n = n + :n where id = :id')
-const ADDED = unnamed<{ n: number }>(
+const OWN = unnamedAcrossTenants('test.own', 'insert into owned (owner) values (:owner)')
+const INSERT = unnamedAcrossTenants('test.insert', 'insert into counters (id, n) values (:id, :n)')
+const ADD = unnamedAcrossTenants('test.add', 'update counters set n = n + :n where id = :id')
+const ADDED = unnamedAcrossTenants<{ n: number }>(
   'test.added',
   'update counters set n = n + :n where id = :id returning n',
 )
-const FIND = unnamed<{ n: number }>('test.find', 'select n from counters where id = :id')
-const COUNT = unnamed<{ n: number }>('test.count', 'select count(*) as n from counters')
-const SUM = unnamed<{ n: number }>('test.sum', 'select sum(n) as n from counters')
+const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from counters where id = :id')
+const COUNT = unnamedAcrossTenants<{ n: number }>('test.count', 'select count(*) as n from counters')
+const SUM = unnamedAcrossTenants<{ n: number }>('test.sum', 'select sum(n) as n from counters')
 
 let folder: string
 let path: string
@@ -532,8 +532,8 @@ describe('in memory', () => {
 })
 
 describe('a full disk', () => {
-  const SHRINK = unnamed('test.limit', 'pragma max_page_count = 1')
-  const GROW = unnamed('test.limit', 'pragma max_page_count = 100000')
+  const SHRINK = unnamedAcrossTenants('test.limit', 'pragma max_page_count = 1')
+  const GROW = unnamedAcrossTenants('test.limit', 'pragma max_page_count = 100000')
   const limit = (db: Db, statement: typeof SHRINK) => db.write((tx) => void tx.one(statement, {}))
   const big = (i: number) => ({ id: `big-${i}-${'x'.repeat(3_000)}`, n: 1 })
   /** The limit becomes the present size: SQLite never makes it smaller. */
@@ -575,7 +575,10 @@ describe('a full disk', () => {
 
   test('writes resume when something was removed, and removing is possible', async () => {
     const db = await full()
-    const DELETE = unnamed('test.delete', `delete from counters where id >= 'big' and id < 'big-2'`)
+    const DELETE = unnamedAcrossTenants(
+      'test.delete',
+      `delete from counters where id >= 'big' and id < 'big-2'`,
+    )
     expect(await db.write((tx) => tx.run(DELETE, {}))).toBeGreaterThan(5)
     expect(await db.write((tx) => tx.run(INSERT, big(100)))).toBe(1)
   })
@@ -660,10 +663,10 @@ describe('opening', () => {
 function childScript(body: string): string {
   return `
     import { openSqlite } from ${JSON.stringify(join(import.meta.dir, 'sqlite.ts'))}
-    import { unnamed } from ${JSON.stringify(join(import.meta.dir, 'db.ts'))}
+    import { unnamedAcrossTenants } from ${JSON.stringify(join(import.meta.dir, 'db.ts'))}
     const clock = { now: () => 0, monotonic: () => 0 }
     const open = () => openSqlite(${JSON.stringify(path)}, { clock, exclusive: true, onFatal: () => process.exit(9) })
-    const CREATE = unnamed('test.create', 'create table counters (id text primary key, n integer not null) strict')
+    const CREATE = unnamedAcrossTenants('test.create', 'create table counters (id text primary key, n integer not null) strict')
     ${body}`
 }
 

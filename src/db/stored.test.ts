@@ -10,13 +10,13 @@ import * as quotas from '../quotas/service.ts'
 import { schedule_job } from '../schedules/jobs.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
-import { type Db, type Reader, type StoredCounter, type Turn, unnamed } from './db.ts'
+import { type Db, type Reader, type StoredCounter, type Turn, unnamedAcrossTenants } from './db.ts'
 import { LateCount } from './late-count.ts'
 import { recount, recountEach } from './recount.ts'
 import { rowBytes, StoredBytes } from './stored.ts'
 
 const kib = 1_024
-const COUNTER = unnamed<StoredCounter>(
+const COUNTER = unnamedAcrossTenants<StoredCounter>(
   'test.counter',
   `select used, writes from quota_usage where tenant_id = :tenant_id and quota = 'storage_bytes'`,
 )
@@ -174,7 +174,7 @@ forEachDatabase('stored bytes', (databases) => {
       const together = limits.get('postgres.counted_tenants')!.value
       const tenant_ids: string[] = []
       for (let i = 0; i <= together; i++) tenant_ids.push(await newTenant(db))
-      const run = (text: string) => db.write((tx) => tx.run(unnamed('test.alter', text), {}))
+      const run = (text: string) => db.write((tx) => tx.run(unnamedAcrossTenants('test.alter', text), {}))
       await run(
         `alter table quota_usage add constraint barred check (tenant_id <> '${tenant_ids[0]}' or used < 5)`,
       )

@@ -1,7 +1,7 @@
 // How large the tables are, for the operator.
 
 import { statSync } from 'node:fs'
-import { type Db, unnamed } from './db.ts'
+import { type Db, unnamed, unnamedAcrossTenants } from './db.ts'
 
 export interface TableSize {
   table: string
@@ -27,7 +27,10 @@ export async function tableSizes(db: Db): Promise<TableSize[]> {
   if (db.engine === 'postgres') return db.all(SIZES_POSTGRES, {})
   const found: TableSize[] = []
   for (const { name } of await db.all(TABLES_SQLITE, {})) {
-    const count = unnamed<{ rows: number }>('sizes.count', `select count(*) as rows from ${name}`)
+    const count = unnamedAcrossTenants<{ rows: number }>(
+      'sizes.count',
+      `select count(*) as rows from ${name}`,
+    )
     found.push({ table: name, rows: (await db.one(count, {}))!.rows, bytes: null })
   }
   return found.toSorted((a, b) => b.rows - a.rows)

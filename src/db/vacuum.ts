@@ -39,13 +39,14 @@ const SKIPPED = `
 
 /** Beside the services that use it, as autovacuum does, with fresh statistics. Throws when it may not vacuum a table. */
 export function vacuumPostgres(url: string): Promise<void> {
-  return connected(url, async (connection) => {
+  return connected(url, async (connection, is_pooled) => {
     const [skipped] = (await connection.unsafe(SKIPPED)) as { name: string; role: string }[]
     if (skipped)
       throw new Error(
         `${skipped.role} may not vacuum ${skipped.name}: set DATABASE_OWNER_URL to the owner of the tables, past a pooler`,
       )
-    await connection.unsafe('set statement_timeout = 0')
+    // A setting would stay on a connection of the pooler, for whoever has it next.
+    if (is_pooled) throw new Error('a pooler ends a vacuum too early: set DATABASE_OWNER_URL past it')
     await connection.unsafe('vacuum (analyze)')
   })
 }

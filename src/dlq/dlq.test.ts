@@ -11,14 +11,14 @@ import {
 } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { default_plans } from '../features.ts'
 import { type DlqStatus, moves, statuses } from './item.ts'
 
 const body_bytes_max = 1_048_576
 const kib = 1_024
 
-const LOCK = unnamed<{ lock_token_hash: string }>(
+const LOCK = unnamedAcrossTenants<{ lock_token_hash: string }>(
   'test.lock',
   'select lock_token_hash from dlq_items where tenant_id = :tenant_id and id = :id',
 )
@@ -926,7 +926,7 @@ forEachRacedService('The sweep of dead letters', (service) => {
     service.clock.advance(30_000)
     await Promise.all([tick(), tick(), tick()])
     await tick()
-    const EVENTS = unnamed<{ subject_id: string; data: string }>(
+    const EVENTS = unnamedAcrossTenants<{ subject_id: string; data: string }>(
       'test.lock_events',
       `select subject_id, workflow_id, actor, agent_id, data from events
         where tenant_id = :tenant_id and type = 'dlq.lock_expired' order by position`,

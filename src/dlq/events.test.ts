@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { startReceiver } from '../../test/support/receiver.ts'
 import { type Ask, cron_secret, forEachService } from '../../test/support/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { routes } from '../features.ts'
 
 interface Seen {
@@ -16,7 +16,7 @@ interface Seen {
   data: string
 }
 
-const EVENTS = unnamed<Seen>(
+const EVENTS = unnamedAcrossTenants<Seen>(
   'test.events',
   `select type, subject_id, workflow_id, actor, failing, data from events
     where tenant_id = :tenant_id and type > 'dlq' and type < 'dlr' order by position`,
@@ -189,7 +189,7 @@ forEachService('The events of dead letters', (service) => {
       const headers = { 'x-request-id': `redrive-${id}` }
       const { redriven_as } = await ask('POST', `/v1/dlq/${id}/redrive`, { headers })
       const left = await service.app.db.all(
-        unnamed<{ type: string }>(
+        unnamedAcrossTenants<{ type: string }>(
           'test.of_redrive',
           'select type from events where tenant_id = :tenant_id and request_id = :request_id',
         ),

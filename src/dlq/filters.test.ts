@@ -5,7 +5,7 @@ import { forEachService, type TestTenant } from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { limits } from '../base/limit.ts'
-import { unnamed, upkeep } from '../db/db.ts'
+import { unnamedAcrossTenants, upkeep } from '../db/db.ts'
 import * as dlq from './service.ts'
 
 const looked_max = limits.get('pages.looked_at_rows')!.value
@@ -183,7 +183,7 @@ forEachService('Lists of dead letters', (service) => {
     const plant = (tenant_id: string, count: number, cause: string) =>
       service.app.db.write(upkeep, (tx) =>
         tx.run(
-          unnamed(
+          unnamedAcrossTenants(
             'test.plant',
             `insert into dlq_items (tenant_id, id, status, source, lock_seconds, claims, created_at, updated_at, cause,
                error, payload)

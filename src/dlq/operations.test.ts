@@ -12,7 +12,7 @@ import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { limits } from '../base/limit.ts'
-import { unnamed, upkeep } from '../db/db.ts'
+import { unnamedAcrossTenants, upkeep } from '../db/db.ts'
 import { slots_max } from './operation-store.ts'
 
 const items_max = limits.get('dlq.operation_items')!.value
@@ -40,7 +40,7 @@ forEachRacedService('Operations on many dead letters', (service: TestService) =>
     service.clock.advance(1)
     await service.app.db.write(upkeep, async (tx) => {
       await tx.run(
-        unnamed(
+        unnamedAcrossTenants(
           'test.plant',
           `insert into dlq_items (tenant_id, id, status, source, lock_seconds, claims, created_at, updated_at, cause,
              workflow_id, error, payload)
@@ -51,7 +51,7 @@ forEachRacedService('Operations on many dead letters', (service: TestService) =>
         { tenant_id, prefix, cause, workflow_id },
       )
       await tx.run(
-        unnamed(
+        unnamedAcrossTenants(
           'test.count',
           `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, 'dlq_items', :count, 0)
            on conflict (tenant_id, quota) do update set used = quota_usage.used + excluded.used`,
@@ -390,7 +390,10 @@ forEachRacedService('Operations on many dead letters', (service: TestService) =>
       'waiting',
     ])
     const jobs = await service.app.db.all(
-      unnamed<{ kind: string }>('test.jobs', 'select kind from jobs where tenant_id = :tenant_id'),
+      unnamedAcrossTenants<{ kind: string }>(
+        'test.jobs',
+        'select kind from jobs where tenant_id = :tenant_id',
+      ),
       { tenant_id: tenant.tenant_id },
     )
     expect(jobs).toEqual([])

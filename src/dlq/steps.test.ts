@@ -8,7 +8,7 @@ import { schedule } from '../../test/support/job-features.ts'
 import { limits } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { service_cause } from '../contract/event.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { recount } from '../db/recount.ts'
 import { recounted_tables } from '../features.ts'
 import { lease_ms } from '../jobs/job.ts'
@@ -176,7 +176,7 @@ forEachDatabase('The steps of an operation', (databases) => {
     const job = await leased(caller, id)
     await bench.db.write(async (tx) => {
       for (const table of ['credentials', 'agents', 'audit_heads', 'quota_usage', 'tenants']) {
-        const gone = unnamed('test.gone', `delete from ${table} where tenant_id = :tenant_id`)
+        const gone = unnamedAcrossTenants('test.gone', `delete from ${table} where tenant_id = :tenant_id`)
         await tx.run(gone, { tenant_id: caller.tenant_id })
       }
     })

@@ -12,7 +12,7 @@ import {
 } from '../../test/support/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import * as tenants from '../tenants/service.ts'
 import { type EffectStatus, moves } from './effect.ts'
 
@@ -91,7 +91,7 @@ abstract class Step implements fc.AsyncCommand<Model, Real> {
 }
 
 // A lease is held only in a freeze, and only one that had not run out before: no sweep looks at it again.
-const WRONGLY_HELD = unnamed(
+const WRONGLY_HELD = unnamedAcrossTenants(
   'test.wrongly_held',
   `select e.id, e.status from effects e join tenants t on t.tenant_id = e.tenant_id
     where e.tenant_id = :tenant_id and e.held = 1

@@ -12,6 +12,7 @@ import { isLarge, LargeAnswer, type Outgoing } from './outgoing.ts'
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
+  warn(fields: object, message: string): void
   error(fields: object, message: string): void
 }
 

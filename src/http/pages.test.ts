@@ -58,7 +58,7 @@ const pages: Page[] = [
 ]
 
 const logged: string[] = []
-const log = { debug() {}, info() {}, error: (_: object, message: string) => logged.push(message) }
+const log = { debug() {}, info() {}, warn() {}, error: (_: object, message: string) => logged.push(message) }
 const clock = new TestClock()
 const memory = new MemoryBudget(clock, memory_bytes_default)
 const handlers = requestHandlers(

@@ -65,7 +65,7 @@ describe('Of requests that were answered', () => {
     facts: { status?: number; ms?: number; waited?: boolean },
   ): number {
     let lines = 0
-    const log = { debug() {}, info: () => (lines += 1), error() {} }
+    const log = { debug() {}, info: () => (lines += 1), warn() {}, error() {} }
     const { status = 200, ms = 1, waited = false } = facts
     const request = { request_id: 'r', traceparent: null, method: 'GET', route: '/livez', tenant_id: null }
     new RequestLog(log, chosen).answered({ ...request, status, ms, waited })

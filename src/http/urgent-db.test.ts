@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { type Db, dueWork, type Tx, unnamed } from '../db/db.ts'
+import { type Db, dueWork, type Tx, unnamedAcrossTenants } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
 import { UrgentDb } from './urgent-db.ts'
 
-const FIND = unnamed<{ n: number }>(
+const FIND = unnamedAcrossTenants<{ n: number }>(
   'test.find',
   'select count(*) as n from agents where tenant_id = :tenant_id',
 )
-const FIND_KEY = unnamed<{ n: number }>(
+const FIND_KEY = unnamedAcrossTenants<{ n: number }>(
   'test.find_key',
   'select count(*) as n from agents where tenant_id = :hash',
 )

@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import { onPostgres } from '../../test/support/databases.ts'
-import { dropPostgresDatabase, newPostgresDatabase, on_citus } from '../../test/support/postgres.ts'
+import {
+  dropPostgresDatabase,
+  listenUrlOf,
+  newPostgresDatabase,
+  on_citus,
+} from '../../test/support/postgres.ts'
 import { requested } from '../../test/support/requested.ts'
 import { type Answer, forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import { deriveKey, open } from '../base/seal.ts'
 import type { AdminCaller, AgentCaller, Caller } from '../contract/caller.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { claimOf, sweep } from './service.ts'
 
 function refusal({ status, body }: Answer) {
@@ -23,7 +28,7 @@ interface Row {
   expires_at: number
 }
 
-const ROWS = unnamed<Row>(
+const ROWS = unnamedAcrossTenants<Row>(
   'test.idempotency',
   'select * from idempotency_keys where tenant_id = :tenant_id order by expires_at',
 )
@@ -320,7 +325,7 @@ onPostgres('Idempotency-Key whose first request is still running (postgres)', ()
       service.ask('POST', '/v1/agents', { key: admin_key, headers: { 'idempotency-key': 'key-1' }, body })
 
     // Another node's transaction that has claimed the key and not ended yet.
-    const node = new SQL({ url, max: 1 })
+    const node = new SQL({ url: listenUrlOf(url) ?? url, max: 1 })
     const other = await node.reserve()
     await other.unsafe('begin')
     await other.unsafe(

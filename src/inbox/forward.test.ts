@@ -10,7 +10,7 @@ import { iso } from '../base/clock.ts'
 import type { Outgoing } from '../callbacks/attempt.ts'
 import { refusalAtCreation } from '../callbacks/guard.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { lease_ms } from '../jobs/job.ts'
 import { JobWorker } from '../jobs/worker.ts'
 import { type Forwardable, forwardRequest } from './forward.ts'
@@ -154,7 +154,7 @@ forEachService('Forwarding', (service) => {
     const { tenant, inbox: first } = await forwarding('http://127.0.0.1:9/', 'pro')
     const second = await newInbox(service, tenant, { forwardUrl: service.url + first.path })
     await service.app.db.write((tx) =>
-      tx.run(unnamed('test.circle', 'update inboxes set forward_url = :url where id = :id'), {
+      tx.run(unnamedAcrossTenants('test.circle', 'update inboxes set forward_url = :url where id = :id'), {
         url: service.url + second.path,
         id: first.id,
       }),

@@ -6,7 +6,7 @@ import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/po
 import { type Answer, forEachRacedService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { second_ms } from '../base/clock.ts'
 import { newSequencedId } from '../base/ids.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import * as tenants from '../tenants/service.ts'
 import * as store from './message-store.ts'
 import { receive } from './receive.ts'
@@ -131,7 +131,7 @@ forEachRacedService('Messages', (service) => {
       expect(dataOf(await search(service, tenant, inbox, 'q=n'))).toEqual({ items: [], nextBefore: null })
       await post(service, inbox, 1, 103)
       await service.app.db.write((tx) =>
-        tx.run(unnamed('test.plan', `update tenants set plan = 'free' where tenant_id = :id`), {
+        tx.run(unnamedAcrossTenants('test.plan', `update tenants set plan = 'free' where tenant_id = :id`), {
           id: tenant.tenant_id,
         }),
       )
@@ -392,7 +392,7 @@ forEachRacedService('Messages', (service) => {
       const resize = (seq: number, bytes: number) =>
         db.write((tx) =>
           tx.run(
-            unnamed(
+            unnamedAcrossTenants(
               'test.resize',
               'update inbox_messages set size = :bytes where tenant_id = :tenant_id and seq = :seq',
             ),

@@ -5,7 +5,7 @@ import { Bench } from '../../test/support/job-bench.ts'
 import { schedule } from '../../test/support/job-features.ts'
 import { becomes, until } from '../../test/support/patience.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import { unnamed, upkeep } from '../db/db.ts'
+import { unnamedAcrossTenants, upkeep } from '../db/db.ts'
 import * as schedules from '../schedules/service.ts'
 
 forEachDatabase('work that falls due one after the other', (databases) => {
@@ -118,7 +118,7 @@ forEachDatabase('work that falls due one after the other', (databases) => {
       const [locked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       const holding = bench.db.write(upkeep, async (tx) => {
         const lock = 'update jobs set event_id = event_id where source_id = :source_id'
-        await tx.run(unnamed('test.lock', lock), { source_id: rows[1]!.id })
+        await tx.run(unnamedAcrossTenants('test.lock', lock), { source_id: rows[1]!.id })
         locked.resolve()
         await released.promise
       })

@@ -2,7 +2,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { idBound } from '../base/ids.ts'
-import { type Tx, unnamed, upkeep } from '../db/db.ts'
+import { type Tx, unnamedAcrossTenants, upkeep } from '../db/db.ts'
 import { job_kinds } from '../features.ts'
 import { ConcurrencyLimiter, destination_max, type Lane, lane_max, node_max, reserve } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
@@ -15,7 +15,7 @@ const window_fresh_ms = 100
 
 const any = () => true
 
-const NAME_TENANT = unnamed(
+const NAME_TENANT = unnamedAcrossTenants(
   'test.name_tenant',
   `insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
    values (:tenant_id, :tenant_id, 'owner@example.com', 'free', 'active', '', 0)

@@ -6,7 +6,7 @@ import { type HeldTimer, withTimersHeld } from '../../test/support/held-results.
 import { Bench, type TestNode } from '../../test/support/job-bench.ts'
 import { schedule } from '../../test/support/job-features.ts'
 import { becomes, until } from '../../test/support/patience.ts'
-import { unnamed, upkeep } from '../db/db.ts'
+import { unnamedAcrossTenants, upkeep } from '../db/db.ts'
 import { apart_ms_min, backlog_poll_ms, poll_ms } from './timer.ts'
 
 forEachDatabase('the timer of due jobs', (databases) => {
@@ -105,7 +105,7 @@ forEachDatabase('the timer of due jobs', (databases) => {
         const [locked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
         const holding = bench.db.write(upkeep, async (tx) => {
           const lock = 'update jobs set event_id = event_id where source_id = :id'
-          await tx.run(unnamed('test.lock', lock), { id })
+          await tx.run(unnamedAcrossTenants('test.lock', lock), { id })
           locked.resolve()
           await released.promise
         })

@@ -14,7 +14,7 @@ import {
   type TestTenant,
 } from '../../test/support/service.ts'
 import { hour_ms, second_ms, systemClock } from '../base/clock.ts'
-import { type Db, type Tx, unnamed } from '../db/db.ts'
+import { type Db, type Tx, unnamedAcrossTenants } from '../db/db.ts'
 import { namespaces_max } from './namespace-service.ts'
 import { expire, sweep, tombstone } from './sweep.ts'
 
@@ -30,13 +30,13 @@ interface Event {
   data: string
 }
 
-const EVENTS = unnamed<Event>(
+const EVENTS = unnamedAcrossTenants<Event>(
   'test.kv_events',
   `select type, subject_kind, subject_id, private_to, agent_id, actor, request_id, at, data from events
     where tenant_id = :tenant_id and type >= 'kv.' and type < 'kv/' order by position`,
 )
 
-const INSERT_KEY = unnamed(
+const INSERT_KEY = unnamedAcrossTenants(
   'test.many_keys',
   `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
    values (:tenant_id, :namespace, :key, '1', 1, 1, 1, :expires_at, 0)`,
@@ -125,11 +125,14 @@ forEachRacedService('PUT /v1/namespaces/{namespace}', (service) => {
   test('a hundred may leave events; one more is TOO_MANY_NAMESPACES, until another leaves none', async () => {
     const tenant = await service.signUp()
     const { set } = callsOf(service, tenant)
-    const insert = unnamed(
+    const insert = unnamedAcrossTenants(
       'test.fill_namespaces',
       'insert into kv_namespaces (tenant_id, namespace, created_at) values (:tenant_id, :namespace, 0)',
     )
-    const count = unnamed('test.count', 'update tenants set kv_events = :count where tenant_id = :tenant_id')
+    const count = unnamedAcrossTenants(
+      'test.count',
+      'update tenants set kv_events = :count where tenant_id = :tenant_id',
+    )
     const { tenant_id } = tenant
     await service.app.db.write(async (tx) => {
       for (let n = 1; n < namespaces_max; n++) await tx.run(insert, { tenant_id, namespace: `n${1_000 + n}` })
@@ -148,7 +151,7 @@ forEachRacedService('PUT /v1/namespaces/{namespace}', (service) => {
     const { set } = callsOf(service, tenant)
     const many = (events: boolean) =>
       Promise.all(Array.from({ length: 12 }, (_, i) => set(`n${i % 3}`, events)))
-    const counted = unnamed<{ kv_events: number }>(
+    const counted = unnamedAcrossTenants<{ kv_events: number }>(
       'test.counted',
       'select kv_events from tenants where tenant_id = :tenant_id',
     )

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import * as kv from './sweep.ts'
 
-const INSERT = unnamed(
+const INSERT = unnamedAcrossTenants(
   'test.insert',
   `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
    values (:tenant_id, :namespace, :key, :value, 1, 1, :counted, :expires_at, 0)`,

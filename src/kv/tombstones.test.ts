@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { forEachRacedService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { limits } from '../base/limit.ts'
-import { type Params, unnamed, upkeep } from '../db/db.ts'
+import { type Params, unnamedAcrossTenants, upkeep } from '../db/db.ts'
 import { tombstone_ms } from './entry.ts'
 import * as kv from './sweep.ts'
 
@@ -13,7 +13,9 @@ async function counted(service: TestService, tenant_id: string) {
     [
       'select count(*) as n from kv_entries where tenant_id = :tenant_id and counted = 0',
       `select tombstones as n from quota_usage where tenant_id = :tenant_id and quota = 'kv_keys'`,
-    ].map((text) => service.app.db.one(unnamed<{ n: number }>('test.count', text), { tenant_id })),
+    ].map((text) =>
+      service.app.db.one(unnamedAcrossTenants<{ n: number }>('test.count', text), { tenant_id }),
+    ),
   )
   expect(known!.n).toBe(kept!.n)
   return kept!.n
@@ -25,7 +27,7 @@ forEachRacedService('Tombstones', (service) => {
   const remove = (tenant: TestTenant, key: string) =>
     service.ask('DELETE', `/v1/kv/state/${key}`, { key: tenant.api_key })
   const run = (text: string, params: Params) =>
-    service.app.db.write(upkeep, (tx) => tx.run(unnamed('test.run', text), params))
+    service.app.db.write(upkeep, (tx) => tx.run(unnamedAcrossTenants('test.run', text), params))
 
   /** The oldest is `k1`, each of the version of its number. */
   async function tombstone(tenant_id: string, count: number) {
@@ -86,7 +88,7 @@ forEachRacedService('Tombstones', (service) => {
     await put(tenant, 'two')
     expect(await counted(service, tenant_id)).toBe(kept_max + 1 - gone_at_once)
     const oldest = await service.app.db.one(
-      unnamed<{ version: number }>(
+      unnamedAcrossTenants<{ version: number }>(
         'test.oldest',
         `select min(version) as version from kv_entries where tenant_id = :tenant_id and namespace = 'graves'`,
       ),

@@ -15,7 +15,7 @@ import * as audit from '../audit/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { Remembered } from '../base/remembered.ts'
 import * as checkpoints from '../checkpoints/service.ts'
-import { type Tx, unnamed, upkeep } from '../db/db.ts'
+import { type Tx, unnamedAcrossTenants, upkeep } from '../db/db.ts'
 import * as dlq from '../dlq/sweep-store.ts'
 import { default_plans, features } from '../features.ts'
 import * as inboxes from '../inbox/service.ts'
@@ -165,7 +165,7 @@ forEachRacedService(
       const rows = 5_300
 
       async function fillAudit(tenant_id: string): Promise<void> {
-        const INSERT = unnamed(
+        const INSERT = unnamedAcrossTenants(
           'test.fill',
           `insert into audit_entries (tenant_id, seq, id, action, actor, request_id, created_at)
            values (:tenant_id, :seq, :id, 'x', 'admin', 'req', 0)`,
@@ -340,28 +340,28 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
   const { token } = await app.db.write((tx) => inboxes.create(tx, caller, dependencies, input))
   for (let n = 0; n < 2; n++)
     expect((await fetch(`${url}/hook/${token}`, { method: 'POST' })).status).toBe(200)
-  const CALLS = unnamed(
+  const CALLS = unnamedAcrossTenants(
     'test.calls',
     `insert into api_calls (tenant_id, month, calls) values (:tenant_id, '2026-01', 7)`,
   )
-  const HOUR = unnamed(
+  const HOUR = unnamedAcrossTenants(
     'test.usage',
     `insert into usage_hours (tenant_id, hour, feature, calls, failures) values (:tenant_id, :hour, 'test', 1, 0)`,
   )
-  const NAMESPACE = unnamed(
+  const NAMESPACE = unnamedAcrossTenants(
     'test.namespace',
     `insert into kv_namespaces (tenant_id, namespace, created_at) values (:tenant_id, 'state', 0)`,
   )
-  const CHECKPOINT = unnamed(
+  const CHECKPOINT = unnamedAcrossTenants(
     'test.seal_checkpoint',
     `insert into seal_checkpoints (tenant_id, size, root, created_at, note) values (:tenant_id, 0, '', 0, '')`,
   )
-  const VOTE = unnamed(
+  const VOTE = unnamedAcrossTenants(
     'test.vote',
     `insert into checkpoint_votes (tenant_id, checkpoint_id, voter, decision, counts, edited, uses, at)
      values (:tenant_id, 'chk_x', 'admin', 'approved', 1, 0, 1, 0)`,
   )
-  const COMMENT = unnamed(
+  const COMMENT = unnamedAcrossTenants(
     'test.comment',
     `insert into checkpoint_comments (tenant_id, checkpoint_id, id, author, at, text)
      values (:tenant_id, 'chk_x', 'cmt_x', 'admin', 0, 'x')`,

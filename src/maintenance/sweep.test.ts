@@ -5,31 +5,31 @@ import { forEachRacedService, type TestService } from '../../test/support/servic
 import { day_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
 import type { Feature, Swept } from '../contract/feature.ts'
-import { type Db, unnamed } from '../db/db.ts'
+import { type Db, unnamedAcrossTenants } from '../db/db.ts'
 import { features } from '../features.ts'
 import { expiry_idle_ms, startSweeper, sweep as sweepOf } from './sweep.ts'
 
 const rows_max = 500
 
-const INSERT_EXPIRED = unnamed(
+const INSERT_EXPIRED = unnamedAcrossTenants(
   'test.insert_expired',
   `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
    values (:tenant_id, 'swept', :key, '1', :version, 1, 1, :expires_at, 0)`,
 )
-const USE_QUOTA = unnamed(
+const USE_QUOTA = unnamedAcrossTenants(
   'test.use_quota',
   `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, 'kv_keys', :count, 0)
    on conflict (tenant_id, quota) do update set used = quota_usage.used + excluded.used`,
 )
-const QUOTA = unnamed<{ used: number; version_floor: number }>(
+const QUOTA = unnamedAcrossTenants<{ used: number; version_floor: number }>(
   'test.quota',
   `select used, version_floor from quota_usage where tenant_id = :tenant_id and quota = 'kv_keys'`,
 )
-const ROWS = unnamed<{ key: string; value: string | null; counted: number; version: number }>(
+const ROWS = unnamedAcrossTenants<{ key: string; value: string | null; counted: number; version: number }>(
   'test.rows',
   'select key, value, counted, version from kv_entries where tenant_id = :tenant_id order by key',
 )
-const CREDENTIALS = unnamed<{ hash: string }>(
+const CREDENTIALS = unnamedAcrossTenants<{ hash: string }>(
   'test.credentials',
   `select hash from credentials where tenant_id = :tenant_id and kind = 'agent' order by created_at, hash`,
 )

@@ -6,7 +6,12 @@ import { type Figure, gauge, histogram, value } from './figure.ts'
 
 const troubles: readonly Trouble['kind'][] = ['damaged', 'full', 'stalled']
 
-export async function databaseFigures(db: Db, measures: DbMeasures): Promise<Figure[]> {
+/** `secures_rows`: false where row-level security is not wanted. */
+export async function databaseFigures(
+  db: Db,
+  measures: DbMeasures,
+  secures_rows: boolean,
+): Promise<Figure[]> {
   const standing = await db.gauges()
   const trouble = db.trouble()?.kind
   return [
@@ -26,6 +31,12 @@ export async function databaseFigures(db: Db, measures: DbMeasures): Promise<Fig
       '1 while the database is damaged, its disk is full, or its disk does not answer.',
       troubles.map((kind) => ({ labels: { kind }, value: kind === trouble ? 1 : 0 })),
       'max',
+    ),
+    gauge(
+      'waystation_row_level_security',
+      'PostgreSQL: 1 while row-level security binds the service. Absent with ROW_LEVEL_SECURITY=off.',
+      standing.bound === null || !secures_rows ? [] : value(standing.bound ? 1 : 0),
+      'min',
     ),
     ...gaugesOf(standing),
   ]

@@ -34,6 +34,8 @@ export interface Measured {
   /** When the service was opened. */
   started_at: number
   version: string
+  /** False where row-level security is not wanted. */
+  secures_rows: boolean
   /** Jobs that are leased and not settled. */
   jobs_running: number
   /** Requests under way. */
@@ -47,7 +49,7 @@ export async function serviceFigures(measured: Measured): Promise<Figure[]> {
   const due = { db, now, kinds, measures: jobs, running: measured.jobs_running }
   const [readiness, database, of_jobs] = await Promise.all([
     dependencies.service.readiness(),
-    databaseFigures(db, measures.db),
+    databaseFigures(db, measures.db, measured.secures_rows),
     jobFigures(due),
   ])
   return [

@@ -6,7 +6,7 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { rowsOf } from '../../test/support/job-bench.ts'
 import { forEachRacedService, TestService } from '../../test/support/service.ts'
 import { ApiError } from '../base/errors.ts'
-import { type Db, unnamed } from '../db/db.ts'
+import { type Db, unnamedAcrossTenants } from '../db/db.ts'
 import { counted_quotas, default_plans } from '../features.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
@@ -123,7 +123,7 @@ forEachRacedService('a tenant whose counters are gone', (service) => {
   test('goes on as if it had used none', async () => {
     const { tenant_id, admin_key, api_key } = await service.signUp()
     const text = 'delete from quota_usage where tenant_id = :tenant_id'
-    await service.app.db.write((tx) => tx.run(unnamed('test.forget', text), { tenant_id }))
+    await service.app.db.write((tx) => tx.run(unnamedAcrossTenants('test.forget', text), { tenant_id }))
     const read = () => service.ask('GET', `/v1/tenants/${tenant_id}`, { key: admin_key })
     expect((await read()).body.quota.agents).toEqual({ used: 0, limit: 25 })
     const put = await service.ask('PUT', '/v1/kv/state/x', { key: api_key, body: { value: 1 } })

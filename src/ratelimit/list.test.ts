@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
-import { unnamed, upkeep } from '../db/db.ts'
+import { unnamedAcrossTenants, upkeep } from '../db/db.ts'
 
 async function newLimiter(service: TestService) {
   const tenant = await service.signUp('pro')
@@ -119,7 +119,7 @@ forEachService('GET /api/rate-limit', (service) => {
 
   /** Writes running counters k0, k1, … as checks would, k0 ending first. */
   async function fill(tenant_id: string, counters: number) {
-    const INSERT = unnamed(
+    const INSERT = unnamedAcrossTenants(
       'test.counter',
       `insert into kv_entries
          (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at,

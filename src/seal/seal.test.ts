@@ -7,7 +7,7 @@ import { randomFrom } from '../../test/support/random.ts'
 import { cron_secret, forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { hour_ms } from '../base/clock.ts'
 import { canonicalText } from '../contract/event.ts'
-import { type Db, unnamed } from '../db/db.ts'
+import { type Db, unnamedAcrossTenants } from '../db/db.ts'
 import { removeUpTo } from '../journal/retention-store.ts'
 import * as journal from '../journal/service.ts'
 import { grow } from './grow-service.ts'
@@ -27,7 +27,9 @@ forEachRacedService('The seal', (service) => {
   }
 
   const stored = (text: string, tenant_id: string) =>
-    service.app.db.all(unnamed<Record<string, number | string | null>>('test.read', text), { tenant_id })
+    service.app.db.all(unnamedAcrossTenants<Record<string, number | string | null>>('test.read', text), {
+      tenant_id,
+    })
 
   test('a checkpoint says origin, size and root, and is signed with the first of its keys', async () => {
     const { tenant_id, ask } = await tenant()
@@ -172,9 +174,12 @@ forEachRacedService('The seal', (service) => {
     await made.dependencies.journal.number(tenant_id)
     await service.app.db.write((tx) =>
       Promise.resolve(
-        tx.run(unnamed('test.drop', 'delete from events where tenant_id = :tenant_id and seq = :seq'), {
-          ...{ tenant_id, seq: size + 2 },
-        }),
+        tx.run(
+          unnamedAcrossTenants('test.drop', 'delete from events where tenant_id = :tenant_id and seq = :seq'),
+          {
+            ...{ tenant_id, seq: size + 2 },
+          },
+        ),
       ),
     )
     const refused = await ask('')
@@ -263,7 +268,7 @@ forEachDatabase('Sealing', (databases) => {
       }),
     )
     await made.dependencies.journal.number(made.tenant_id)
-    const pending = unnamed<{ size: number; pending_at: number | null }>(
+    const pending = unnamedAcrossTenants<{ size: number; pending_at: number | null }>(
       'test.pending',
       'select size, pending_at from seal_heads where tenant_id = :tenant_id',
     )
@@ -303,7 +308,7 @@ forEachDatabase('Sealing', (databases) => {
     const made = await Journal.create(db, randomFrom(5))
     for (const count of [100, 1, 200, 211, 1]) await made.grow(count)
     const rows = await db.all(
-      unnamed<{ level: number; start: number; count: number }>(
+      unnamedAcrossTenants<{ level: number; start: number; count: number }>(
         'test.tiles',
         'select level, start, length(hashes) / 44 as count from seal_tiles where tenant_id = :tenant_id order by level, start',
       ),

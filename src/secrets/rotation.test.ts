@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { ApiError } from '../base/errors.ts'
-import { type Db, unnamed } from '../db/db.ts'
+import { type Db, unnamedAcrossTenants } from '../db/db.ts'
 import { sealed_columns } from '../features.ts'
 import { signingContext } from '../tenants/signing.ts'
 import { rotateKey, secretsOf, secretsUnder } from './service.ts'
@@ -69,12 +69,12 @@ forEachDatabase('A rotation of SECRET_KEY that ends while a node starts', (datab
 
 const tenant_id = 'ten_test'
 const context = signingContext(tenant_id)
-const ADD_TENANT = unnamed(
+const ADD_TENANT = unnamedAcrossTenants(
   'test.add_tenant',
   `insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
    values (:tenant_id, 'test', 'test@example.com', 'free', 'active', :sealed, :now)`,
 )
-const SIGNING_SECRET = unnamed<{ sealed: string }>(
+const SIGNING_SECRET = unnamedAcrossTenants<{ sealed: string }>(
   'test.signing_secret',
   'select signing_secret as sealed from tenants where tenant_id = :tenant_id',
 )

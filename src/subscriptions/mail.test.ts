@@ -3,7 +3,7 @@ import { type MailServer, startMailServer } from '../../test/support/mail-server
 import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { happen, shown, subscribe, subscribed, tick, tickUntil } from '../../test/support/subscriptions.ts'
 import { day_ms, hour_ms, minute_ms, second_ms } from '../base/clock.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { lease_ms, stale_lease_ms } from '../jobs/job.ts'
 import { mails_hour_max } from './address-store.ts'
 import { attempt_offsets_ms, isAddress } from './subscription.ts'
@@ -204,7 +204,7 @@ forEachRacedService(
     test('an address whose mail was not sent because the lease had become too old is asked later', async () => {
       const { db } = service.app
       const { write } = db
-      const counted = unnamed(
+      const counted = unnamedAcrossTenants(
         'test.counted',
         'select hour from subscription_mails where tenant_id = :tenant_id',
       )
@@ -381,7 +381,7 @@ forEachRacedService(
       ]
       for (const table of tables) {
         const rows = JSON.stringify(
-          await service.app.db.all(unnamed(`rows of ${table}`, `select * from ${table}`), {}),
+          await service.app.db.all(unnamedAcrossTenants(`rows of ${table}`, `select * from ${table}`), {}),
         )
         expect([table, rows.includes(to()), rows.includes(secret)]).toEqual([table, false, false])
       }

@@ -13,7 +13,7 @@ import {
 } from '../../test/support/subscriptions.ts'
 import { minute_ms, second_ms } from '../base/clock.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { follows } from '../features.ts'
 import { lease_ms } from '../jobs/job.ts'
 import { page as pageOfEvents } from '../journal/page-store.ts'
@@ -303,12 +303,12 @@ forEachRacedService('Subscriptions', (service) => {
       const changed = change(id).finally(() => {
         over = true
       })
-      const waiting = unnamed<{ n: number }>(
+      const waiting = unnamedAcrossTenants<{ n: number }>(
         'test.waiting',
         `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       )
       // The role of the service is not shown what the connections of its login wait for.
-      const login = unnamed('test.login', 'set local role none')
+      const login = unnamedAcrossTenants('test.login', 'set local role none')
       const waits = () =>
         db.read(async (q) => (await q.all(login, {})) && Number((await q.one(waiting, {}))!.n))
       while (!over && db.engine === 'postgres' && (await waits()) === 0);

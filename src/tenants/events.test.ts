@@ -2,10 +2,10 @@
 
 import { expect, test } from 'bun:test'
 import { forEachService } from '../../test/support/service.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import * as tenants from './service.ts'
 
-const EVENTS = unnamed<{ type: string; actor: string; data: string }>(
+const EVENTS = unnamedAcrossTenants<{ type: string; actor: string; data: string }>(
   'test.events',
   `select type, actor, data from events where tenant_id = :tenant_id and type > 'tenant' and type < 'tenanu'
     order by position`,
@@ -62,7 +62,10 @@ forEachService('The events of a tenant', (service) => {
     const path = `/v1/tenants/${tenant_id}`
     const secret = await service.ask('POST', `${path}/rotate-signing-secret`, { key: admin_key })
     const key = await service.ask('POST', `${path}/rotate-key`, { key: admin_key })
-    const all = unnamed<object>('test.all_events', 'select * from events where tenant_id = :tenant_id')
+    const all = unnamedAcrossTenants<object>(
+      'test.all_events',
+      'select * from events where tenant_id = :tenant_id',
+    )
     const text = JSON.stringify(await service.app.db.all(all, { tenant_id }))
     const secrets = [admin_key, signing_secret, api_key, secret.body.signing_secret, key.body.admin_key]
     expect(secrets.filter((one) => text.includes(one) || text.includes(one.slice(-20)))).toEqual([])

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { type Answer, forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { counted_quotas, default_plans } from '../features.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import { hasControls, moves, nameKey } from './tenant.ts'
@@ -491,7 +491,7 @@ forEachRacedService('Tenants', (service) => {
   test('at rest a key is its SHA-256 and its last four characters', async () => {
     const { tenant_id, admin_key } = await service.signUp()
     const rows = await service.app.db.all(
-      unnamed<{ hash: string; last_four: string }>(
+      unnamedAcrossTenants<{ hash: string; last_four: string }>(
         'test.credentials',
         `select hash, last_four from credentials where tenant_id = :tenant_id and kind = 'admin'`,
       ),
@@ -546,7 +546,7 @@ forEachRacedService(
 
 function secretRow(service: TestService, tenant_id: string) {
   return service.app.db.one(
-    unnamed<{
+    unnamedAcrossTenants<{
       signing_secret: string
       previous_signing_secret: string | null
       previous_signing_secret_until: number | null

@@ -3,7 +3,7 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { sweep } from '../../test/support/maintenance.ts'
 import { forEachRacedService, TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso } from '../base/clock.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { routes } from '../features.ts'
 import { sweep as sweepHours } from './service.ts'
 import { rangeOf, stepsOf } from './steps.ts'
@@ -130,12 +130,12 @@ describe('a range', () => {
   })
 })
 
-const ROWS = unnamed<{ hour: number }>(
+const ROWS = unnamedAcrossTenants<{ hour: number }>(
   'test.usage_rows',
   'select hour from usage_hours where tenant_id = :tenant_id order by hour',
 )
 
-const COUNTS = unnamed<{ feature: string; calls: number }>(
+const COUNTS = unnamedAcrossTenants<{ feature: string; calls: number }>(
   'test.usage_counts',
   'select feature, calls from usage_hours where tenant_id = :tenant_id order by feature',
 )
@@ -282,7 +282,7 @@ forEachRacedService('GET /v1/tenants/{id}/usage', (service) => {
 forEachDatabase('a step of the sweep', (databases) => {
   test('removes as many hours as it may, however many are of one time, and of all tenants in the end', async () => {
     const { db } = await databases.open()
-    const INSERT = unnamed(
+    const INSERT = unnamedAcrossTenants(
       'test.insert',
       'insert into usage_hours (tenant_id, hour, feature, calls, failures) values (:tenant_id, :hour, :feature, 1, 0)',
     )
@@ -296,7 +296,7 @@ forEachDatabase('a step of the sweep', (databases) => {
     const removed: number[] = []
     for (let step = 0; step < 4; step++) removed.push(await sweepHours(db, kept_ms + 1, 4))
     expect(removed).toEqual([4, 4, 1, 0])
-    const left = unnamed<{ hour: number }>('test.left', 'select hour from usage_hours')
+    const left = unnamedAcrossTenants<{ hour: number }>('test.left', 'select hour from usage_hours')
     expect(await db.all(left, {})).toEqual([{ hour: 1 }])
   })
 })

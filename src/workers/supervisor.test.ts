@@ -29,7 +29,7 @@ function supervise(workers: number, { serves = () => true, drains = true }: Beha
   const supervisor = new Supervisor({
     workers,
     clock,
-    log: { debug() {}, info() {}, error: (fields) => logged.push(fields) },
+    log: { debug() {}, info() {}, warn() {}, error: (fields) => logged.push(fields) },
     start(number, onMessage) {
       const { promise: exited, resolve } = Promise.withResolvers<number>()
       const received: ToWorker[] = []

@@ -67,12 +67,12 @@ export async function startOn(path: string): Promise<Left> {
     ...(existsSync(plans) ? { PLANS_FILE: plans } : {}),
   })
   const secrets = keptSecrets(config)
-  const log = { debug() {}, info() {}, error() {} }
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
   let failed: unknown = null
   const onFatal = (error: unknown) => {
     failed = error
   }
-  const db = await openDatabase(config, { clock: systemClock, log, onFatal })
+  const { db } = await openDatabase(config, { clock: systemClock, log, onFatal })
   try {
     await requireUsable(db, config, secrets)
     const faults = await db.faults()

@@ -3,7 +3,7 @@
 import { Type } from 'typebox'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
 import { declareEvents } from '../../src/contract/event.ts'
-import { type Db, unnamed } from '../../src/db/db.ts'
+import { type Db, unnamedAcrossTenants } from '../../src/db/db.ts'
 import { follows } from '../../src/features.ts'
 import * as journal from '../../src/journal/service.ts'
 import { type Asked, bundle } from '../../src/seal/bundle-service.ts'
@@ -33,7 +33,7 @@ export const types = Object.values(
 export const workflows = ['order-17', 'naïve "quoted" \\ path/ü', '{"a":1}\u007f \u{1f600}\ufb33\u2028']
 const notes = ['', 'plain', '"\\/\b\f\n\r\t\u0001\u001f', 'é\u{10ffff}', '</script>']
 
-const NEW_TENANT = unnamed(
+const NEW_TENANT = unnamedAcrossTenants(
   'test.new_tenant',
   `insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
    values (:tenant_id, :tenant_id, 'o@example.com', 'free', 'active', 's', 1)`,

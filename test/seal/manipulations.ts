@@ -1,6 +1,6 @@
 // What somebody with the database, and with the keys of the service, could do to the stored rows of a journal.
 
-import { type Params, unnamed } from '../../src/db/db.ts'
+import { type Params, unnamedAcrossTenants } from '../../src/db/db.ts'
 import { countIn, hashAt } from '../../src/seal/tiles.ts'
 import type { Journal } from './journals.ts'
 
@@ -11,12 +11,14 @@ type Row = Record<string, string | number | null>
 
 function run(of: Journal, text: string, params: Params = {}): Promise<unknown> {
   return of.db.write((tx) =>
-    Promise.resolve(tx.run(unnamed('test.change', text), { tenant_id: of.tenant_id, ...params })),
+    Promise.resolve(
+      tx.run(unnamedAcrossTenants('test.change', text), { tenant_id: of.tenant_id, ...params }),
+    ),
   )
 }
 
 async function rows(of: Journal, text: string, params: Params = {}): Promise<Row[]> {
-  return of.db.all(unnamed<Row>('test.read', text), { tenant_id: of.tenant_id, ...params })
+  return of.db.all(unnamedAcrossTenants<Row>('test.read', text), { tenant_id: of.tenant_id, ...params })
 }
 
 async function eventAt(of: Journal, seq: number): Promise<Row> {

@@ -2,11 +2,18 @@
 
 import { expect } from 'bun:test'
 import { runAdmin } from '../../src/admin/run.ts'
+import { listenUrlOf } from './postgres.ts'
 
 export interface Ended {
   code: number
   stdout: string
   stderr: string
+}
+
+/** Behind a pooler the operator's commands have the login of the owner past it, as docs/postgres.md says. */
+function pastPooler(env: Record<string, string>): Record<string, string> {
+  const owner_url = listenUrlOf(env.DATABASE_URL ?? '')
+  return owner_url ? { DATABASE_OWNER_URL: owner_url, ...env } : env
 }
 
 export class Operator {
@@ -26,7 +33,7 @@ export class Operator {
     const printed: string[] = []
     const complaints: string[] = []
     const code = await runAdmin(words, {
-      env: this.env,
+      env: pastPooler(this.env),
       command: 'npm run admin --',
       is_terminal: this.is_terminal,
       print: (text) => printed.push(`${text}\n`),

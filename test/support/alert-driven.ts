@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { SQL } from 'bun'
 import { writeBackup } from '../../src/backup/backup.ts'
 import { nameOf } from '../../src/backup/kept.ts'
-import { unnamed } from '../../src/db/db.ts'
+import { unnamedAcrossTenants } from '../../src/db/db.ts'
 import { HeldFlush } from './held-flush.ts'
 import { Scraped } from './metrics.ts'
 import { until } from './patience.ts'
@@ -112,7 +112,9 @@ export class Driven {
     const owner = database_url.startsWith('sqlite:') ? null : new SQL(database_url)
     const rename = (from: string, to: string) => {
       const statement = `alter table ${from} rename to ${to}`
-      return owner ? owner.unsafe(statement) : app.db.write((tx) => tx.run(unnamed('rename', statement), {}))
+      return owner
+        ? owner.unsafe(statement)
+        : app.db.write((tx) => tx.run(unnamedAcrossTenants('rename', statement), {}))
     }
     await rename(table, 'away')
     await work()
@@ -152,7 +154,7 @@ export class Driven {
     }
     const [locked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const lock = service.app.db.write(async (tx) => {
-      await tx.run(unnamed('lock', 'lock table kv_entries in access exclusive mode'), {})
+      await tx.run(unnamedAcrossTenants('lock', 'lock table kv_entries in access exclusive mode'), {})
       locked.resolve()
       await released.promise
     })

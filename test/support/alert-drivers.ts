@@ -3,6 +3,7 @@
 import { expect } from 'bun:test'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SQL } from 'bun'
 import { hour_ms } from '../../src/base/clock.ts'
 import { stalled_ms_min } from '../../src/db/sqlite-flush.ts'
 import { lease_ms } from '../../src/jobs/job.ts'
@@ -337,6 +338,26 @@ export const drivers: Readonly<Record<string, Driver>> = {
       await driven.silent()
     },
   },
+  WaystationRowSecurityOff: {
+    engines: ['postgres'],
+    // A table that is in use when the service starts, and free at a later look.
+    async drive(driven) {
+      const { service } = driven
+      await driven.silent()
+      await service.app.stop()
+      const all = new SQL({ url: service.database_url, max: 1 })
+      await all`drop policy waystation_of_tenant on agents`
+      const reader = await all.reserve()
+      await reader.unsafe('begin; select 1 from agents limit 1').simple()
+      await service.start(service.database_url)
+      await driven.holds()
+      await reader.unsafe('rollback')
+      await reader.release()
+      await all.close()
+      await service.app.late_rows!.secure()
+      await driven.silent()
+    },
+  },
 }
 
 /** A service that is started again on a file some of whose pages are not what was written. */
@@ -359,7 +380,7 @@ function supervised() {
   const supervisor = new Supervisor({
     workers: 1,
     clock: new TestClock(),
-    log: { debug() {}, info() {}, error() {} },
+    log: { debug() {}, info() {}, warn() {}, error() {} },
     start(_, onMessage) {
       const { promise: exited, resolve } = Promise.withResolvers<number>()
       ends.push(resolve)

@@ -10,7 +10,7 @@ import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
 import { Tails } from '../../src/contract/tails.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
-import { type Reader, type Statement, unnamed, upkeep, type Value } from '../../src/db/db.ts'
+import { type Reader, type Statement, unnamedAcrossTenants, upkeep, type Value } from '../../src/db/db.ts'
 import {
   counted_quotas,
   deadlines,
@@ -318,7 +318,7 @@ export class Bench {
   /** A statement of the test's own; answers how many rows it changed. */
   write(text: string, params: Record<string, Value> = {}): Promise<number> {
     // As upkeep, which may take its time: some write tens of thousands of rows.
-    return this.db.write(upkeep, async (tx) => tx.run(unnamed('test.write', text), params))
+    return this.db.write(upkeep, async (tx) => tx.run(unnamedAcrossTenants('test.write', text), params))
   }
 
   /** The rows of a select of the test's own. */
@@ -334,7 +334,7 @@ export async function rowsOf<Row>(
   text: string,
   params: Record<string, Value> = {},
 ): Promise<Row[]> {
-  const statement = selects.get(text) ?? unnamed<unknown>('test.select', text)
+  const statement = selects.get(text) ?? unnamedAcrossTenants<unknown>('test.select', text)
   selects.set(text, statement)
   return db.all(statement as Statement<Row>, params)
 }

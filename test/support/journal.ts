@@ -4,7 +4,7 @@ import { expect } from 'bun:test'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { EventRow } from '../../src/contract/event.ts'
-import { type Db, unnamed } from '../../src/db/db.ts'
+import { type Db, unnamedAcrossTenants } from '../../src/db/db.ts'
 import { event_types } from '../../src/features.ts'
 
 export interface StoredEvent extends EventRow {
@@ -14,7 +14,7 @@ export interface StoredEvent extends EventRow {
   failing: number
 }
 
-const OF_REQUEST = unnamed<StoredEvent>(
+const OF_REQUEST = unnamedAcrossTenants<StoredEvent>(
   'test.events_of_request',
   'select * from events where request_id = :request_id order by position',
 )
@@ -25,7 +25,7 @@ export async function eventsOf(db: Db, request_id: string): Promise<StoredEvent[
 }
 
 const rows_max = 5_000
-const NEWEST = unnamed<StoredEvent>(
+const NEWEST = unnamedAcrossTenants<StoredEvent>(
   'test.newest_events',
   'select * from events order by position desc limit :rows_max',
 )

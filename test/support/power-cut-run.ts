@@ -4,22 +4,22 @@ import { spyOn } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Db, unnamed } from '../../src/db/db.ts'
+import { type Db, unnamedAcrossTenants } from '../../src/db/db.ts'
 import { openSqlite } from '../../src/db/sqlite.ts'
 import type { Sync } from '../../src/db/sqlite-flush.ts'
 import { TestClock } from './clock.ts'
 import { Disk, randomFrom } from './power-cut.ts'
 
-const CREATE = unnamed(
+const CREATE = unnamedAcrossTenants(
   'test.create',
   'create table values_of (id integer primary key, n integer not null, text text not null) strict',
 )
-const INSERT = unnamed('test.insert', `insert into values_of (id, n, text) values (:id, 0, '')`)
-const NEXT = unnamed<{ n: number }>(
+const INSERT = unnamedAcrossTenants('test.insert', `insert into values_of (id, n, text) values (:id, 0, '')`)
+const NEXT = unnamedAcrossTenants<{ n: number }>(
   'test.next',
   'update values_of set n = n + 1, text = :text where id = :id returning n',
 )
-const FIND = unnamed<{ n: number }>('test.find', 'select n from values_of where id = :id')
+const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from values_of where id = :id')
 
 const rows = 40
 const writers = 12

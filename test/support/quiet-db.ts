@@ -70,6 +70,10 @@ export class QuietDb implements Db {
     return this.db.gauges()
   }
 
+  takeRole(role: string): Promise<boolean> {
+    return this.db.takeRole(role)
+  }
+
   faults(): Promise<string[]> {
     return this.db.faults()
   }

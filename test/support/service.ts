@@ -84,7 +84,8 @@ export class TestService {
     const listen_url = listenUrlOf(database_url)
     const config = readConfig({
       DATABASE_URL: database_url,
-      ...(listen_url ? { DATABASE_LISTEN_URL: listen_url } : {}),
+      // Behind a pooler the role comes from the server: a start that has lost it must not pass for one behind the wall.
+      ...(listen_url ? { DATABASE_LISTEN_URL: listen_url, ROW_LEVEL_SECURITY: 'required' } : {}),
       DATA_DIR: this.#folder,
       PORT: '0',
       TICK: 'external',
@@ -95,7 +96,7 @@ export class TestService {
     })
     this.app = await openApp(config, {
       clock: this.clock,
-      log: { debug: record('debug'), info: record('info'), error: record('error') },
+      log: { debug: record('debug'), info: record('info'), warn: record('warn'), error: record('error') },
       onFatal: (error) => this.onFatal(error),
       sync: this.sync,
       ...(this.space ? { space: () => this.space! } : {}),

@@ -1,7 +1,7 @@
 // What the tests of subscriptions share: events that happen, and deliveries that are waited for.
 
 import { service_cause } from '../../src/contract/event.ts'
-import { unnamed } from '../../src/db/db.ts'
+import { unnamedAcrossTenants } from '../../src/db/db.ts'
 import * as journal from '../../src/journal/service.ts'
 import { events } from '../../src/subscriptions/events.ts'
 import { type Answer, cron_secret, type TestService, type TestTenant } from './service.ts'
@@ -62,7 +62,7 @@ export async function tickUntil(
     await tick(service)
     if (await holds()) return
   }
-  const rows = await service.app.db.all(unnamed('rows of jobs', 'select * from jobs'), {})
+  const rows = await service.app.db.all(unnamedAcrossTenants('rows of jobs', 'select * from jobs'), {})
   const now = service.clock.now()
   throw new Error(`does not come to hold at ${now}, with the jobs ${JSON.stringify(rows)}`)
 }
