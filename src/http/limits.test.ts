@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { type Answer, forEachRacedService } from '../../test/support/service.ts'
 import { hour_ms, minute_ms } from '../base/clock.ts'
 import { newKey } from '../base/keys.ts'
 import { AddressLimit } from './limits.ts'
+import { UrgentLookUps } from './urgent-look-ups.ts'
 
 function refusal({ status, body }: Answer) {
   return [status, body?.error?.code, body?.error?.details]
@@ -121,6 +122,26 @@ forEachRacedService(
         expect((await tryKey(newAddress(), unknown())).status).toBe(401)
         service.clock.advance(minute_ms - 20_001)
         expect((await tryKey(address, unknown())).status).toBe(401)
+      })
+
+      test('an address past them has no urgent look-up of an unknown key until the minute is over', async () => {
+        const address = newAddress()
+        const enter = spyOn(UrgentLookUps.prototype, 'enter')
+        const tryUrgent = async () => {
+          const headers = { 'x-forwarded-for': address, 'x-admin-key': newKey('admin') }
+          const { status } = await service.ask('GET', '/v1/tenants/ten_1', { headers })
+          return [status, enter.mock.results.at(-1)!.value]
+        }
+        try {
+          expect(await tryUrgent()).toEqual([401, true])
+          await statuses(failed_keys_max - 1, () => tryKey(address, unknown()))
+          expect(await tryUrgent()).toEqual([429, true])
+          expect(await tryUrgent()).toEqual([429, false])
+          service.clock.advance(minute_ms)
+          expect(await tryUrgent()).toEqual([401, true])
+        } finally {
+          enter.mockRestore()
+        }
       })
 
       test('a valid key is never refused', async () => {
