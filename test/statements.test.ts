@@ -11,7 +11,7 @@ import { features, routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
 import { requireKnown } from './support/contract-credentials.ts'
 import { startReceiver } from './support/receiver.ts'
-import { cron_secret, forEachWholeService } from './support/service.ts'
+import { cron_secret, forEachWholeService, type TestService } from './support/service.ts'
 
 const expiring = features.filter(({ quotas = [] }) => quotas.some(({ countExpired }) => countExpired))
 /** One statement for each feature whose rows expire, and count until they are swept. */
