@@ -109,6 +109,7 @@ describe('imports', () => {
       'src/jobs/fairness.ts': 'reads the due jobs among which it chooses',
       'src/jobs/kind.ts': 'a kind settles in the transaction that it is given',
       'src/jobs/round-robin.ts': 'reads which tenants have due jobs',
+      'src/jobs/stale-leases.ts': 'ends leases by real time',
       'src/jobs/timer.ts': 'looks when the next job falls due',
       'src/jobs/worker.ts': 'leases due jobs and writes how they ended',
       'src/events/follower.ts': 'reads on and waits',

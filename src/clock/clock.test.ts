@@ -161,7 +161,10 @@ forEachDatabase('A test clock', (databases) => {
       expect(shown(body.events)).toEqual([`${at(1_200)} kv.expired`, `${at(2_400)} kv.expired`])
       for (const key of ['quiet/1', 'quiet/5', 'state/4'])
         expect((await service.ask('GET', `/v1/kv/${key}`, { key: api_key })).status).toBe(404)
-      const left = unnamedAcrossTenants<{ n: number }>('test.keys', 'select count(*) as n from kv_entries where counted = 1')
+      const left = unnamedAcrossTenants<{ n: number }>(
+        'test.keys',
+        'select count(*) as n from kv_entries where counted = 1',
+      )
       expect(await service.app.db.one(left, {})).toEqual({ n: 0 })
     })
   })

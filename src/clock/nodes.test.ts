@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test'
 import {
   advance,
   at,
+  begin,
   hour_s,
   schedule,
   shown,
@@ -14,6 +15,7 @@ import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import type { TestService } from '../../test/support/service.ts'
 import { subscribed } from '../../test/support/subscriptions.ts'
+import { unnamed } from '../db/db.ts'
 
 const types = ['agent.created']
 
@@ -74,6 +76,28 @@ onPostgres('An advance of one of several nodes', () => {
           `${at(2 * hour_s)} schedule.attempted`,
           `${at(2 * hour_s)} schedule.fired`,
         ])
+      })
+    })
+  })
+
+  test('does what a node was at when it died, once a lease is over by real time', async () => {
+    await withReceiver(async (receiver) => {
+      await withNodes(async (one) => {
+        const { admin_key, api_key } = await one.signUp('pro')
+        await schedule(one, api_key, receiver.url, hour_s)
+        await advance(one, admin_key, hour_s - 1)
+        await one.app.db.write((tx) =>
+          tx.run(unnamed('test.lease', 'update jobs set lease_until = :until, attempts = 1, fence = 1'), {
+            until: begin + (hour_s + 30) * 1_000,
+          }),
+        )
+        // A second of real time passes with each look at what is due.
+        one.app.db.onStatement((name) => name === 'jobs.oldest_due' && one.clock.advance(1_000))
+        const first = await advance(one, admin_key, 2)
+        expect([first.body.done, receiver.requests.length]).toEqual([false, 0])
+        const { body } = await advance(one, admin_key, 2 - first.body.advanced_seconds)
+        one.app.db.onStatement(null)
+        expect([body.done, body.counts['schedule.fired'], receiver.requests.length]).toEqual([true, 1, 1])
       })
     })
   })

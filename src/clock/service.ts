@@ -72,13 +72,13 @@ export class TestTime {
 
   /** Reads the time that the database has. A SQLite database has one process, which takes what it has left behind back. */
   async start(): Promise<void> {
+    const found = await store.find(this.db)
+    if (found) this.#clock.set(found.offset_ms, standsAt(this.#clock, found)) // nobody has seen another time
     if (this.db.engine === 'sqlite')
       await this.db.write(async (tx) => {
         await store.release(tx)
         await store.endLeases(tx)
       })
-    const found = await store.find(this.db)
-    if (found) this.#clock.set(found.offset_ms, standsAt(this.#clock, found)) // nobody has seen another time
     await this.#read()
   }
 
@@ -131,24 +131,19 @@ export class TestTime {
     const moved = { ...this.#moved(at, this.#offset_ms), mover: newId('nod', real_now) }
     this.#mover = moved.mover
     this.#show(this.#offset_ms, at) // before the answer: what comes meanwhile must not see a later time
-    const begun = await this.db
-      .write((tx) => store.begin(tx, moved, real_now))
-      .catch((error) => {
-        this.#owed = moved.mover // it may have begun for all that
-        this.#run()
-        throw error
-      })
-    if (!begun) {
-      this.#run()
-      throw new ApiError('CLOCK_ADVANCING')
+    const owed = this.#owed
+    this.#owed = moved.mover // it may have begun although the answer is an error
+    let begun = false
+    try {
+      begun = await this.db.write((tx) => store.begin(tx, moved, real_now))
+      this.#owed = begun ? null : owed
+    } finally {
+      if (!begun) this.#mover = null
+      this.#show(this.#offset_ms, begun ? at : null)
     }
+    if (!begun) throw new ApiError('CLOCK_ADVANCING')
     this.#moves_elsewhere = false
     return at
-  }
-
-  #run(): void {
-    this.#mover = null
-    this.#show(this.#offset_ms, null)
   }
 
   /** It is this time now. Throws CLOCK_ADVANCING when another node has begun, because this one took too long. */

@@ -89,10 +89,10 @@ export function release(tx: Tx) {
 // Above 0, by which the next lease sees that this one was not settled.
 const END_LEASES = unnamedAcrossTenants(
   'clock.end_leases',
-  'update jobs set lease_until = 1 where lease_until > 1',
+  'update jobs set lease_until = :now where lease_until > :now',
 )
 
 /** Of all jobs, where no process is left that works on one: their leases end by a time that may stand still. */
 export function endLeases(tx: Tx) {
-  return tx.run(END_LEASES, {})
+  return tx.run(END_LEASES, { now: tx.now })
 }

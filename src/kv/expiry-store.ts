@@ -1,8 +1,9 @@
 // Statements of puts where namespaces leave events: a key that has expired becomes a tombstone first, which is an event of
-// its own.
+// its own. And when the next such key expires.
 
 import type { Millis } from '../base/clock.ts'
-import { sql, type Tx } from '../db/db.ts'
+import { limit } from '../base/limit.ts'
+import { acrossTenants, sql, type Tx } from '../db/db.ts'
 import type { KeyRef } from './entry.ts'
 import { here, tombstone, upsert, type Write, type Written } from './store.ts'
 
@@ -38,3 +39,29 @@ export function putIfTombstone(tx: Tx, tenant_id: string, write: Write) {
 export function expire(tx: Tx, tenant_id: string, { namespace, key }: KeyRef) {
   return tx.one(EXPIRE, { tenant_id, namespace, key, now: tx.now })
 }
+
+const next_keys_max = limit(
+  'kv.next_keys',
+  100,
+  'rows',
+  'Keys that expire next among which an advance of a test clock looks for one that leaves an event. It stops after so many.',
+)
+
+/**
+ * When the next one expires after `now` that leaves an event, and of many keys the last one that was looked at. Null when no
+ * such key is left: nobody sees at which moment the others expire.
+ */
+export const NEXT_EXPIRY = acrossTenants<{ at: Millis | null }>(
+  'kv.next_expiry',
+  `select coalesce(min(seen_at), case when count(*) = ${next_keys_max} then max(expires_at) end) as at
+     from (select expires_at, case when (select 1 from kv_namespaces
+                                          where kv_namespaces.tenant_id = next.tenant_id
+                                            and kv_namespaces.namespace = next.namespace) = 1 then expires_at end as seen_at
+             from (select tenant_id, namespace, expires_at from kv_entries {by kv_entries_expiring}
+                    where counted = 1 and expires_at is not null and expires_at > :now
+                    order by expires_at limit ${next_keys_max}) as next) as looked_at`,
+  // Citus joins what lies together.
+  `select min(k.expires_at) as at
+     from kv_entries k join kv_namespaces n on n.tenant_id = k.tenant_id and n.namespace = k.namespace
+    where k.counted = 1 and k.expires_at is not null and k.expires_at > :now`,
+)

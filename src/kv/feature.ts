@@ -1,12 +1,13 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
+import { NEXT_EXPIRY } from './expiry-store.ts'
 import * as namespaces from './namespace-routes.ts'
 import { purge as purgeNamespaces } from './namespace-store.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { expire, sweep } from './sweep.ts'
-import { countExpired, NEXT_EXPIRY, purge } from './sweep-store.ts'
+import { countExpired, purge } from './sweep-store.ts'
 
 export const kv: Feature = {
   name: 'kv',

@@ -1,7 +1,6 @@
 // Statements of the sweep and of the purge on kv_entries.
 
 import type { Millis } from '../base/clock.ts'
-import { limit } from '../base/limit.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { expired_counted_max } from '../quotas/service.ts'
@@ -167,29 +166,3 @@ const PURGE = sql(
 export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
   return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }
-
-const next_keys_max = limit(
-  'kv.next_keys',
-  100,
-  'rows',
-  'Keys that expire next among which an advance of a test clock looks for one that leaves an event. It stops after so many.',
-)
-
-/**
- * When the next one expires after `now` that leaves an event, and of many keys the last one that was looked at. Null when no
- * such key is left: nobody sees at which moment the others expire.
- */
-export const NEXT_EXPIRY = acrossTenants<{ at: Millis | null }>(
-  'kv.next_expiry',
-  `select coalesce(min(seen_at), case when count(*) = ${next_keys_max} then max(expires_at) end) as at
-     from (select expires_at, case when (select 1 from kv_namespaces
-                                          where kv_namespaces.tenant_id = next.tenant_id
-                                            and kv_namespaces.namespace = next.namespace) = 1 then expires_at end as seen_at
-             from (select tenant_id, namespace, expires_at from kv_entries {by kv_entries_expiring}
-                    where counted = 1 and expires_at is not null and expires_at > :now
-                    order by expires_at limit ${next_keys_max}) as next) as looked_at`,
-  // Citus joins what lies together.
-  `select min(k.expires_at) as at
-     from kv_entries k join kv_namespaces n on n.tenant_id = k.tenant_id and n.namespace = k.namespace
-    where k.counted = 1 and k.expires_at is not null and k.expires_at > :now`,
-)

@@ -7,6 +7,7 @@ import type { Advanced } from '../contract/dependencies.ts'
 import { type EventRow, eventOf } from '../contract/event.ts'
 import type { Feature } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
+import { StaleLeases } from '../jobs/stale-leases.ts'
 import type { JobWorker } from '../jobs/worker.ts'
 import * as journal from '../journal/service.ts'
 import type { Maintenance } from './tick.ts'
@@ -37,8 +38,15 @@ export interface AdvanceOptions {
   }
 }
 
+/** How long an advance waits for jobs before it looks for leases that nobody works on. */
+const look_ms = 1_000
+
 export class ClockAdvance {
-  constructor(private readonly options: AdvanceOptions) {}
+  readonly #leases: StaleLeases
+
+  constructor(private readonly options: AdvanceOptions) {
+    this.#leases = new StaleLeases(options.db)
+  }
 
   /** Moves the time for all; returns the events of this tenant. Throws CLOCK_ADVANCING. */
   async advance(tenant_id: string, ms: Millis): Promise<Advanced> {
@@ -89,10 +97,11 @@ export class ClockAdvance {
   async #settle(until: number): Promise<boolean> {
     const { db, time, worker, maintenance, journal: keeper } = this.options
     for (;;) {
-      await worker.tick(Math.max(0, until - db.clock.monotonic()))
+      await worker.tick(Math.min(look_ms, Math.max(0, until - db.clock.monotonic())))
       await maintenance.expireUntil(until)
       await keeper.settle(until) // wakes subscriptions
       if (!(await worker.anyDue(time.now))) return true
+      await this.#leases.look()
       if (db.clock.monotonic() >= until) return false
     }
   }
