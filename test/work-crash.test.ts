@@ -210,7 +210,7 @@ async function whileSendingAgain(mortal: Mortal): Promise<void> {
   const { receiver } = mortal
   const keys = await signUpAt(mortal.url)
 
-  /** Again when a busy service says that it cannot answer right now: then nothing was changed. */
+  /** Again when a busy service says that it cannot answer right now: whatever it has done, the answers are the same. */
   async function post(path: string, idempotency_key?: string) {
     const authorization = `Bearer ${keys.api_key}`
     const headers = { authorization, ...(idempotency_key ? { 'idempotency-key': idempotency_key } : {}) }

@@ -18,7 +18,8 @@ const node_count = 3
 const look_ms = 250
 const kill_every_ms = 3_000
 const due_at_once = rounds(300, 1_000)
-const kills = rounds(2, 6)
+/** Fewer may all come while nobody is under way, on a machine that is busy. */
+const kills = 6
 /** Due from the first to the last kill, and a little later. */
 const schedules_count = kills * 100
 const repeats = rounds(1, 3)

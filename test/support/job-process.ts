@@ -13,8 +13,6 @@ export interface Keys {
   api_key: string
 }
 
-const ask_again_ms = 20
-
 /** A new tenant on the plan pro, with one agent, at a service that runs anywhere. */
 export async function signUpAt(url: string): Promise<Keys> {
   const name = `t-${crypto.randomUUID().slice(0, 13)}`
@@ -24,10 +22,7 @@ export async function signUpAt(url: string): Promise<Keys> {
   return { tenant_id, admin_key, api_key }
 }
 
-/**
- * The parsed body of a 2xx answer. Throws on any other, and when the service dies. A busy one that cannot answer right now
- * is asked again: it has changed nothing.
- */
+/** The parsed body of a 2xx answer. Throws on any other, and when the service dies. */
 export async function ask<T>(
   url: string,
   method: string,
@@ -35,16 +30,11 @@ export async function ask<T>(
   key: string,
   body?: object,
 ): Promise<T> {
-  const asked = {
+  const answer = await fetch(url + path, {
     method,
     headers: key === '' ? {} : { authorization: `Bearer ${key}` },
     ...(body ? { body: JSON.stringify(body) } : {}),
-  }
-  let answer = await fetch(url + path, asked)
-  while (answer.status === 503) {
-    await Bun.sleep(ask_again_ms)
-    answer = await fetch(url + path, asked)
-  }
+  })
   const text = await answer.text()
   if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`)
   return (text === '' ? null : JSON.parse(text)) as T
