@@ -99,9 +99,7 @@ class AsyncKv(resources.AsyncKv):
         check_function(change)
 
         def of_entry(entry: Entry | None) -> MaybeAwaitable[object]:
-            # A change that alters what it gets must not alter the default of its next try.
-            fresh: Any = copy.deepcopy(default) if isinstance(default, (dict, list)) else default
-            return change(fresh if entry is None else entry["value"])
+            return change(_fresh(default) if entry is None else entry["value"])
 
         return await self.update_entry(namespace, key, of_entry, ttl_seconds=ttl_seconds, tries=tries, **options)
 
@@ -145,6 +143,11 @@ class AsyncNamespaces(resources.AsyncNamespaces):
         """As `get`, with the value as the exact JSON text that was put."""
         given = Input(params={"namespace": namespace, "key": key})
         return _with_text(await self._transport.send("getNamespaceKey", given, options))
+
+
+def _fresh(default: Any) -> Any:
+    """A change that alters what it gets must not alter the default of its next try."""
+    return copy.deepcopy(default) if type(default) in (dict, list) else default
 
 
 def _with_text(answer: Answer) -> Entry:

@@ -101,9 +101,7 @@ class Kv(resources.Kv):
         check_function(change)
 
         def of_entry(entry: Entry | None) -> object:
-            # A change that alters what it gets must not alter the default of its next try.
-            fresh: Any = copy.deepcopy(default) if isinstance(default, (dict, list)) else default
-            return change(fresh if entry is None else entry["value"])
+            return change(_fresh(default) if entry is None else entry["value"])
 
         return self.update_entry(namespace, key, of_entry, ttl_seconds=ttl_seconds, tries=tries, **options)
 
@@ -147,6 +145,11 @@ class Namespaces(resources.Namespaces):
         """As `get`, with the value as the exact JSON text that was put."""
         given = Input(params={"namespace": namespace, "key": key})
         return _with_text(self._transport.send("getNamespaceKey", given, options))
+
+
+def _fresh(default: Any) -> Any:
+    """A change that alters what it gets must not alter the default of its next try."""
+    return copy.deepcopy(default) if type(default) in (dict, list) else default
 
 
 def _with_text(answer: Answer) -> Entry:
