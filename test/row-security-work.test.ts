@@ -4,7 +4,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import { routes } from '../src/features.ts'
-import { isAuthenticated, type Keyring, newKeyring, ownHeaders, ready, titled } from './support/contract.ts'
+import { isAuthenticated, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
 import { onPostgres } from './support/databases.ts'
 import { plant, rowsOf, tables } from './support/mutants.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
