@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { systemClock } from '../src/base/clock.ts'
 import { unnamedAcrossTenants } from '../src/db/db.ts'
 import { openDb } from '../src/db/open.ts'
+import { changeSchema } from '../src/db/schema-lock.ts'
 import { default_plans, migrations } from '../src/features.ts'
 import { forEachDatabase, onPostgres } from './support/databases.ts'
 import { freePort } from './support/ports.ts'
@@ -70,7 +71,7 @@ forEachDatabase('a start is refused', (databases) => {
         'test.newer',
         `insert into applied_migrations (name, hash, applied_at) values ('future/0001', 'any', 0)`,
       )
-      await db.write((tx) => tx.run(insert, {}))
+      await changeSchema(db, (tx) => Promise.resolve(tx.run(insert, {}))) // as the owner of the tables
       await db.close()
       await expectRefusal(
         { DATABASE_URL: url },
@@ -87,7 +88,7 @@ forEachDatabase('a start is refused', (databases) => {
       const db = await openDb(url, { clock: systemClock, exclusive: true, onFatal: () => {} })
       const text =
         'create table schema_migrations (version integer primary key, name text, applied_at integer)'
-      await db.write(async (tx) => {
+      await changeSchema(db, async (tx) => {
         await tx.run(unnamedAcrossTenants('test.not_ours', 'drop table if exists applied_migrations'), {})
         await tx.run(unnamedAcrossTenants('test.older', text), {})
       })

@@ -14,7 +14,12 @@ import { Operator } from '../../test/support/admin.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { claim, expectRefusal } from '../../test/support/effects.ts'
 import { becomes, test_ms_max } from '../../test/support/patience.ts'
-import { administer, dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import {
+  administer,
+  dropPostgresDatabase,
+  newPostgresDatabase,
+  postgres_variable,
+} from '../../test/support/postgres.ts'
 import { quick } from '../../test/support/quick.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { cron_secret, TestService, type TestTenant } from '../../test/support/service.ts'
@@ -417,7 +422,7 @@ forEachDatabase('A backup', (databases) => {
     }
     const { origin, name } = /^(?<origin>.*)\/(?<name>\w+)$/.exec(url)!.groups as Record<string, string>
     const copy = `copy_${crypto.randomUUID().replaceAll('-', '')}`
-    await administer(origin!, `create database ${copy} template ${name}`)
+    await administer(process.env[postgres_variable] ?? origin!, `create database ${copy} template ${name}`)
     return `${origin}/${copy}`
   }
 })

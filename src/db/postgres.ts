@@ -50,7 +50,7 @@ import {
   type Traffic,
 } from './postgres-queries.ts'
 import { lostSetting, pooled_session, refusesSettings } from './postgres-session.ts'
-import { isBound, roleOf } from './row-security.ts'
+import { isBound, isBoundAs } from './row-security.ts'
 import { StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
@@ -196,14 +196,9 @@ class PostgresDb implements Db {
   }
 
   async takeRole(role: string): Promise<boolean> {
-    const judge = async (sql: SQL) => {
-      const q = new Queries(sql, this.#traffic)
-      return (await roleOf(q)) === role && (await isBound(q))
-    }
+    const judge = (sql: SQL) => isBoundAs(role, new Queries(sql, this.#traffic))
     // Connections without the role take statements with their tenant as well.
-    const taken = await this.#pool.take(role, judge, () => {
-      this.#traffic.bound = true
-    })
+    const taken = await this.#pool.take(role, judge, () => Object.assign(this.#traffic, { bound: true }))
     if (taken) this.#queries = new Queries(this.#pool.current, this.#traffic)
     return taken
   }

@@ -125,6 +125,11 @@ export async function roleOf(q: Reader): Promise<string> {
   return (await q.one(ROLE, {}))!.name
 }
 
+/** True when these connections have this role, and it is bound. */
+export async function isBoundAs(role: string, q: Reader): Promise<boolean> {
+  return (await roleOf(q)) === role && (await isBound(q))
+}
+
 /** The names of the two policies of a table: for the role of the service, and for the owner of the tables. */
 const of_tenant = 'waystation_of_tenant'
 const of_owner = 'waystation_of_owner'
