@@ -7,6 +7,10 @@ import { type GivenTenant, type Options, UsageError } from './options.ts'
 import { type Hook, type Receiver, startReceiver } from './receiver.ts'
 import { Tenant, unique } from './tenant.ts'
 import { Clock } from './timeline.ts'
+import { pause } from './trial.ts'
+
+/** Of one request that is shed each time. */
+const shed_tries_max = 5
 
 export class World {
   readonly options: Options
@@ -53,10 +57,15 @@ export class World {
   }
 
   async send(sent: Sent, calls: Answer[] = []): Promise<Answer> {
-    const answer = await this.#client.send(sent)
-    calls.push(answer)
-    this.rules.judge(answer)
-    return answer
+    for (let tries = 1; ; tries++) {
+      const answer = await this.#client.send(sent)
+      calls.push(answer)
+      this.rules.judge(answer)
+      // A service may shed load, and says when to come back: it has done nothing then.
+      const is_shed = answer.status === 503 && answer.json?.error?.code === 'UNAVAILABLE'
+      if (!is_shed || tries === shed_tries_max) return answer
+      await pause(Math.min(Number(answer.headers['retry-after']) || 1, 5) * 1_000)
+    }
   }
 
   /** The shared tenant of this name; of given tenants the first serves all names but that of the stranger. */

@@ -423,8 +423,6 @@ const rows: Row[] = [
     () => onCallback((c) => Object.assign(c, { method: 'POST' })),
   ],
   ['counts no inboxes', 'inbox.list', () => onText((text) => text.replace(/"total":\d+/, '"total":0'))],
-  ['answers a blocked check with 200', 'rate-limit.blocked', () => answering(429, 200)],
-  ['forgets Retry-After', 'rate-limit.blocked', () => onAnswer((a) => a.headers.delete('retry-after'))],
   ['allows one too many', 'rate-limit.exact', () => onBody((text) => text.replace('"limit":7', '"limit":8'))],
   [
     'counts the two forms apart',

@@ -173,4 +173,6 @@ export const more_rows: Row[] = [
     'approval-keys.label',
     () => onBody((text) => text.replace(/"x{257}"/, '"x"')),
   ],
+  ['answers a blocked check with 200', 'rate-limit.blocked', () => answering(429, 200)],
+  ['forgets Retry-After', 'rate-limit.blocked', () => onAnswer((a) => a.headers.delete('retry-after'))],
 ]
