@@ -15,7 +15,7 @@ import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import type { TestService } from '../../test/support/service.ts'
 import { subscribed } from '../../test/support/subscriptions.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 
 const types = ['agent.created']
 
@@ -87,9 +87,15 @@ onPostgres('An advance of one of several nodes', () => {
         await schedule(one, api_key, receiver.url, hour_s)
         await advance(one, admin_key, hour_s - 1)
         await one.app.db.write((tx) =>
-          tx.run(unnamed('test.lease', 'update jobs set lease_until = :until, attempts = 1, fence = 1'), {
-            until: begin + (hour_s + 30) * 1_000,
-          }),
+          tx.run(
+            unnamedAcrossTenants(
+              'test.lease',
+              'update jobs set lease_until = :until, attempts = 1, fence = 1',
+            ),
+            {
+              until: begin + (hour_s + 30) * 1_000,
+            },
+          ),
         )
         // A second of real time passes with each look at what is due.
         one.app.db.onStatement((name) => name === 'jobs.oldest_due' && one.clock.advance(1_000))
