@@ -2,11 +2,17 @@ import { expect, test } from 'bun:test'
 import { at, begin, hour_s, schedule, withReceiver, withService } from '../../test/support/advance.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import type { TestService } from '../../test/support/service.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { StaleLeases } from './stale-leases.ts'
 
-const LEASE = unnamed('test.lease', 'update jobs set next_at = :due_at, lease_until = :until, fence = :fence')
-const LEASE_UNTIL = unnamed<{ lease_until: number }>('test.lease_until', 'select lease_until from jobs')
+const LEASE = unnamedAcrossTenants(
+  'test.lease',
+  'update jobs set next_at = :due_at, lease_until = :until, fence = :fence',
+)
+const LEASE_UNTIL = unnamedAcrossTenants<{ lease_until: number }>(
+  'test.lease_until',
+  'select lease_until from jobs',
+)
 const until = begin + hour_s * 1_000
 
 const lease = ({ app }: TestService, fence: number) =>
