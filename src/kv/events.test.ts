@@ -44,7 +44,7 @@ const INSERT_KEY = unnamedAcrossTenants(
 
 /** Keys that expire now, the rows of one write. */
 function insertKeys(db: Db, { tenant_id }: TestTenant, namespace: string, count: number) {
-  return db.write(async (tx) => {
+  return db.write({ key: tenant_id, ms_max: null }, async (tx) => {
     for (let n = 0; n < count; n++)
       await tx.run(INSERT_KEY, { tenant_id, namespace, key: `n${n}`, expires_at: tx.now })
   })
