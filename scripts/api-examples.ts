@@ -221,7 +221,7 @@ class Words {
     return text
       .replace(this.#addresses, 'https://waystation.example.com')
       .replace(this.#hosts, 'waystation.example.com')
-      .replace(/^127\.0\.0\.1$/, '203.0.113.7') // RFC 5737, of whoever calls
+      .replace(/^127\.0\.0\.1$/, '203.0.113.7') // RFC 5737, the caller's
       .replace(/\b(svc_(?:adm|agt|apr)|whsec)_[0-9A-Za-z+/=]{16,}/g, '$1_…')
       .replace(/\/hook\/[0-9A-Za-z_-]{16,}/g, '/hook/…')
       .replace('http://127.0.0.1:1/nobody-listens', 'https://example.com/callbacks')

@@ -6,7 +6,7 @@ export class SharedLook<T> {
   #under_way: Promise<T> | null = null
   #found: { value: T; until: Millis } | null = null
 
-  /** What a look has found holds for `fresh_ms` from its beginning. A failure is for those who waited for it. */
+  /** The result of a look holds for `fresh_ms` from its beginning. A failure is for those who waited for it. */
   constructor(
     private readonly clock: Clock,
     private readonly fresh_ms: number,

@@ -43,8 +43,8 @@ export class Pool {
   }
 
   /**
-   * What begins from now on has the role, and what runs goes on as it was. `before`: called at that moment. Returns false, and
-   * changes nothing, where the new connections are not what `judge` wants.
+   * Queries that begin from now on have the role; those under way go on as they were. `before`: called at that moment. Returns
+   * false, and changes nothing, where the new connections are not what `judge` wants.
    */
   async take(role: string, judge: (sql: SQL) => Promise<boolean>, before: () => void): Promise<boolean> {
     const sql = this.open(role)

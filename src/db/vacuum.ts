@@ -45,7 +45,7 @@ export function vacuumPostgres(url: string): Promise<void> {
       throw new Error(
         `${skipped.role} may not vacuum ${skipped.name}: set DATABASE_OWNER_URL to the owner of the tables, past a pooler`,
       )
-    // A setting would stay on a connection of the pooler, for whoever has it next.
+    // A setting would stay on a connection of the pooler, for the next client.
     if (is_pooled) throw new Error('a pooler ends a vacuum too early: set DATABASE_OWNER_URL past it')
     await connection.unsafe('vacuum (analyze)')
   })

@@ -6,8 +6,10 @@ import type { JobKey } from './job.ts'
 
 const LEASED_DUE = acrossTenants<LeasedRow>(
   'jobs.leased_due',
-  `select tenant_id, kind, source_id, fence from jobs
-    where paused = 0 and next_at <= :now and lease_until > :now order by next_at limit :rows_max`,
+  `select tenant_id, kind, source_id, fence
+     from (select tenant_id, kind, source_id, fence, lease_until from jobs
+            where paused = 0 and next_at <= :now order by next_at limit :rows_max) as due
+    where lease_until > :now`,
 )
 
 // Above 0, by which the next lease sees that this one was not settled.
@@ -21,7 +23,7 @@ export interface LeasedRow extends JobKey {
   fence: number
 }
 
-/** Due jobs that are leased, those that have been due for longest. */
+/** Those that are leased, of so many jobs that have been due for longest. */
 export function leasedDue(q: Reader, now: Millis, rows_max: number) {
   return q.all(LEASED_DUE, { now, rows_max })
 }

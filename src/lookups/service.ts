@@ -32,7 +32,7 @@ export function isKnown(db: Db, hash: string): boolean {
   return knownOf(db).get(hash) !== undefined
 }
 
-/** One for each database, whoever stands in front of it. */
+/** One for each database, also where another stands in front of it. */
 function knownOf(db: Db): Remembered<string> {
   const behind = DelegatingDb.behind(db)
   const tenants = known.get(behind) ?? new Remembered<string>(known_max)
