@@ -422,7 +422,13 @@ forEachDatabase('A backup', (databases) => {
     }
     const { origin, name } = /^(?<origin>.*)\/(?<name>\w+)$/.exec(url)!.groups as Record<string, string>
     const copy = `copy_${crypto.randomUUID().replaceAll('-', '')}`
-    await administer(process.env[postgres_variable] ?? origin!, `create database ${copy} template ${name}`)
+    const server = process.env[postgres_variable] ?? origin!
+    // A pooler keeps its connections after the service has gone.
+    await administer(
+      server,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
+    )
+    await administer(server, `create database ${copy} template ${name}`)
     return `${origin}/${copy}`
   }
 })
