@@ -15,7 +15,6 @@ import { second_ms, span } from '../text/time.ts'
 import { times } from '../text/words.ts'
 import {
   Badge,
-  Button,
   Code,
   Commands,
   CopiedCode,
@@ -23,7 +22,6 @@ import {
   Countdown,
   Facts,
   ScrollBox,
-  setTo,
   Text,
 } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
@@ -212,23 +210,21 @@ function Resolve({ letter, path, refused, onChange }: ChangeProps & { refused: b
 }
 
 function Delete({ letter, path, onChange }: ChangeProps) {
-  const open = useSignal(false)
   return (
-    <>
-      <Button text="Delete…" kind="danger" onClick={setTo(open, true)} />
-      {open.value && (
+    <Asking text="Delete" kind="danger">
+      {(close) => (
         <AgentQuestion
           title="Delete this dead letter?"
           verb="delete"
           work={() => askAsAgent('DELETE', path)}
           done_by={['DLQ_NOT_FOUND']}
           onDone={() => {
-            open.value = false
+            close()
             announce('Deleted.')
             navigateToList()
             onChange()
           }}
-          onClose={setTo(open, false)}
+          onClose={close}
         >
           <Emphasis>{titleOf(letter)}</Emphasis>
           <p>
@@ -237,7 +233,7 @@ function Delete({ letter, path, onChange }: ChangeProps) {
           </p>
         </AgentQuestion>
       )}
-    </>
+    </Asking>
   )
 }
 

@@ -2,12 +2,13 @@
 
 import { useSignal } from '@preact/signals'
 import type { Tenant } from '../../sdk/src/types.ts'
+import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { ask } from '../api/session.ts'
 import { shown } from '../text/words.ts'
-import { Button, setFrom, setTo } from '../ui/basics.tsx'
+import { setFrom } from '../ui/basics.tsx'
 import { Field } from '../ui/form.tsx'
 import { announce } from '../ui/toast.tsx'
 
@@ -19,13 +20,11 @@ interface StopProps {
 
 /** Nothing while the tenant is frozen: the banner has the way on. */
 export function Stop({ tenant, onChange }: StopProps) {
-  const open = useSignal(false)
   if (tenant.frozen_at !== null) return null
   return (
-    <>
-      <Button text="Stop everything…" kind="danger" onClick={setTo(open, true)} />
-      {open.value && <Freeze {...{ tenant, onChange }} onClose={setTo(open, false)} />}
-    </>
+    <Asking text="Stop everything" kind="danger">
+      {(close) => <Freeze {...{ tenant, onChange }} onClose={close} />}
+    </Asking>
   )
 }
 

@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Entry } from '../../sdk/src/types.ts'
+import { Asking } from '../actions/asking.tsx'
 import { AgentQuestion } from '../actions/own-agent.tsx'
 import { pathOf } from '../api/address.ts'
 import { useGet, useMember } from '../api/load.ts'
@@ -11,7 +12,7 @@ import { address, navigate } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { now } from '../text/time.ts'
 import { count } from '../text/words.ts'
-import { Button, Commands, Copy, Countdown, Facts, setTo, Time } from '../ui/basics.tsx'
+import { Button, Commands, Copy, Countdown, Facts, Time } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
 import { Detail, DetailTitle } from '../ui/list.tsx'
 import { announce } from '../ui/toast.tsx'
@@ -71,7 +72,6 @@ interface DeleteProps {
 const private_prefix = '__'
 
 function Delete({ path, namespace, stored_key, entry: { version } }: DeleteProps) {
-  const open = useSignal(false)
   if (namespace.startsWith(private_prefix)) {
     return (
       <div class="mend">
@@ -84,27 +84,28 @@ function Delete({ path, namespace, stored_key, entry: { version } }: DeleteProps
   }
   return (
     <div class="detail-actions parts">
-      <Button text="Delete…" kind="danger" onClick={setTo(open, true)} />
-      {open.value && (
-        <AgentQuestion
-          title="Delete this key?"
-          verb="delete"
-          work={() => askAsAgent('DELETE', path, { headers: { 'if-match': `"${version}"` } })}
-          done_by={['KEY_NOT_FOUND']}
-          onDone={() => {
-            open.value = false
-            announce('Deleted.')
-            navigate(pathOf('/console/kv', namespace), Object.fromEntries(address.value.query))
-          }}
-          onClose={setTo(open, false)}
-        >
-          <Emphasis>{stored_key}</Emphasis>
-          <p>
-            Its value is removed for good, unless it has changed since version {count(version)}. Agents that
-            read it get the answer that there is no such key.
-          </p>
-        </AgentQuestion>
-      )}
+      <Asking text="Delete" kind="danger">
+        {(close) => (
+          <AgentQuestion
+            title="Delete this key?"
+            verb="delete"
+            work={() => askAsAgent('DELETE', path, { headers: { 'if-match': `"${version}"` } })}
+            done_by={['KEY_NOT_FOUND']}
+            onDone={() => {
+              close()
+              announce('Deleted.')
+              navigate(pathOf('/console/kv', namespace), Object.fromEntries(address.value.query))
+            }}
+            onClose={close}
+          >
+            <Emphasis>{stored_key}</Emphasis>
+            <p>
+              Its value is removed for good, unless it has changed since version {count(version)}. Agents that
+              read it get the answer that there is no such key.
+            </p>
+          </AgentQuestion>
+        )}
+      </Asking>
     </div>
   )
 }

@@ -86,7 +86,7 @@ function commandCalled(
   const valued = Object.keys(command.valued ?? {})
   const other = strange ?? [...values.keys()].find((option) => !valued.map(nameOf).includes(option))
   if (other !== undefined) throw new Error(`${name} has no option --${other}; ${help}`)
-  const empty = valued.find((option) => values.get(nameOf(option)) === '')
+  const empty = valued.find((option) => /^(--|$)/.test(values.get(nameOf(option)) ?? 'absent'))
   if (empty !== undefined) throw new Error(`it is --${empty}; ${help}`)
   return command
 }

@@ -67,6 +67,7 @@ forEachDatabase('A restore', (databases) => {
 
 test.each([
   [['restore', file, '--scratch'], 'it is --scratch <folder>; see npm run admin -- help'],
+  [['restore', file, '--scratch', '--json'], 'it is --scratch <folder>; see npm run admin -- help'],
   [['tenants', '--scratch', 'x'], 'tenants has no option --scratch; see npm run admin -- help'],
 ])('%p is refused with one line', async (words, line) => {
   expect(await operator.refusal(...words)).toBe(`waystation admin: ${line}`)

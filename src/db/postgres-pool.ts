@@ -43,10 +43,10 @@ export class Pool {
   }
 
   /**
-   * Queries that begin from now on have the role; those under way go on as they were. `before`: called at that moment. Returns
-   * false, and changes nothing, where the new connections are not what `judge` wants.
+   * Queries that begin from now on have the role; those under way go on as they were. `onTaken`: called at that moment, before
+   * anything else can begin. Returns false, and changes nothing, where the new connections are not what `judge` wants.
    */
-  async take(role: string, judge: (sql: SQL) => Promise<boolean>, before: () => void): Promise<boolean> {
+  async take(role: string, judge: (sql: SQL) => Promise<boolean>, onTaken: () => void): Promise<boolean> {
     const sql = this.open(role)
     if (!(await judge(sql).catch(() => false))) {
       sql.close({ timeout: 0 }).catch(() => {})
@@ -54,8 +54,8 @@ export class Pool {
     }
     const left = this.#opened
     this.role = role
-    before()
     this.#opened = { sql, running: 0, is_left: false }
+    onTaken()
     left.is_left = true
     closeIfDone(left)
     return true

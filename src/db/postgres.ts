@@ -197,10 +197,10 @@ class PostgresDb implements Db {
 
   async takeRole(role: string): Promise<boolean> {
     const judge = (sql: SQL) => isBoundAs(role, new Queries(sql, this.#traffic))
-    // Connections without the role take statements with their tenant as well.
-    const taken = await this.#pool.take(role, judge, () => Object.assign(this.#traffic, { bound: true }))
-    if (taken) this.#queries = new Queries(this.#pool.current, this.#traffic)
-    return taken
+    return this.#pool.take(role, judge, () => {
+      this.#traffic.bound = true // connections without the role take statements with their tenant as well
+      this.#queries = new Queries(this.#pool.current, this.#traffic)
+    })
   }
 
   /** Reads for the first time what the database says of itself: how its tables lie, and its time. */
