@@ -13,17 +13,7 @@ import { address, navigate, to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { second_ms, span } from '../text/time.ts'
 import { times } from '../text/words.ts'
-import {
-  Badge,
-  Code,
-  Commands,
-  CopiedCode,
-  Copy,
-  Countdown,
-  Facts,
-  ScrollBox,
-  Text,
-} from '../ui/basics.tsx'
+import { Badge, Code, Commands, CopiedCode, Copy, Countdown, Facts, ScrollBox, Text } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
 import { Part } from '../ui/page.tsx'
