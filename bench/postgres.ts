@@ -30,9 +30,13 @@ const usage = `Usage: bun bench/postgres.ts [<git-rev>] [options]
   --distance <ms>    how long what is sent to the database is under way, each way (default: 0 and 1)
   --rounds <n>       each with new processes and databases (default: 2)
   --seconds <n>      length of a turn; each side has two in a round (default: 3)
+  --row-security     beside the same tree with ROW_LEVEL_SECURITY=off, instead of a revision; both by a login that owns
+                     its tables and is no superuser, as rights cost a superuser nothing
   --write            also writes the figures to docs/performance.md
   --help             this text`
 
+/** A login that is no superuser. */
+const table_owner = { login: 'bench_owner', password: 'of the benchmark' }
 const paths_default = ['kv-put', 'kv-put-new', 'audit-append', 'rate-check', 'rate-check-hot', 'hook']
 const turns = ['before', 'now', 'now', 'before'] as const
 
@@ -46,20 +50,29 @@ await command(async () => {
       distance: { type: 'string', multiple: true, default: ['0', '1'] },
       rounds: { type: 'string', default: '2' },
       seconds: { type: 'string', default: '3' },
+      'row-security': { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
   if (values.help) return console.log(usage)
-  const before = positionals[0] === undefined ? null : checkOut(positionals[0]).folder
+  const before = values['row-security']
+    ? { checkout: root, env: { ROW_LEVEL_SECURITY: 'off' }, owner: table_owner }
+    : positionals[0] === undefined
+      ? null
+      : { checkout: checkOut(positionals[0]).folder }
+  const now = values['row-security']
+    ? { checkout: root, env: { ROW_LEVEL_SECURITY: 'required' }, owner: table_owner }
+    : { checkout: root }
   const cluster = await startCluster()
+  if (values['row-security']) await loginOfOwner(cluster)
   const rows: PostgresRow[] = []
   try {
     for (const distance of values.distance.map(Number)) {
       for (const path of values.path.map(hotPath)) {
         rows.push(
           await measure(
-            { cluster, before },
+            { cluster, before, now },
             path,
             distance,
             [values.rounds, values.seconds].map(wholeNumber),
@@ -88,7 +101,22 @@ await command(async () => {
 
 interface Given {
   cluster: Cluster
-  before: string | null
+  now: Checkout
+  before: Checkout | null
+}
+
+interface Checkout {
+  checkout: string
+  env?: Record<string, string>
+  /** A login that owns its databases; otherwise the superuser of the cluster. */
+  owner?: { login: string; password: string } | undefined
+}
+
+/** Prepared as docs/row-level-security.md says for one login. */
+async function loginOfOwner({ base_url }: Cluster): Promise<void> {
+  await administer(base_url, 'create role waystation_app nologin')
+  await administer(base_url, `create role ${table_owner.login} login password '${table_owner.password}'`)
+  await administer(base_url, `grant waystation_app to ${table_owner.login}`)
 }
 
 async function measure(
@@ -115,7 +143,7 @@ async function measure(
 
 /** Returns the round trip to the database. */
 async function oneRound(
-  { cluster, before }: Given,
+  { cluster, now, before }: Given,
   path: HotPath,
   distance_ms: number,
   seconds: number,
@@ -123,7 +151,7 @@ async function oneRound(
 ): Promise<number> {
   const far = await atDistance(cluster.base_url, distance_ms)
   const running: Partial<Record<(typeof turns)[number], Side>> = {
-    now: await begin(root, path, cluster, far.url),
+    now: await begin(now, path, cluster, far.url),
   }
   if (before) running.before = await begin(before, path, cluster, far.url)
   const round_trip_ms = await roundTrip(far.url)
@@ -148,10 +176,17 @@ interface Side {
   acknowledged: number
 }
 
-async function begin(checkout: string, path: HotPath, cluster: Cluster, base_url: string): Promise<Side> {
+async function begin(
+  { checkout, env, owner }: Checkout,
+  path: HotPath,
+  cluster: Cluster,
+  base_url: string,
+): Promise<Side> {
   const name = `bench_${crypto.randomUUID().replaceAll('-', '')}`
-  await administer(cluster.base_url, `create database ${name}`)
-  const service = await startService(checkout, undefined, `${base_url}/${name}`)
+  await administer(cluster.base_url, `create database ${name} ${owner ? `owner ${owner.login}` : ''}`)
+  const url = new URL(`${base_url}/${name}`)
+  if (owner) Object.assign(url, { username: owner.login, password: owner.password })
+  const service = await startService(checkout, undefined, url.href, env)
   const client = await Client.signUp(service.url, path.plan)
   await path.preload(client)
   const target: Target = { ...service, path: { hot_path: path, client } }
