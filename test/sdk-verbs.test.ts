@@ -484,4 +484,19 @@ forEachService('dlq.work', (service) => {
     await admin.agents.rotateKey(tenant.agent_id)
     expect(await failureOf(dlq.work(() => {}, { concurrency: 3 }))).toMatchObject({ code: 'UNAUTHORIZED' })
   })
+
+  test('ends in the error of a parse_json that cannot read what it claimed', async () => {
+    const { tenant } = await world(2)
+    let parsed = 0
+    const { agent } = await clientsOf(service, tenant, service.url, {
+      parse_json: () => {
+        parsed += 1
+        throw new RangeError('too large')
+      },
+    })
+    expect(await failureOf(agent.dlq.work(() => {}, { stop_when_empty: true }))).toEqual(
+      new RangeError('too large'),
+    )
+    expect(parsed).toBe(1) // the second item stays free
+  })
 })

@@ -12,6 +12,13 @@ export interface Answer {
 
 export type FailedTry = WaystationError | WaystationNetworkError | WaystationTimeoutError
 
+/** True for an error of a request, false for one of the program, or of the caller that ended it. */
+export function isFailedTry(error: unknown): error is FailedTry {
+  return [WaystationError, WaystationNetworkError, WaystationTimeoutError].some(
+    (kind) => error instanceof kind,
+  )
+}
+
 /** `now`: for a Retry-After that is a date, where the answer does not say its own. */
 export function answerOf(response: Response, text: string, now: number): Answer | WaystationError {
   const { status } = response

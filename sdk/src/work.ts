@@ -2,7 +2,7 @@
 
 import type { Dlq } from './dlq.ts'
 import { caught, keepLock, retryAfterMs } from './lock.ts'
-import { isPermanent } from './outcome.ts'
+import { isFailedTry, isPermanent } from './outcome.ts'
 import type { Platform } from './platform.ts'
 import { limited } from './transport.ts'
 import type { ClaimedDeadLetter } from './types.ts'
@@ -108,7 +108,10 @@ class Worker {
     }
   }
 
-  /** Returns an item, null when there is none, undefined when the outcome is unknown. A permanent error ends the work. */
+  /**
+   * Returns an item, null when there is none, undefined when the outcome is unknown. A permanent error ends the work, and so
+   * does one of this program, such as a `parse_json` that throws: each try would leave another item locked.
+   */
   async #claim(): Promise<{ item?: ClaimedDeadLetter | null; retry_after_ms: number }> {
     const { lock_seconds } = this.options
     try {
@@ -117,7 +120,7 @@ class Worker {
       return { item, retry_after_ms: 0 }
     } catch (error) {
       if (!this.ended.signal.aborted) {
-        if (isPermanent(error)) {
+        if (isPermanent(error) || !isFailedTry(error)) {
           this.ended.abort(error)
           throw error
         }
