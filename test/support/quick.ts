@@ -1,4 +1,5 @@
-// `npm run test:quick`: SQLite alone, no browser, no service as a process of its own.
+// `npm run test:quick`: SQLite alone, no browser, no service or package as a process of its own, and no proof that plants
+// faults or takes a million rows.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,11 +10,17 @@ export const quick = process.env[quick_variable] === '1'
 const root = join(import.meta.dir, '../..')
 const support = 'test/support'
 
-/** A test file that imports one of these is not in the quick run: they start a browser or a service. */
-const slow_support = ['chromium.ts', 'server-process.ts', 'job-process.ts', 'crash-load.ts', 'checkout.ts']
+/** A test file that imports one of these is not in the quick run: they start a browser or a service, or plant faults. */
+const slow_support = [
+  ...['chromium.ts', 'server-process.ts', 'job-process.ts', 'crash-load.ts', 'checkout.ts'],
+  ...['conformance-proxy.ts', 'power-cut-run.ts', 'million.ts'],
+]
 
-/** These start the service by themselves. */
-const slow_files = ['src/main.test.ts', 'test/cli-package.test.ts', 'test/cli-binary.test.ts']
+/** These start the service by themselves, or pack and install what they test. */
+const slow_files = [
+  ...['src/main.test.ts', 'test/cli-package.test.ts', 'test/cli-binary.test.ts'],
+  ...['test/conformance-package.test.ts', 'test/sdk-package.test.ts', 'src/seal/tamper.test.ts'],
+]
 
 /** The test files of the quick run. Throws for a name above that is not a file. */
 export function quickFiles(): string[] {
