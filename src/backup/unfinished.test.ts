@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path'
 import { SQL } from 'bun'
 import { Operator } from '../../test/support/admin.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { ownerUrlOf } from '../../test/support/postgres.ts'
 import { TestService } from '../../test/support/service.ts'
 import { systemClock } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
@@ -81,8 +82,9 @@ forEachDatabase('A restore that was interrupted', (databases) => {
 
   test('is refused before its schema is changed', async () => {
     const DATABASE_URL = await databases.newUrl()
-    if (engine === 'postgres') await emptied(DATABASE_URL)
-    const open = () => openDb(DATABASE_URL, { clock: systemClock, exclusive: false, onFatal() {} })
+    const owner_url = ownerUrlOf(DATABASE_URL)
+    if (engine === 'postgres') await emptied(owner_url)
+    const open = () => openDb(owner_url, { clock: systemClock, exclusive: false, onFatal() {} })
     const earlier = migrations.slice(0, -3)
     let db = await open()
     await migrate(db, earlier)
