@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { SQL } from 'bun'
-import { Operator } from '../../test/support/admin.ts'
+import { Operator, pastPooler } from '../../test/support/admin.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { ownerUrlOf } from '../../test/support/postgres.ts'
 import { TestService } from '../../test/support/service.ts'
@@ -39,7 +39,9 @@ const COUNT_APPLIED = unnamed<{ applied: number }>(
 /** Of a PostgreSQL database that has a schema. */
 async function emptied(url: string): Promise<void> {
   const connection = new SQL({ url, max: 1 })
-  await connection.unsafe('drop schema public cascade; create schema public').simple()
+  await connection
+    .unsafe('drop schema public cascade; create schema public; grant usage on schema public to public')
+    .simple()
   await connection.close()
 }
 
@@ -90,7 +92,7 @@ forEachDatabase('A restore that was interrupted', (databases) => {
     await migrate(db, earlier)
     await enter(db, null, async () => false)
     await db.close()
-    const service = new TestService({ SECRET_KEY })
+    const service = new TestService(pastPooler({ DATABASE_URL, SECRET_KEY }))
     service.engine = engine
     await expect(service.start(DATABASE_URL)).rejects.toThrow(unfinished)
     const operator = new Operator({ DATABASE_URL, DATA_DIR: root, SECRET_KEY })

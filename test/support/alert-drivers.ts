@@ -341,17 +341,17 @@ export const drivers: Readonly<Record<string, Driver>> = {
   },
   WaystationRowSecurityOff: {
     engines: ['postgres'],
-    settings: { ROW_LEVEL_SECURITY: 'auto' },
-    // A table that is in use when the service starts, and free at a later look.
+    // A table that is in use when the service starts, and free at a later look. Behind a pooler the server gives the role.
     async drive(driven) {
       const { service } = driven
+      const database_url = ownerUrlOf(service.database_url)
       await driven.silent()
       await service.app.stop()
-      const all = new SQL({ url: ownerUrlOf(service.database_url), max: 1 })
+      const all = new SQL({ url: database_url, max: 1 })
       await all`drop policy waystation_of_tenant on agents`
       const reader = await all.reserve()
       await reader.unsafe('begin; select 1 from agents limit 1').simple()
-      await service.start(service.database_url)
+      await service.start(database_url)
       await driven.holds()
       await reader.unsafe('rollback')
       await reader.release()
