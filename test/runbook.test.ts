@@ -4,9 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { SQL } from 'bun'
+import { pastPooler } from './support/admin.ts'
 import { blocksOf, Checkout, type Program } from './support/checkout.ts'
 import { forEachDatabase } from './support/databases.ts'
 import { test_ms_max } from './support/patience.ts'
+import { ownerUrlOf } from './support/postgres.ts'
 
 const page = 'docs/runbook.md'
 const blocks = blocksOf(page, 'sh')
@@ -35,7 +37,7 @@ forEachDatabase('Done as it is printed', (databases) => {
   let database: Record<string, string> = {}
 
   beforeAll(async () => {
-    if (on_postgres) database = { DATABASE_URL: await databases.newUrl() }
+    if (on_postgres) database = pastPooler({ DATABASE_URL: await databases.newUrl() })
   }, test_ms_max)
   afterAll(() => checkout.clean())
 
@@ -63,7 +65,7 @@ forEachDatabase('Done as it is printed', (databases) => {
   /** With the disk of the service, or that of PostgreSQL. */
   async function loseDisk(): Promise<void> {
     rmSync(join(checkout.folder, 'data'), { recursive: true })
-    if (on_postgres) database = { DATABASE_URL: await databases.newUrl() }
+    if (on_postgres) database = pastPooler({ DATABASE_URL: await databases.newUrl() })
   }
 
   /** SQLite's disk has less free than is kept. PostgreSQL's own disk is full: its server refuses as it does then. */
@@ -83,7 +85,7 @@ forEachDatabase('Done as it is printed', (databases) => {
   }
 
   async function administer(statement: string): Promise<void> {
-    const sql = new SQL(database.DATABASE_URL!)
+    const sql = new SQL(ownerUrlOf(database.DATABASE_URL!))
     await sql.unsafe(statement)
     await sql.close()
   }

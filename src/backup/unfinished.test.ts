@@ -14,8 +14,9 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { SQL } from 'bun'
-import { Operator } from '../../test/support/admin.ts'
+import { Operator, pastPooler } from '../../test/support/admin.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { ownerUrlOf } from '../../test/support/postgres.ts'
 import { TestService } from '../../test/support/service.ts'
 import { systemClock } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
@@ -38,7 +39,9 @@ const COUNT_APPLIED = unnamed<{ applied: number }>(
 /** Of a PostgreSQL database that has a schema. */
 async function emptied(url: string): Promise<void> {
   const connection = new SQL({ url, max: 1 })
-  await connection.unsafe('drop schema public cascade; create schema public').simple()
+  await connection
+    .unsafe('drop schema public cascade; create schema public; grant usage on schema public to public')
+    .simple()
   await connection.close()
 }
 
@@ -81,14 +84,15 @@ forEachDatabase('A restore that was interrupted', (databases) => {
 
   test('is refused before its schema is changed', async () => {
     const DATABASE_URL = await databases.newUrl()
-    if (engine === 'postgres') await emptied(DATABASE_URL)
-    const open = () => openDb(DATABASE_URL, { clock: systemClock, exclusive: false, onFatal() {} })
+    const owner_url = ownerUrlOf(DATABASE_URL)
+    if (engine === 'postgres') await emptied(owner_url)
+    const open = () => openDb(owner_url, { clock: systemClock, exclusive: false, onFatal() {} })
     const earlier = migrations.slice(0, -3)
     let db = await open()
     await migrate(db, earlier)
     await enter(db, null, async () => false)
     await db.close()
-    const service = new TestService({ SECRET_KEY })
+    const service = new TestService(pastPooler({ DATABASE_URL, SECRET_KEY }))
     service.engine = engine
     await expect(service.start(DATABASE_URL)).rejects.toThrow(unfinished)
     const operator = new Operator({ DATABASE_URL, DATA_DIR: root, SECRET_KEY })

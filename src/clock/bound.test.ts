@@ -14,6 +14,7 @@ import {
   withService,
 } from '../../test/support/advance.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { on_citus } from '../../test/support/postgres.ts'
 import type { Receiver } from '../../test/support/receiver.ts'
 import type { TestService } from '../../test/support/service.ts'
 
@@ -121,7 +122,7 @@ forEachDatabase('An advance that its time is not enough for', (databases) => {
 forEachDatabase('Keys that expire without an event', (databases) => {
   for (const [keys, stops] of [
     [99, 2],
-    [100, 3],
+    [100, on_citus ? 2 : 3], // Citus joins keys and namespaces where they lie, and finds it among all
   ] as const)
     test(`before one that leaves an event, ${keys} of them: an advance makes ${stops} steps, and leaves it at its instant`, async () => {
       await withService(await databases.newUrl(), async (service) => {

@@ -1,4 +1,8 @@
 import { expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Operator } from '../../test/support/admin.ts'
 import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase, pretendDistributed } from '../../test/support/postgres.ts'
@@ -39,5 +43,18 @@ onPostgres('a distributed database', () => {
     expect(distributed.length).toBe(tables.length - before.length)
     await Promise.all(dbs.map((each) => each.close()))
     await dropPostgresDatabase(url)
+  })
+
+  test('is not backed up, and nothing is left of the attempt', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'waystation-distributed-'))
+    const url = await newPostgresDatabase()
+    await pretendDistributed(url)
+    const operator = new Operator({ DATABASE_URL: url, DATA_DIR: folder })
+    expect(await operator.refusal('backup', join(folder, 'copy.db'))).toBe(
+      'waystation admin: Citus has no one state of several servers: back up with its own tools',
+    )
+    expect(readdirSync(folder)).toEqual([])
+    await dropPostgresDatabase(url)
+    rmSync(folder, { recursive: true })
   })
 })

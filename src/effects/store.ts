@@ -25,7 +25,7 @@ export const startable = `case when checkpoint_id is null then 'ready' else 'app
 
 // One statement for the pair, and for the policies that no effect may go around: `policies_known` for one that was made with
 // them in mind.
-const INSERT = sql(
+const INSERT = sql<{ id: string }>(
   'effects.insert',
   `insert into effects
      (tenant_id, id, status, type, key, agent_id, workflow_id, on_unknown, lease_ms, lease_ms_max, payload_hash,
@@ -38,7 +38,8 @@ const INSERT = sql(
           (select 1 from effect_policies
             where effect_policies.tenant_id = :tenant_id and effect_policies.type in (:type, '*')
               and (approval = 'required' or lease_seconds_max is not null))
-   on conflict (tenant_id, key, type) do nothing`,
+   on conflict (tenant_id, key, type) do nothing
+   returning id`, // Citus counts the rows that were selected, and returns those that were inserted
 )
 
 const FIND = sql<WholeEffect>('effects.find', `select ${columns} from effects where ${here}`)
@@ -105,8 +106,8 @@ export interface NewEffect {
 
 /** Null when the pair is there already, or a policy might apply. The row is as it was given, and is not read again. */
 export async function insert(tx: Tx, tenant_id: string, effect: NewEffect): Promise<WholeEffect | null> {
-  const changed = await tx.run(INSERT, { tenant_id, ...effect, now: tx.now })
-  return changed === 0 ? null : madeOf(effect, tx.now)
+  const inserted = await tx.one(INSERT, { tenant_id, ...effect, now: tx.now })
+  return inserted === null ? null : madeOf(effect, tx.now)
 }
 
 function madeOf(effect: NewEffect, now: Millis): WholeEffect {

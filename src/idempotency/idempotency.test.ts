@@ -3,9 +3,9 @@ import { SQL } from 'bun'
 import { onPostgres } from '../../test/support/databases.ts'
 import {
   dropPostgresDatabase,
-  listenUrlOf,
   newPostgresDatabase,
   on_citus,
+  ownerUrlOf,
 } from '../../test/support/postgres.ts'
 import { requested } from '../../test/support/requested.ts'
 import { type Answer, forEachService, TestService } from '../../test/support/service.ts'
@@ -325,7 +325,7 @@ onPostgres('Idempotency-Key whose first request is still running (postgres)', ()
       service.ask('POST', '/v1/agents', { key: admin_key, headers: { 'idempotency-key': 'key-1' }, body })
 
     // Another node's transaction that has claimed the key and not ended yet.
-    const node = new SQL({ url: listenUrlOf(url) ?? url, max: 1 })
+    const node = new SQL({ url: ownerUrlOf(url), max: 1 })
     const other = await node.reserve()
     await other.unsafe('begin')
     await other.unsafe(

@@ -11,7 +11,7 @@ export interface Ended {
 }
 
 /** Behind a pooler the operator's commands have the login of the owner past it, as docs/postgres.md says. */
-function pastPooler(env: Record<string, string>): Record<string, string> {
+export function pastPooler(env: Record<string, string>): Record<string, string> {
   const owner_url = listenUrlOf(env.DATABASE_URL ?? '')
   return owner_url ? { DATABASE_OWNER_URL: owner_url, ...env } : env
 }

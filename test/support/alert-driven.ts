@@ -12,6 +12,7 @@ import { HeldFlush } from './held-flush.ts'
 import { Scraped } from './metrics.ts'
 import { until } from './patience.ts'
 import { freePort } from './ports.ts'
+import { ownerUrlOf } from './postgres.ts'
 import { Prometheus, type Rule } from './prometheus.ts'
 import { cron_secret, TestService, type TestTenant } from './service.ts'
 
@@ -109,7 +110,7 @@ export class Driven {
   /** While the work runs this table is away. */
   async without(table: string, work: () => Promise<unknown>): Promise<void> {
     const { app, database_url } = this.service
-    const owner = database_url.startsWith('sqlite:') ? null : new SQL(database_url)
+    const owner = database_url.startsWith('sqlite:') ? null : new SQL(ownerUrlOf(database_url))
     const rename = (from: string, to: string) => {
       const statement = `alter table ${from} rename to ${to}`
       return owner

@@ -16,7 +16,7 @@ import { TestClock } from './clock.ts'
 import type { TestDatabases } from './databases.ts'
 import { until } from './patience.ts'
 import { freePort } from './ports.ts'
-import { dropPostgresDatabase } from './postgres.ts'
+import { dropPostgresDatabase, ownerUrlOf } from './postgres.ts'
 import { startReceiver } from './receiver.ts'
 import { startServer } from './server-process.ts'
 
@@ -341,16 +341,17 @@ export const drivers: Readonly<Record<string, Driver>> = {
   },
   WaystationRowSecurityOff: {
     engines: ['postgres'],
-    // A table that is in use when the service starts, and free at a later look.
+    // A table that is in use when the service starts, and free at a later look. Behind a pooler the server gives the role.
     async drive(driven) {
       const { service } = driven
+      const database_url = ownerUrlOf(service.database_url)
       await driven.silent()
       await service.app.stop()
-      const all = new SQL({ url: service.database_url, max: 1 })
+      const all = new SQL({ url: database_url, max: 1 })
       await all`drop policy waystation_of_tenant on agents`
       const reader = await all.reserve()
       await reader.unsafe('begin; select 1 from agents limit 1').simple()
-      await service.start(service.database_url)
+      await service.start(database_url)
       await driven.holds()
       await reader.unsafe('rollback')
       await reader.release()

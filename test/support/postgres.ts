@@ -121,6 +121,11 @@ export function listenUrlOf(database_url: string): string | undefined {
   return `${process.env[postgres_variable]}${database_url.slice(pooler_url.length)}`
 }
 
+/** For statements that define: behind a pooler the role of the services may not, so they go past it, to the owner. */
+export function ownerUrlOf(database_url: string): string {
+  return listenUrlOf(database_url) ?? database_url
+}
+
 /** Makes a database say that Citus distributes it, so that it is told what Citus is told; on Citus it is so already. */
 export async function pretendDistributed(url: string): Promise<void> {
   if (on_citus) return
