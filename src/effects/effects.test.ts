@@ -64,6 +64,19 @@ forEachService('Effects', (service) => {
       expect(error.code).toBe('EFFECT_IN_FLIGHT')
     })
 
+    test('answers texts of its caller as they came, in its own answer and in lists', async () => {
+      const tenant = await service.signUp()
+      const texts = { key: 'a "key" \\ \n\u0001 é 🦊', note: '"}\t\u2028', workflow_id: 'w "1"' }
+      const effect = await claimed(service, tenant, texts)
+      expect(effect).toMatchObject(texts)
+      const failure = { lease_token: effect.lease_token, error: 'no "answer" \\', retry: true }
+      const failed = await ask(service, tenant.api_key, effect.id, 'fail', failure)
+      expect(failed.body).toMatchObject({ ...texts, error: failure.error })
+      const list = await service.ask('GET', '/v1/effects', { key: tenant.api_key })
+      const { payload: _, effective_payload: __, result: ___, ...listed } = failed.body
+      expect(list.body.items).toEqual([listed])
+    })
+
     test('has in the documentation the hash of the payload that is shown there', async () => {
       const page = await Bun.file(new URL('../../docs/effects.md', import.meta.url)).text()
       const [, hash, text] = page.match(/"payload_hash": "(\w+)",[^`]*"payload": (.+),\n {2}"result"/)!
