@@ -77,7 +77,7 @@ forEachDatabase('a counter', (databases) => {
     const { tenant_id } = tenant
     const none = async () => {}
     const take = (revived: number) =>
-      db.write(tenant_id, (tx) => quotas.reserveKey(tx, tenant, default_plans, none, revived))
+      db.write(tenant_id, (tx) => quotas.reserveKey(tx, tenant, default_plans, 'kv_keys', none, revived))
     expect(await take(0)).toEqual({ version_floor: 0, tombstones: 0 })
     await db.write(tenant_id, (tx) => quotas.release(tx, tenant_id, 'kv_keys', 1, 3))
     await db.write(tenant_id, (tx) => quotas.raiseFloor(tx, tenant_id, 'kv_keys', 7, 1))

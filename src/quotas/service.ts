@@ -71,27 +71,26 @@ export async function reserve(
   throw await fullQuota(tx, tenant, plans, quota, ceiling)
 }
 
-/** The same for kv_keys. `revived`: tombstones that are keys again by this. */
+/** The same for a quota with tombstones. `revived`: those that are keys again by this. */
 export async function reserveKey(
   tx: Tx,
   tenant: TenantFacts,
   plans: Plans,
+  quota: string,
   sweepExpired: () => Promise<unknown>,
   revived: number,
 ): Promise<store.Reserved> {
   const { tenant_id } = tenant
-  const ceiling = ceilingOf(tenant, plans, keys_name)
+  const ceiling = ceilingOf(tenant, plans, quota)
   const taken =
-    (await store.reserveKey(tx, tenant_id, keys_name, ceiling, revived)) ??
-    (ceiling > 0 ? await store.start(tx, tenant_id, keys_name) : null)
+    (await store.reserveKey(tx, tenant_id, quota, ceiling, revived)) ??
+    (ceiling > 0 ? await store.start(tx, tenant_id, quota) : null)
   if (taken) return taken
   await sweepExpired()
-  const second = await store.reserveKey(tx, tenant_id, keys_name, ceiling, revived)
+  const second = await store.reserveKey(tx, tenant_id, quota, ceiling, revived)
   if (second) return second
-  throw await fullQuota(tx, tenant, plans, keys_name, ceiling)
+  throw await fullQuota(tx, tenant, plans, quota, ceiling)
 }
-
-const keys_name = 'kv_keys'
 
 function ceilingOf({ plan }: TenantFacts, plans: Plans, quota: string): number {
   return limitOf(plans, plan, quota) ?? Number.MAX_SAFE_INTEGER
