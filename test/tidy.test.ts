@@ -347,7 +347,7 @@ describe('effects have their places', () => {
     ['chance that can be guessed', /\bMath\.random\b/, {}],
     [
       'chance and ciphers',
-      /\bgetRandomValues\b|\brandomUUID\b|\brandomBytes\b|node:crypto|\bCryptoHasher\b/,
+      /\bgetRandomValues\b|\brandomUUID\b|\brandomBytes\b|node:crypto|\bCryptoHasher\b|\bSHA256\b/,
       {
         'src/backup/file.ts': 'checksums of files',
         'src/base/ids.ts': 'the random part of ids',

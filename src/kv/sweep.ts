@@ -179,7 +179,7 @@ const tombstones_early_rows_max = limit(
 export async function reserve(tx: Tx, tenant: TenantFacts, plans: Plans, revived: boolean) {
   const { tenant_id } = tenant
   const sweepExpired = () => tombstone(tx, tenant_id)
-  const reserved = await quotas.reserve(tx, tenant, plans, 'kv_keys', sweepExpired, revived ? 1 : 0)
+  const reserved = await quotas.reserveKey(tx, tenant, plans, 'kv_keys', sweepExpired, revived ? 1 : 0)
   const keys_max = quotas.limitOf(plans, tenant.plan, 'kv_keys')
   if (keys_max !== null && reserved.tombstones > Math.max(keys_max, tombstones_max))
     await deleteTombstones(tx, tenant_id, tx.now, tombstones_early_rows_max)

@@ -51,8 +51,8 @@ export async function sweepCalls(db: Db, at: Millis, rows_max: number): Promise<
 }
 
 /**
- * Counts one more; the counter is made when it is first used. At the limit, what has expired is swept first; if that frees nothing, throws QUOTA_EXCEEDED.
- * `revived`: tombstones that are keys again by this.
+ * Counts one more; the counter is made when it is first used. At the limit, what has expired is swept first; if that frees
+ * nothing, throws QUOTA_EXCEEDED.
  */
 export async function reserve(
   tx: Tx,
@@ -60,20 +60,45 @@ export async function reserve(
   plans: Plans,
   quota: string,
   sweepExpired: () => Promise<unknown> = async () => {},
-  revived = 0,
-): Promise<store.Reserved> {
-  const limit = limitOf(plans, tenant.plan, quota)
-  const ceiling = limit ?? Number.MAX_SAFE_INTEGER
-  const taken =
-    (await store.reserve(tx, tenant.tenant_id, quota, ceiling, revived)) ??
-    (ceiling > 0 ? await store.start(tx, tenant.tenant_id, quota) : null)
-  if (taken) return taken
+): Promise<void> {
+  const { tenant_id } = tenant
+  const ceiling = ceilingOf(tenant, plans, quota)
+  if ((await store.reserve(tx, tenant_id, quota, ceiling)) > 0) return
+  if (ceiling > 0 && (await store.start(tx, tenant_id, quota))) return
   await sweepExpired()
   // Even when nothing was left to sweep: another caller may just have swept.
-  const second = await store.reserve(tx, tenant.tenant_id, quota, ceiling, revived)
+  if ((await store.reserve(tx, tenant_id, quota, ceiling)) > 0) return
+  throw await fullQuota(tx, tenant, plans, quota, ceiling)
+}
+
+/** The same for a quota with tombstones. `revived`: those that are keys again by this. */
+export async function reserveKey(
+  tx: Tx,
+  tenant: TenantFacts,
+  plans: Plans,
+  quota: string,
+  sweepExpired: () => Promise<unknown>,
+  revived: number,
+): Promise<store.Reserved> {
+  const { tenant_id } = tenant
+  const ceiling = ceilingOf(tenant, plans, quota)
+  const taken =
+    (await store.reserveKey(tx, tenant_id, quota, ceiling, revived)) ??
+    (ceiling > 0 ? await store.start(tx, tenant_id, quota) : null)
+  if (taken) return taken
+  await sweepExpired()
+  const second = await store.reserveKey(tx, tenant_id, quota, ceiling, revived)
   if (second) return second
+  throw await fullQuota(tx, tenant, plans, quota, ceiling)
+}
+
+function ceilingOf({ plan }: TenantFacts, plans: Plans, quota: string): number {
+  return limitOf(plans, plan, quota) ?? Number.MAX_SAFE_INTEGER
+}
+
+async function fullQuota(tx: Tx, tenant: TenantFacts, plans: Plans, quota: string, limit: number) {
   const used = await usedOf(tx, tenant.tenant_id, quota)
-  throw exceeded(tenant, plans, { quota, used, limit: ceiling }, tx.now)
+  return exceeded(tenant, plans, { quota, used, limit }, tx.now)
 }
 
 /** Rows that have expired and were not swept yet are left out of the number used, up to this many. */
