@@ -15,9 +15,9 @@ const MOVE = sql<{ id: string; bytes: number }>(
   'effects.move',
   `update effects set lease_until = lease_until + :frozen_ms, held = 0
     where ${inChunk({
-      ...{ ...table, index: 'effects_running', order: 'tenant_id, id' },
-      where: `${of_shard} status = 'running' and (tenant_id, id) > (:tenant_id, :after_id)
-        and (tenant_id, id) < (:tenant_id, 'z') and lease_until > :frozen_at`,
+      ...{ ...table, index: 'effects_status', order: 'tenant_id, status, id' },
+      where: `${of_shard} (tenant_id, status, id) > (:tenant_id, 'running', :after_id)
+        and (tenant_id, status, id) < (:tenant_id, 'running', 'z') and lease_until > :frozen_at`,
     })}
    returning id, ${bytesOf(texts)} as bytes`,
 )

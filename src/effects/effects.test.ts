@@ -17,7 +17,7 @@ import {
   tick,
   typesOf,
 } from '../../test/support/effects.ts'
-import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { forEachService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, second_ms } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 
@@ -566,46 +566,5 @@ forEachService('Effects', (service) => {
       const first = await service.ask('GET', '/v1/effects?key=1&limit=1', { key: tenant.api_key })
       expect(await ids(`key=1&limit=1&cursor=${first.body.next_cursor}`)).toEqual([b.id])
     })
-
-    test('of a status, of a type and of both are whole, newest first, however the others lie between', async () => {
-      const tenant = await service.signUp()
-      const made: { id: string; type: string; status: string }[] = []
-      for (let n = 0; n < 24; n++) {
-        const type = 'ab'[n % 2]!
-        const { id, lease_token } = await claimed(service, tenant, { type, key: `${n}` })
-        const status = ['running', 'succeeded', 'failed', 'ready'][Math.floor(n / 2) % 4]!
-        if (status === 'succeeded') await ask(service, tenant.api_key, id, 'succeed', { lease_token })
-        const failure = { lease_token, error: 'no', retry: status === 'ready' }
-        if (status === 'failed' || status === 'ready') await ask(service, tenant.api_key, id, 'fail', failure)
-        made.push({ id, type, status })
-      }
-      // Those of one millisecond have no order but that of their ids.
-      made.sort((one, other) => (one.id < other.id ? 1 : -1))
-      for (const status of [undefined, 'running', 'succeeded', 'failed', 'ready', 'unknown'])
-        for (const type of [undefined, 'a', 'b', 'c'])
-          for (const limit of [1, 5, 50]) {
-            const filter = new URLSearchParams({ limit: String(limit) })
-            if (status !== undefined) filter.set('status', status)
-            if (type !== undefined) filter.set('type', type)
-            const wanted = made.filter(
-              (effect) =>
-                (status ?? effect.status) === effect.status && (type ?? effect.type) === effect.type,
-            )
-            const all = await paged(service, tenant, filter)
-            expect([`${filter}`, ...all]).toEqual([`${filter}`, ...wanted.map(({ id }) => id)])
-          }
-    })
   })
 })
-
-/** The ids of every page of a list. */
-async function paged(service: TestService, tenant: TestTenant, filter: URLSearchParams): Promise<string[]> {
-  const ids: string[] = []
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const after: string = cursor && `&cursor=${cursor}`
-    const { body } = await service.ask('GET', `/v1/effects?${filter}${after}`, { key: tenant.api_key })
-    ids.push(...body.items.map(({ id }: { id: string }) => id))
-    cursor = body.next_cursor
-  }
-  return ids
-}

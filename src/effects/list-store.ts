@@ -24,13 +24,9 @@ function list(name: string, scan: { index: string | null; order: string; where: 
 const has_workflow = 'workflow_id is not null'
 const LIST = {
   all: list('list', { index: null, order: 'id desc', where: 'tenant_id = :tenant_id and id < :before_id' }),
-  running: list('list_running', newestWith('effects_running', [], "status = 'running'")),
-  status: list('list_status', newestWith('effects_status', ['status'], "status <> 'running'")),
+  status: list('list_status', newestWith('effects_status', ['status'])),
   type: list('list_type', newestWith('effects_type', ['type'])),
-  type_status: list(
-    'list_type_status',
-    newestWith('effects_type_status', ['type', 'status'], "status not in ('running', 'succeeded')"),
-  ),
+  type_status: list('list_type_status', newestWith('effects_type_status', ['type', 'status'])),
   workflow: list('list_workflow', newestWith('effects_workflow', ['workflow_id'], has_workflow)),
   workflow_status: list(
     'list_workflow_status',
@@ -53,30 +49,30 @@ export interface Filter {
   workflow_id?: string
 }
 
-/** The list that is walked for a filter. What else the filter asks for is chosen from it. */
-function listFor({ status, type, workflow_id }: Filter): keyof typeof LIST {
-  if (workflow_id !== undefined) return status === undefined ? 'workflow' : 'workflow_status'
-  if (status === 'running') return 'running'
-  if (type === undefined) return status === undefined ? 'all' : 'status'
-  return status === undefined || status === 'succeeded' ? 'type' : 'type_status'
-}
-
 /**
- * `rows_max` at most, and none after the first that takes them to `bytes_max`. Of a type, those in a workflow, those that run and
- * those that have succeeded are chosen from as many: `reached` is the last that was looked at when there may be more.
+ * `rows_max` at most, and none after the first that takes them to `bytes_max`. Those of a type in a workflow are chosen from
+ * as many: `reached` is the last that was looked at when there may be more.
  */
 export async function newest(
   q: Reader,
   tenant_id: string,
-  filter: Filter,
+  { status, type, workflow_id }: Filter,
   page: PageOfIds,
 ): Promise<{ rows: Listed[]; reached: string | null }> {
-  const { status = '', type = '', workflow_id = '' } = filter
-  const given = { status, type, workflow_id }
-  const found = (await q.all(LIST[listFor(filter)], { tenant_id, ...given, ...page })).sort(newestFirst)
-  const rows = found.filter((row) => matches(row, filter))
-  if (rows.length === found.length) return { rows, reached: null }
-  return { rows, reached: isFull(found, page.rows_max, page.bytes_max) ? found.at(-1)!.id : null }
+  const by = workflow_id !== undefined ? 'workflow' : type !== undefined ? 'type' : null
+  const name =
+    by === null
+      ? status === undefined
+        ? 'all'
+        : 'status'
+      : status === undefined
+        ? by
+        : (`${by}_status` as const)
+  const given = { status: status ?? '', type: type ?? '', workflow_id: workflow_id ?? '' }
+  const found = (await q.all(LIST[name], { tenant_id, ...given, ...page })).sort(newestFirst)
+  if (by !== 'workflow' || type === undefined) return { rows: found, reached: null }
+  const is_full = isFull(found, page.rows_max, page.bytes_max)
+  return { rows: found.filter((row) => row.type === type), reached: is_full ? found.at(-1)!.id : null }
 }
 
 /** Those of a key, by type, after this one. `reached` is the last that was looked at when there may be more. */

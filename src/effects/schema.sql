@@ -39,12 +39,9 @@ create table effects (
   primary key (tenant_id, id)
 ) {heap};
 create unique index effects_pair on effects (tenant_id, key, type);
--- An effect that is claimed and succeeds enters as few as it can. Lists choose those of a type that run from all that run, and
--- those of a type that have succeeded from all of the type.
-create index effects_running on effects (tenant_id, id) where status = 'running';
-create index effects_status on effects (tenant_id, status, id) where status <> 'running';
+create index effects_status on effects (tenant_id, status, id);
 create index effects_type on effects (tenant_id, type, id);
-create index effects_type_status on effects (tenant_id, type, status, id) where status not in ('running', 'succeeded');
+create index effects_type_status on effects (tenant_id, type, status, id);
 create index effects_workflow on effects (tenant_id, workflow_id, id) where workflow_id is not null;
 create index effects_workflow_status on effects (tenant_id, workflow_id, status, id) where workflow_id is not null;
 -- Of all tenants. A sweep reads its first rows here, and then changes those of each tenant as far as it has read.
