@@ -148,12 +148,15 @@ function candidate(name: string, schema: Schema): unknown {
 }
 
 const matched = new Set<string>()
+/** By pattern: to make one costs far more than a text of it. */
+const arbitraries = new Map<string, fc.Arbitrary<string>>()
 
 /** Starts and ends with a letter or a digit, so that no reserved name and no dot segment comes out. */
 function matching(pattern: RegExp): string {
-  const texts = fc
-    .stringMatching(pattern)
-    .filter((text) => text.length >= 10 && /^[a-z0-9].*[a-z0-9]$/.test(text))
+  const texts =
+    arbitraries.get(pattern.source) ??
+    fc.stringMatching(pattern).filter((text) => text.length >= 10 && /^[a-z0-9].*[a-z0-9]$/.test(text))
+  arbitraries.set(pattern.source, texts)
   for (let seed = made; ; seed += 1_000_000) {
     const text = fc.sample(texts, { numRuns: 1, seed })[0]!
     if (matched.has(text)) continue
