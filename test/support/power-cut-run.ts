@@ -43,6 +43,8 @@ export interface CutOptions {
   in_loop?: boolean
   /** Replaces the honest flush. */
   sync?(disk: Disk): Sync
+  /** Ends the run once this is true of what was lost. By default of any loss. */
+  isEnough?(lost: string[], cuts: number, begun_again: number): boolean
 }
 
 export async function cutPower(options: CutOptions): Promise<CutResult> {
@@ -58,10 +60,8 @@ export async function cutPower(options: CutOptions): Promise<CutResult> {
   const db = openSqlite(path, { clock: new TestClock(), exclusive: true, onFatal: fail, sync })
   const watch = watchCheckpoints(disk)
   try {
-    return await new Run(db, disk, options.text_characters, random).cut(
-      options.cuts,
-      options.sync !== undefined,
-    )
+    const isEnough = options.isEnough ?? ((lost) => lost.length > 0)
+    return await new Run(db, disk, options.text_characters, random).cut(options.cuts, isEnough)
   } finally {
     await db.close()
     watch.mockRestore()
@@ -102,14 +102,13 @@ class Run {
     private readonly random: () => number,
   ) {}
 
-  /** `all`: also after a cut that took something back. */
-  async cut(cuts: number, all: boolean): Promise<CutResult> {
+  async cut(cuts: number, isEnough: NonNullable<CutOptions['isEnough']>): Promise<CutResult> {
     await this.db.write((tx) => tx.run(CREATE, {}))
     for (let id = 0; id < rows; id++) await this.db.write((tx) => tx.run(INSERT, { id }))
     const work = [...Array.from({ length: writers }, () => this.#write()), this.#read()]
     const lost: string[] = []
     let before = this.disk.logHeader()
-    for (let n = 0; n < cuts && (all || lost.length === 0); n++) {
+    for (let n = 0; n < cuts && !isEnough(lost, n, this.#counts.begun_again); n++) {
       this.disk.duringFlush = () => lost.push(...this.#missing())
       const turns = 1 + Math.floor(this.random() * 12)
       for (let turn = 0; turn < turns || this.disk.checkpointing; turn++) await nextTurn()
