@@ -42,10 +42,13 @@ const isFirst = ({ name }: { name: string }) => Number(name === 'advanceClock')
 const with_body = titled(
   configured.filter(({ route }) => route.body).toSorted((a, b) => isFirst(b) - isFirst(a)),
 )
-/** Real time that passes while the time of the tests stands still, which bounds how long an advance works. */
+/** Passes every `beside_ms` while the time of the tests stands still: it bounds how long an advance works. */
 const passing_ms = 1_000
+const beside_ms = 100
 /** What a page before has given: no example can be made up. */
 const of_pages = ['cursor', 'after', 'before']
+/** The workflow in the example of a wait. */
+const waited_for = 'night-17'
 const with_query = titled(routes.filter(({ route }) => fieldsOf(route.query).length > 0))
 
 /** So that an address is taken where one may be given; nobody listens there. */
@@ -59,12 +62,19 @@ forEachWholeService(
       a = await newKeyring(service)
     })
 
+    /** What ends a request that would go on for long: of the advance its time, of a wait an event. */
+    const beside: Record<string, (keyring: Keyring) => unknown> = {
+      advanceClock: () => service.clock.advance(passing_ms),
+      waitForEvent: ({ keys }) =>
+        service.ask('POST', '/v1/audit', {
+          ...{ key: keys.agent, headers: { 'X-Workflow-Id': waited_for }, body: { action: 'a' } },
+        }),
+    }
+
     /** Sends these bytes, without a content type unless given, on an object of their own. */
     async function send(named: NamedRoute, made: Ready, body: unknown, headers: Record<string, string> = {}) {
       const [, own] = callersOf(named.route, made.keyring)[0]!
-      const passing = setInterval(() => {
-        if (named.name === 'advanceClock') service.clock.advance(passing_ms)
-      }, passing_ms)
+      const passing = setInterval(() => void beside[named.name]?.(made.keyring), beside_ms)
       const asked = { body, headers: { ...own, ...headers } }
       return call(service, named, { path: made.path, body: undefined }, asked).finally(() =>
         clearInterval(passing),

@@ -5,9 +5,9 @@ import { SnapshotConnection } from '../src/db/sqlite-connection.ts'
 import { cutPower } from './support/power-cut-run.ts'
 import { rounds } from './support/rounds.ts'
 
-const cuts = Number(process.env.POWER_CUTS ?? rounds(12, 30))
+const cuts = Number(process.env.POWER_CUTS ?? 30)
 /** While large texts fill the log: more where it has not begun again by then. */
-const large_cuts = rounds(6, cuts)
+const large_cuts = process.env.POWER_CUTS ? cuts : rounds(9, cuts)
 const large_cuts_max = Math.max(30, cuts)
 const seed = Number(process.env.POWER_CUT_SEED ?? Date.now() % 1_000_000)
 const test_ms_max = 60_000 + large_cuts_max * 1_000

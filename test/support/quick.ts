@@ -13,7 +13,7 @@ const support = 'test/support'
 /** A test file that imports one of these is not in the quick run: they start a browser or a service, or plant faults. */
 const slow_support = [
   ...['chromium.ts', 'server-process.ts', 'job-process.ts', 'crash-load.ts', 'checkout.ts'],
-  ...['conformance-proxy.ts', 'power-cut-run.ts', 'million.ts'],
+  ...['conformance-proxy.ts', 'million.ts'],
 ]
 
 /** These start the service by themselves, or pack and install what they test. */
