@@ -2,9 +2,17 @@
 
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { RawJson, verifyCallback, Waystation } from '../sdk/src/index.ts'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
-import { narrow, overflow, refusals, requestsOf, tabTo, themes, useRealTime } from './support/console.ts'
+import {
+  accessibilityFaults,
+  narrow,
+  overflow,
+  refusals,
+  requestsOf,
+  tabTo,
+  themes,
+  useRealTime,
+} from './support/console.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, forEachService, type TestService, type TestTenant } from './support/service.ts'
 

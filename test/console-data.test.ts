@@ -2,9 +2,17 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
-import { narrow, overflow, refusals, signIn, tabTo, themes, useService } from './support/console.ts'
+import {
+  accessibilityFaults,
+  narrow,
+  overflow,
+  refusals,
+  signIn,
+  tabTo,
+  themes,
+  useService,
+} from './support/console.ts'
 import { becomes } from './support/patience.ts'
 import type { TestTenant } from './support/service.ts'
 

@@ -2,9 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
-import { narrow, overflow, signIn, themes, useService } from './support/console.ts'
+import { accessibilityFaults, narrow, overflow, signIn, themes, useService } from './support/console.ts'
 import { open, visit } from './support/console-walk.ts'
 import type { TestTenant } from './support/service.ts'
 

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
 import {
+  accessibilityFaults,
   narrow,
   overflow,
   refusals,

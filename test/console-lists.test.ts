@@ -2,9 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
-import { lookAgain, narrow, overflow, signIn, useService } from './support/console.ts'
+import { accessibilityFaults, lookAgain, narrow, overflow, signIn, useService } from './support/console.ts'
 import { loaded } from './support/console-walk.ts'
 import { becomes, until } from './support/patience.ts'
 import type { TestTenant } from './support/service.ts'

@@ -3,9 +3,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { type Block, blocksOf, type Inline, isPlain } from '../console/text/markdown.ts'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
-import { narrow, overflow, signIn, themes, useService } from './support/console.ts'
+import { accessibilityFaults, narrow, overflow, signIn, themes, useService } from './support/console.ts'
 
 const chromium = useChromium()
 const service = useService()

@@ -1,9 +1,9 @@
 // The operator's first steps in the console: signing in and out, the overview, a decision in place.
 
 import { describe, expect, test } from 'bun:test'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
 import {
+  accessibilityFaults,
   lookAgain,
   narrow,
   overflow,

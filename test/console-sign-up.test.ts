@@ -5,9 +5,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
-import { narrow, overflow, refusals, requestsOf, tabTo, themes, useService } from './support/console.ts'
+import {
+  accessibilityFaults,
+  narrow,
+  overflow,
+  refusals,
+  requestsOf,
+  tabTo,
+  themes,
+  useService,
+} from './support/console.ts'
 
 const chromium = useChromium()
 const service = useService()

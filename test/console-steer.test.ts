@@ -3,9 +3,16 @@
 
 import { beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
-import { narrow, overflow, refusals, signIn, themes, useRealTime } from './support/console.ts'
+import {
+  accessibilityFaults,
+  narrow,
+  overflow,
+  refusals,
+  signIn,
+  themes,
+  useRealTime,
+} from './support/console.ts'
 import { askForEffect } from './support/effect-checkpoints.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
 

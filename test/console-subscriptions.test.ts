@@ -2,9 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
-import { narrow, overflow, requestsOf, signIn, useService } from './support/console.ts'
+import { accessibilityFaults, narrow, overflow, requestsOf, signIn, useService } from './support/console.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, type TestTenant } from './support/service.ts'
 import { tickUntil } from './support/subscriptions.ts'

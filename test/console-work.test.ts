@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { RawJson, Waystation } from '../sdk/src/index.ts'
-import { accessibilityFaults } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
 import {
+  accessibilityFaults,
   lookAgain,
   narrow,
   overflow,

@@ -5,9 +5,16 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { accessibilityFaults, rules_of_looks } from './support/accessibility.ts'
 import { useChromium } from './support/chromium.ts'
-import { narrow, overflow, requestsOf, tabTo, themes, useService } from './support/console.ts'
+import {
+  accessibilityFaults,
+  narrow,
+  overflow,
+  requestsOf,
+  tabTo,
+  themes,
+  useService,
+} from './support/console.ts'
 import { becomes } from './support/patience.ts'
 
 const chromium = useChromium()
@@ -28,12 +35,12 @@ const all_drawn = `(async () => {
   for (const animation of document.getAnimations()) animation.finish() // a change of the theme fades
 })()`
 
-/** The page as it is at this size and in this theme: light and wide by every rule, dark and narrow by those of looks. */
+/** The page as it is at this size and in this theme. */
 async function faultsIn(page: Page, path: string, theme: (typeof themes)[number]): Promise<string[]> {
   await page.setViewportSize((theme === 'dark' ? narrow : wide).viewport)
   await page.emulateMedia({ colorScheme: theme })
   await page.evaluate(all_drawn)
-  const faults = await accessibilityFaults(page, theme === 'dark' ? rules_of_looks : undefined)
+  const faults = await accessibilityFaults(page)
   expect([path, theme, await overflow(page)]).toEqual([path, theme, 0])
   return faults.map((fault) => `${path} ${theme} ${fault}`)
 }

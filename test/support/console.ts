@@ -1,8 +1,9 @@
 // What tests of the console and of the approval page share.
 
 import { afterAll, beforeAll } from 'bun:test'
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Page, Request } from 'playwright-core'
 import { databaseFolder } from './folders.ts'
 import { TestService, type TestTenant } from './service.ts'
@@ -76,6 +77,19 @@ export async function signIn(
   await page.getByLabel('Admin key').fill(admin_key)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.locator('#main h1').waitFor()
+}
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+/** What axe-core finds wrong with the page as it stands: `rule: element`, empty when all is well. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in window'))) {
+    await page.addInitScript(axe) // for the pages that follow: sending it takes as long as running it
+    await page.evaluate(axe)
+  }
+  // What is right is not listed: that would take three times as long.
+  return page.evaluate(`axe.run({ resultTypes: ['violations'], preload: false }).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html.slice(0, 160))))`)
 }
 
 export const themes = ['light', 'dark'] as const
