@@ -9,7 +9,10 @@ import { scrape } from '../../test/support/metrics.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { TestService } from '../../test/support/service.ts'
 import { secured_message, unsecured_message } from '../app/secured.ts'
+import { systemClock } from '../base/clock.ts'
 import { unnamedAcrossTenants } from './db.ts'
+import { openDb } from './open.ts'
+import { rowSecurity, secureRows } from './row-security.ts'
 
 onPostgres('Row-level security', () => {
   const name = crypto.randomUUID().slice(0, 8)
@@ -38,7 +41,7 @@ onPostgres('Row-level security', () => {
       owner,
       login,
       role,
-      ...['_one', '_late', '_own', '_other', '_of_others'].map((end) => role + end),
+      ...['_one', '_late', '_own', '_other', '_of_others', '_astray'].map((end) => role + end),
     ])
       await last.unsafe(`drop role if exists ${one}`)
     await last.close()
@@ -229,6 +232,17 @@ onPostgres('Row-level security', () => {
     expect(reasonOf(other)).toMatch(/^the table \w+ is prepared for another role than \w+_other$/)
     for (const node of [service, other])
       expect((await node.ask('GET', '/v1/kv/n/k', { key: api_key })).status).toBe(404)
+  })
+
+  test('is off for a login that may use no schema', async () => {
+    const astray = `${role}_astray`
+    await server.unsafe(`create role ${astray} login password '${astray}'`)
+    await server.unsafe(`alter role ${astray} set search_path = nowhere`)
+    const db = await openDb(urlOf(await ownDatabase(), astray), { clock: systemClock })
+    const expected = { off: `${astray} may use no schema in its search_path`, is_late: false }
+    expect(await rowSecurity(db, role)).toEqual(expected)
+    expect(await secureRows(db, role)).toEqual(expected)
+    await db.close()
   })
 
   test('is off where the role is that of another login of the server', async () => {

@@ -36,7 +36,8 @@ interface Facts {
   bypasses: boolean
   /** A role is the whole server's: true when another login than these two has it, or is it. */
   is_of_others: boolean
-  schema_name: string
+  /** Null when the login may use none of those in its search_path. */
+  schema_name: string | null
   may_use_schema: boolean
 }
 
@@ -188,6 +189,7 @@ async function standing(db: Db, role: string, given: string | null): Promise<Sta
   if (others) return final(`the table ${others.name} is prepared for another role than ${role}`)
   const facts = await factsOf(db, role, given)
   const login = given ?? facts.login
+  if (facts.schema_name === null) return final(`${facts.login} may use no schema in its search_path`)
   if (!facts.exists) {
     const off = `there is no role ${role}, and ${facts.login} may not create it`
     return { off, is_final: !facts.may_create }
@@ -276,7 +278,7 @@ const SHORT_LOCK = unnamed('row_security.short_lock', "set local lock_timeout = 
  */
 async function prepareTables(db: Db, role: string): Promise<unknown[]> {
   const facts = await factsOf(db, role, null)
-  if (!facts.may_use_schema)
+  if (!facts.may_use_schema && facts.schema_name !== null)
     await run(db, `grant usage on schema ${quoted(facts.schema_name)} to ${quoted(role)}`)
   const failures: unknown[] = []
   for (const table of await db.all(TABLES, { role })) {
