@@ -131,7 +131,12 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
       expect(requests).toHaveLength(due_at_once)
       expect(new Set(requests.map(idOf)).size).toBe(due_at_once)
       expect(new Set(requests.map(({ target }) => target)).size).toBe(due_at_once)
-      expect(requests.every((request) => attemptOf(request) === 1)).toBe(true)
+      // A lease that runs out before its turn to be sent, on a busy machine, counts as an attempt, and is logged as one.
+      const interrupted = await cluster.rows<{ event_id: string; count: number }>(
+        `select event_id, count(*)::int as count from attempts where error = 'interrupted' group by event_id`,
+      )
+      const begun = new Map(interrupted.map(({ event_id, count }) => [event_id, count]))
+      expect(requests.filter((one) => attemptOf(one) !== 1 + (begun.get(idOf(one)) ?? 0))).toEqual([])
       const statuses = await cluster.rows(
         'select status, count(*)::int as count from schedules group by status',
       )
