@@ -11,7 +11,7 @@ import { TestService } from '../../test/support/service.ts'
 import { secured_message, unsecured_message } from '../app/secured.ts'
 import { systemClock } from '../base/clock.ts'
 import { unnamedAcrossTenants } from './db.ts'
-import { openDb } from './open.ts'
+import { openPostgres } from './postgres.ts'
 import { rowSecurity, secureRows } from './row-security.ts'
 
 onPostgres('Row-level security', () => {
@@ -238,7 +238,7 @@ onPostgres('Row-level security', () => {
     const astray = `${role}_astray`
     await server.unsafe(`create role ${astray} login password '${astray}'`)
     await server.unsafe(`alter role ${astray} set search_path = nowhere`)
-    const db = await openDb(urlOf(await ownDatabase(), astray), { clock: systemClock })
+    const db = await openPostgres(urlOf(await ownDatabase(), astray), { clock: systemClock })
     const expected = { off: `${astray} may use no schema in its search_path`, is_late: false }
     expect(await rowSecurity(db, role)).toEqual(expected)
     expect(await secureRows(db, role)).toEqual(expected)
