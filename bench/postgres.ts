@@ -35,7 +35,6 @@ const usage = `Usage: bun bench/postgres.ts [<git-rev>] [options]
   --write            also writes the figures to docs/performance.md
   --help             this text`
 
-/** A login that is no superuser. */
 const table_owner = { login: 'bench_owner', password: 'of the benchmark' }
 const paths_default = ['kv-put', 'kv-put-new', 'audit-append', 'rate-check', 'rate-check-hot', 'hook']
 const turns = ['before', 'now', 'now', 'before'] as const
@@ -56,16 +55,9 @@ await command(async () => {
     },
   })
   if (values.help) return console.log(usage)
-  const before = values['row-security']
-    ? { checkout: root, env: { ROW_LEVEL_SECURITY: 'off' }, owner: table_owner }
-    : positionals[0] === undefined
-      ? null
-      : { checkout: checkOut(positionals[0]).folder }
-  const now = values['row-security']
-    ? { checkout: root, env: { ROW_LEVEL_SECURITY: 'required' }, owner: table_owner }
-    : { checkout: root }
+  const { before, now } = sidesOf(positionals[0], values)
   const cluster = await startCluster()
-  if (values['row-security']) await loginOfOwner(cluster)
+  if (now.row_security) await loginOfOwner(cluster)
   const rows: PostgresRow[] = []
   try {
     for (const distance of values.distance.map(Number)) {
@@ -107,9 +99,25 @@ interface Given {
 
 interface Checkout {
   checkout: string
-  env?: Record<string, string>
-  /** A login that owns its databases; otherwise the superuser of the cluster. */
-  owner?: { login: string; password: string } | undefined
+  /** Given, the login owns its tables and is no superuser. */
+  row_security?: 'required' | 'off'
+}
+
+function sidesOf(
+  revision: string | undefined,
+  given: { 'row-security': boolean; write: boolean },
+): Pick<Given, 'before' | 'now'> {
+  if (!given['row-security'])
+    return {
+      before: revision === undefined ? null : { checkout: checkOut(revision).folder },
+      now: { checkout: root },
+    }
+  if (revision !== undefined || given.write)
+    throw new Error('--row-security compares this tree with itself: without a revision, and without --write')
+  return {
+    before: { checkout: root, row_security: 'off' },
+    now: { checkout: root, row_security: 'required' },
+  }
 }
 
 /** Prepared as docs/row-level-security.md says for one login. */
@@ -177,15 +185,17 @@ interface Side {
 }
 
 async function begin(
-  { checkout, env, owner }: Checkout,
+  { checkout, row_security }: Checkout,
   path: HotPath,
   cluster: Cluster,
   base_url: string,
 ): Promise<Side> {
   const name = `bench_${crypto.randomUUID().replaceAll('-', '')}`
-  await administer(cluster.base_url, `create database ${name} ${owner ? `owner ${owner.login}` : ''}`)
+  const owner = row_security ? `owner ${table_owner.login}` : ''
+  await administer(cluster.base_url, `create database ${name} ${owner}`)
   const url = new URL(`${base_url}/${name}`)
-  if (owner) Object.assign(url, { username: owner.login, password: owner.password })
+  if (row_security) Object.assign(url, { username: table_owner.login, password: table_owner.password })
+  const env = row_security ? { ROW_LEVEL_SECURITY: row_security } : {}
   const service = await startService(checkout, undefined, url.href, env)
   const client = await Client.signUp(service.url, path.plan)
   await path.preload(client)

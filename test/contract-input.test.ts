@@ -74,11 +74,15 @@ forEachWholeService(
     /** Sends these bytes, without a content type unless given, on an object of their own. */
     async function send(named: NamedRoute, made: Ready, body: unknown, headers: Record<string, string> = {}) {
       const [, own] = callersOf(named.route, made.keyring)[0]!
-      const passing = setInterval(() => void beside[named.name]?.(made.keyring), beside_ms)
-      const asked = { body, headers: { ...own, ...headers } }
-      return call(service, named, { path: made.path, body: undefined }, asked).finally(() =>
-        clearInterval(passing),
-      )
+      const others: unknown[] = []
+      const passing = setInterval(() => others.push(beside[named.name]?.(made.keyring)), beside_ms)
+      try {
+        const asked = { body, headers: { ...own, ...headers } }
+        return await call(service, named, { path: made.path, body: undefined }, asked)
+      } finally {
+        clearInterval(passing)
+        await Promise.all(others)
+      }
     }
 
     /** The same for a body that is to be taken, made from the example: whose names may not be used twice. */

@@ -278,8 +278,8 @@ const SHORT_LOCK = unnamed('row_security.short_lock', "set local lock_timeout = 
  */
 async function prepareTables(db: Db, role: string): Promise<unknown[]> {
   const facts = await factsOf(db, role, null)
-  if (!facts.may_use_schema && facts.schema_name !== null)
-    await run(db, `grant usage on schema ${quoted(facts.schema_name)} to ${quoted(role)}`)
+  if (!facts.may_use_schema)
+    await run(db, `grant usage on schema ${quoted(facts.schema_name!)} to ${quoted(role)}`)
   const failures: unknown[] = []
   for (const table of await db.all(TABLES, { role })) {
     if (isSecured(table, role)) continue

@@ -1,11 +1,9 @@
 // Parameters and answers that the routes share.
 
 import { Type } from 'typebox'
-import { iso, type Millis, second_ms } from '../base/clock.ts'
-import { quoted } from '../base/json.ts'
+import { iso, isoOrNull, second_ms } from '../base/clock.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { Urls } from '../contract/dependencies.ts'
-import { encode } from '../contract/encode.ts'
 import {
   AnyJson,
   idParam,
@@ -137,59 +135,59 @@ export const ClaimedEffect = Shape(
   },
 )
 
-export function listedOf(row: EffectRow): RawJson {
-  return new RawJson(`{${listedText(row)}}`)
-}
-
-export function effectOf(row: WholeEffect): RawJson {
-  return new RawJson(`{${wholeText(row)}}`)
-}
-
-export function claimedOf(
-  { effect, lease_token, checkpoint }: Claimed,
-  urls: Pick<Urls, 'public_url'>,
-): RawJson {
-  const shown = checkpoint && {
-    id: checkpoint.id,
-    status: checkpoint.status,
-    title: checkpoint.title,
-    approval_url: checkpoints.approvalUrl(urls.public_url(), checkpoint.id),
-    expires_at: iso(checkpoint.expires_at),
+export function listedOf(row: EffectRow) {
+  return {
+    id: row.id,
+    status: row.status,
+    type: row.type,
+    key: row.key,
+    note: row.note,
+    on_unknown: row.on_unknown,
+    payload_hash: row.payload_hash,
+    effective_hash: row.effective_hash,
+    checkpoint_id: row.checkpoint_id,
+    permit_expires_at: isoOrNull(row.permit_expires_at),
+    refused_as: row.refused_as,
+    question_id: row.question_id,
+    agent_id: row.agent_id,
+    held_by: row.held_by,
+    fence: row.fence,
+    lease_seconds: row.lease_ms / second_ms,
+    lease_until: isoOrNull(row.lease_until),
+    error: row.error,
+    resolved_by: row.resolved_by,
+    workflow_id: row.workflow_id,
+    finished_at: isoOrNull(row.finished_at),
+    created_at: iso(row.created_at),
+    updated_at: iso(row.updated_at),
   }
-  return new RawJson(
-    `{${wholeText(effect)},"lease_token":${plain(lease_token)},"checkpoint":${encode(shown)}}`,
-  )
 }
 
-/** Payloads and results are JSON texts, null ones included. */
-function wholeText(row: WholeEffect): string {
-  return `${listedText(row)},"payload":${row.payload},"effective_payload":${row.effective_payload},"result":${row.result}`
+export function effectOf(row: WholeEffect) {
+  return {
+    ...listedOf(row),
+    payload: rawOrNull(row.payload),
+    effective_payload: rawOrNull(row.effective_payload),
+    result: rawOrNull(row.result),
+  }
 }
 
-// Text at once: an object of all members that is then encoded costs twice as much, and an effect is mostly answered whole.
-function listedText(row: EffectRow): string {
-  return `"id":"${row.id}","status":"${row.status}","type":"${row.type}","key":${quoted(row.key)},"note":${free(row.note)}\
-,"on_unknown":"${row.on_unknown}","payload_hash":"${row.payload_hash}","effective_hash":${plain(row.effective_hash)}\
-,"checkpoint_id":${plain(row.checkpoint_id)},"permit_expires_at":${time(row.permit_expires_at)}\
-,"refused_as":${plain(row.refused_as)},"question_id":${plain(row.question_id)},"agent_id":"${row.agent_id}"\
-,"held_by":${plain(row.held_by)},"fence":${row.fence},"lease_seconds":${row.lease_ms / second_ms}\
-,"lease_until":${time(row.lease_until)},"error":${free(row.error)},"resolved_by":${plain(row.resolved_by)}\
-,"workflow_id":${free(row.workflow_id)},"finished_at":${time(row.finished_at)}\
-,"created_at":${time(row.created_at)},"updated_at":${time(row.updated_at)}`
+export function claimedOf({ effect, lease_token, checkpoint }: Claimed, urls: Pick<Urls, 'public_url'>) {
+  return {
+    ...effectOf(effect),
+    lease_token,
+    checkpoint: checkpoint && {
+      id: checkpoint.id,
+      status: checkpoint.status,
+      title: checkpoint.title,
+      approval_url: checkpoints.approvalUrl(urls.public_url(), checkpoint.id),
+      expires_at: iso(checkpoint.expires_at),
+    },
+  }
 }
 
-/** Ids, tokens, hashes and names, which hold nothing that JSON escapes. */
-function plain(text: string | null): string {
-  return text === null ? 'null' : `"${text}"`
-}
-
-/** Any text of a caller. */
-function free(text: string | null): string {
-  return text === null ? 'null' : quoted(text)
-}
-
-function time(at: Millis | null): string {
-  return at === null ? 'null' : `"${iso(at)}"`
+function rawOrNull(text: string | null): RawJson | null {
+  return text === null ? null : new RawJson(text)
 }
 
 export const EffectType = Type.String({

@@ -11,7 +11,15 @@ import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import type { CountedQuota } from '../contract/feature.ts'
-import { type Db, dueWork, MustRunAlone, type Reader, type StoredCounter, type Tx } from '../db/db.ts'
+import {
+  type Awaitable,
+  type Db,
+  dueWork,
+  MustRunAlone,
+  type Reader,
+  type StoredCounter,
+  type Tx,
+} from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
 import { sweepTenants } from '../db/sweep-tenants.ts'
 import { Calls } from './calls.ts'
@@ -61,18 +69,12 @@ export async function reserve(
   quota: string,
   sweepExpired: () => Promise<unknown> = async () => {},
 ): Promise<void> {
-  const { tenant_id } = tenant
-  const ceiling = ceilingOf(tenant, plans, quota)
-  if ((await store.reserve(tx, tenant_id, quota, ceiling)) > 0) return
-  if (ceiling > 0 && (await store.start(tx, tenant_id, quota))) return
-  await sweepExpired()
-  // Even when nothing was left to sweep: another caller may just have swept.
-  if ((await store.reserve(tx, tenant_id, quota, ceiling)) > 0) return
-  throw await fullQuota(tx, tenant, plans, quota, ceiling)
+  const take = (ceiling: number) => store.reserve(tx, tenant.tenant_id, quota, ceiling)
+  await reserveBy(take, { tx, tenant, plans, quota, sweepExpired })
 }
 
 /** The same for a quota with tombstones. `revived`: those that are keys again by this. */
-export async function reserveKey(
+export function reserveKey(
   tx: Tx,
   tenant: TenantFacts,
   plans: Plans,
@@ -80,25 +82,33 @@ export async function reserveKey(
   sweepExpired: () => Promise<unknown>,
   revived: number,
 ): Promise<store.Reserved> {
+  const take = (ceiling: number) => store.reserveKey(tx, tenant.tenant_id, quota, ceiling, revived)
+  return reserveBy(take, { tx, tenant, plans, quota, sweepExpired })
+}
+
+interface Reserving {
+  tx: Tx
+  tenant: TenantFacts
+  plans: Plans
+  quota: string
+  sweepExpired: () => Promise<unknown>
+}
+
+/** `take` counts one more; it returns 0 or null at the ceiling, and when there is no counter yet. */
+async function reserveBy<Taken>(
+  take: (ceiling: number) => Awaitable<Taken>,
+  { tx, tenant, plans, quota, sweepExpired }: Reserving,
+): Promise<NonNullable<Taken> | store.Reserved> {
   const { tenant_id } = tenant
-  const ceiling = ceilingOf(tenant, plans, quota)
-  const taken =
-    (await store.reserveKey(tx, tenant_id, quota, ceiling, revived)) ??
-    (ceiling > 0 ? await store.start(tx, tenant_id, quota) : null)
+  const ceiling = limitOf(plans, tenant.plan, quota) ?? Number.MAX_SAFE_INTEGER
+  const taken = (await take(ceiling)) || (ceiling > 0 && (await store.start(tx, tenant_id, quota)))
   if (taken) return taken
   await sweepExpired()
-  const second = await store.reserveKey(tx, tenant_id, quota, ceiling, revived)
+  // Even when nothing was left to sweep: another caller may just have swept.
+  const second = await take(ceiling)
   if (second) return second
-  throw await fullQuota(tx, tenant, plans, quota, ceiling)
-}
-
-function ceilingOf({ plan }: TenantFacts, plans: Plans, quota: string): number {
-  return limitOf(plans, plan, quota) ?? Number.MAX_SAFE_INTEGER
-}
-
-async function fullQuota(tx: Tx, tenant: TenantFacts, plans: Plans, quota: string, limit: number) {
-  const used = await usedOf(tx, tenant.tenant_id, quota)
-  return exceeded(tenant, plans, { quota, used, limit }, tx.now)
+  const used = await usedOf(tx, tenant_id, quota)
+  throw exceeded(tenant, plans, { quota, used, limit: ceiling }, tx.now)
 }
 
 /** Rows that have expired and were not swept yet are left out of the number used, up to this many. */

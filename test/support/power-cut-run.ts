@@ -44,7 +44,7 @@ export interface CutOptions {
   /** Replaces the honest flush. */
   sync?(disk: Disk): Sync
   /** Ends the run once this is true of what was lost. By default of any loss. */
-  isEnough?(lost: string[], cuts: number, begun_again: number): boolean
+  isEnough?(lost: string[], cuts: number): boolean
 }
 
 export async function cutPower(options: CutOptions): Promise<CutResult> {
@@ -108,7 +108,7 @@ class Run {
     const work = [...Array.from({ length: writers }, () => this.#write()), this.#read()]
     const lost: string[] = []
     let before = this.disk.logHeader()
-    for (let n = 0; n < cuts && !isEnough(lost, n, this.#counts.begun_again); n++) {
+    for (let n = 0; n < cuts && !isEnough(lost, n); n++) {
       this.disk.duringFlush = () => lost.push(...this.#missing())
       const turns = 1 + Math.floor(this.random() * 12)
       for (let turn = 0; turn < turns || this.disk.checkpointing; turn++) await nextTurn()
