@@ -247,12 +247,14 @@ forEachDatabase('A forward as work', (databases) => {
     }
   }
 
+  async function messagesOf(caller: AgentCaller, id: string) {
+    const read = await inboxes.read(bench.db, caller, bench.dependencies, bench.clock.now(), id)
+    return 'messages' in read ? read.messages : []
+  }
+
   async function forwards(caller: AgentCaller, { id }: { id: string }) {
-    const { messages } = await inboxes.read(bench.db, caller, bench.dependencies, bench.clock.now(), id)
-    const shown = []
-    for await (const { forward_status, forward_error } of messages)
-      shown.push([forward_status, forward_error])
-    return shown
+    const messages = await messagesOf(caller, id)
+    return messages.map(({ forward_status, forward_error }) => [forward_status, forward_error])
   }
 
   test('whose node died is interrupted, and never sent again', async () => {
@@ -281,11 +283,11 @@ forEachDatabase('A forward as work', (databases) => {
     await bench.dispatch(bench.worker())
     bench.clock.advance(3_600_000)
     await bench.dispatch(bench.worker())
-    const { messages } = await inboxes.read(bench.db, caller, bench.dependencies, bench.clock.now(), inbox.id)
-    const shown: object[] = []
-    for await (const { forward_error, forward_attempted_at } of messages) {
-      shown.push({ forward_error, forward_attempted_at })
-    }
+    const messages = await messagesOf(caller, inbox.id)
+    const shown = messages.map(({ forward_error, forward_attempted_at }) => ({
+      forward_error,
+      forward_attempted_at,
+    }))
     expect(shown).toEqual([{ forward_error: 'interrupted', forward_attempted_at: tried_at }])
   })
 

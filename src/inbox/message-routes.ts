@@ -9,7 +9,6 @@ import { route, Streamed } from '../contract/route.ts'
 import { Nullable, Part, Shape, Text, Time } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import { wait_seconds_max, waitKey } from './inbox.ts'
-import type { MessageRow } from './message.ts'
 import { page, search } from './messages.ts'
 import { replay } from './replay.ts'
 import * as inboxes from './service.ts'
@@ -65,7 +64,8 @@ export const getInbox = route({
   },
   errors: ['INBOX_NOT_FOUND'],
   async handle({ db, caller, dependencies, now }, { params }) {
-    const { inbox, messages } = await inboxes.read(db, caller, dependencies, now, params.id)
+    const read = await inboxes.read(db, caller, dependencies, now, params.id)
+    const { inbox } = read
     const shown = {
       inbox: {
         ...headOf(inbox, dependencies),
@@ -76,20 +76,30 @@ export const getInbox = route({
         expiresAt: iso(inbox.expires_at),
       },
     }
-    if (Array.isArray(messages)) return { ...shown, messages: messages.map(messageOf) }
-    return new Streamed(joined(shown, messages))
+    return 'messages' in read
+      ? { ...shown, messages: read.messages.map(messageOf) }
+      : new Streamed(joined(shown, read.parts))
   },
 })
 
-/** The same JSON text, a message at a time. */
-async function* joined(shown: object, messages: AsyncIterable<MessageRow>): AsyncGenerator<string> {
+/** The same JSON text, a part at a time. */
+async function* joined(shown: object, parts: inboxes.ReadPart[]): AsyncGenerator<string> {
   yield `${encode(shown).slice(0, -1)},"messages":[`
   let comma = ''
-  for await (const message of messages) {
-    yield comma + encode(messageOf(message))
+  for (const part of parts) {
+    const text = await textOf(part, comma)
+    if (text === '') continue
+    yield text
     comma = ','
   }
   yield ']}'
+}
+
+/** A function of its own, so that nothing keeps the rows while their text is sent. */
+async function textOf(part: inboxes.ReadPart, comma: string): Promise<string> {
+  let text = ''
+  for (const message of await part()) text += (text === '' ? comma : ',') + encode(messageOf(message))
+  return text
 }
 
 export const listMessages = route({

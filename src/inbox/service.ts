@@ -9,7 +9,7 @@ import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { Plans, Secrets, Shared } from '../contract/dependencies.ts'
 import { causeOf } from '../contract/event.ts'
 import { page_bytes_max } from '../contract/page.ts'
-import type { Db, Reader, Tx } from '../db/db.ts'
+import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
@@ -97,6 +97,9 @@ async function total(q: Reader, tenant_id: string, now: Millis, workflow_id?: st
   return (await quotas.usedOf(q, tenant_id, 'inboxes')) - (await countExpired(q, tenant_id, now))
 }
 
+/** Messages of a larger detail; they are in memory for as long as the caller keeps them. */
+export type ReadPart = () => Awaitable<MessageRow[]>
+
 /** An inbox with its newest messages, newest first; in parts when they are large. Throws INBOX_NOT_FOUND. */
 export function read(
   db: Db,
@@ -104,7 +107,7 @@ export function read(
   dependencies: InboxDependencies,
   now: Millis,
   id: string,
-): Promise<{ inbox: Inbox; messages: MessageRow[] | AsyncGenerator<MessageRow> }> {
+): Promise<{ inbox: Inbox; messages: MessageRow[] } | { inbox: Inbox; parts: ReadPart[] }> {
   const key = { tenant_id: caller.tenant_id, inbox_id: id }
   return db.read(caller.tenant_id, async (q) => {
     const row = await found(q, caller, id, now)
@@ -112,17 +115,18 @@ export function read(
     const dropped = droppedUpTo(row.last_seq, keptMax(dependencies.plans, caller.plan))
     const sizes = await message_store.latestSizes(q, key, dropped, messages_shown_max)
     const bytes = sizes.reduce((sum, { size }) => sum + size, 0)
-    if (bytes > page_bytes_max) return { inbox, messages: inParts(db, key, sizes) }
+    if (bytes > page_bytes_max) return { inbox, parts: partsOf(db, key, sizes) }
     return { inbox, messages: await message_store.latest(q, key, dropped, messages_shown_max) }
   })
 }
 
 /** Fifty large messages would be a hundred megabytes at once. Messages that are dropped meanwhile are left out. */
-async function* inParts(
+function partsOf(
   db: Db,
   key: message_store.InboxKey,
   newest_first: { seq: number; size: number }[],
-): AsyncGenerator<MessageRow> {
+): ReadPart[] {
+  const parts: ReadPart[] = []
   for (let next = 0; next < newest_first.length; ) {
     const last_seq = newest_first[next]!.seq
     let first_seq = last_seq
@@ -132,8 +136,9 @@ async function* inParts(
       if (bytes > part_bytes_max && seq < last_seq) break
       first_seq = seq
     }
-    yield* await message_store.between(db, key, first_seq, last_seq)
+    parts.push(() => message_store.between(db, key, first_seq, last_seq))
   }
+  return parts
 }
 
 /** The inbox is gone at once; the sweep removes its messages in chunks. Throws INBOX_NOT_FOUND. */
