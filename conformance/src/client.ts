@@ -50,10 +50,10 @@ export class Client {
         `the service has not answered ${unanswered_max} requests in a row: nothing more is sent`,
       )
     try {
-      return await this.#once(sent)
+      return await this.#once(sent, this.#agent)
     } catch (error) {
-      // The service may close an idle connection at the moment when it is used again: nothing has reached it.
-      if (error instanceof StaleConnection) return this.#once(sent)
+      // The service may close idle connections at the moment when one is used again: nothing has reached it.
+      if (error instanceof StaleConnection) return this.#once(sent, false)
       throw error
     }
   }
@@ -62,7 +62,8 @@ export class Client {
     this.#agent.destroy()
   }
 
-  #once(sent: Sent): Promise<Answer> {
+  /** `agent`: false for a new connection. */
+  #once(sent: Sent, agent: Agent | false): Promise<Answer> {
     const bytes = typeof sent.body === 'string' ? new TextEncoder().encode(sent.body) : sent.body
     const headers: Sent['headers'] = { ...sent.headers }
     if (bytes && sent.chunked) headers['transfer-encoding'] = 'chunked'
@@ -73,7 +74,7 @@ export class Client {
         method: sent.method,
         path: `${base}${sent.path}`,
         headers,
-        agent: this.#agent,
+        agent,
       })
       const fail = (error: NodeJS.ErrnoException) => {
         const stale = request.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')

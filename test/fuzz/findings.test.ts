@@ -58,12 +58,16 @@ describe('a finding', () => {
     expect(answers).toEqual(['400 to null as plan', '400'])
   })
 
-  test('does not say it of a field that is required, or that there is none', () => {
-    const answers = ['name', 'none'].map((field) => {
-      const message = `Invalid component: in body - ${field}: Incorrect type`
-      return findingsOf(lineOf({ [field]: null }, {}, message))[0]!.answer
-    })
-    expect(answers).toEqual(['400', '400'])
+  test('does not say it of a field that is required', () => {
+    const message = 'Invalid component: in body - name: Incorrect type'
+    expect(findingsOf(lineOf({ name: null }, {}, message))[0]!.answer).toBe('400')
+  })
+
+  test('says when the field is a member of other operations alone', () => {
+    const answers = ['grace_seconds: Value greater than maximum', 'none: Incorrect type'].map(
+      (fault) => findingsOf(lineOf({}, {}, `Invalid component: in body - ${fault}`))[0]!.answer,
+    )
+    expect(answers).toEqual(['400 with grace_seconds, which it ignores', '400 with none, which it ignores'])
   })
 
   test('is in no other line', () => {

@@ -118,7 +118,7 @@ export function findingsOf(line: string): Finding[] {
       .map(({ name, failure_info }) => ({
         check: name,
         operation: failure_info?.failure?.operation ?? '?',
-        answer: `${answerOf(scenario?.interactions?.[id])}${nullOf(failure_info, scenario?.interactions?.[id])}`,
+        answer: `${answerOf(scenario?.interactions?.[id])}${fieldsOf(failure_info, scenario?.interactions?.[id])}`,
         message: (failure_info?.failure?.message ?? '').replaceAll('\n', ' '),
         request: requestOf(scenario?.interactions?.[id]),
       })),
@@ -149,21 +149,32 @@ function errorOf(text: string): string[] {
   }
 }
 
-/** ` to null as plan`: the field that is not of its type is null and optional, so it counts as absent. */
-function nullOf(info: Check['failure_info'], interaction: Interaction | undefined): string {
-  const field = /in body - (\w+): Incorrect type/.exec(info?.failure?.message ?? '')?.[1]
-  if (field === undefined || !isOptional(info?.failure?.operation ?? '', field)) return ''
-  try {
-    const body = JSON.parse(decoded(interaction?.request?.body?.$base64)) as Record<string, unknown>
-    return body[field] === null ? ` to null as ${field}` : ''
-  } catch {
-    return ''
-  }
+/**
+ * What is known of the fields of the body that break the schema, when that excuses each. ` to null as plan`: it is null and
+ * optional, so it counts as absent. ` with plan, which it ignores`: other operations have such a member.
+ */
+function fieldsOf(info: Check['failure_info'], interaction: Interaction | undefined): string {
+  const message = info?.failure?.message ?? ''
+  const schema = operationOf(info?.failure?.operation ?? '')?.requestBody?.content['application/json']?.schema
+  const body = bodyOf(interaction)
+  if (!schema || !body) return ''
+  const fields = new Set([...message.matchAll(broken)].map(([, one, other]) => (one ?? other)!))
+  const [known, ignored] = [[] as string[], [] as string[]]
+  for (const field of fields) (Object.hasOwn(schema.properties ?? {}, field) ? known : ignored).push(field)
+  if (known.some((field) => body[field] !== null || schema.required?.includes(field))) return ''
+  const as_null = known.length === 0 ? '' : ` to null as ${known.join(', ')}`
+  return ignored.length === 0 ? as_null : `${as_null} with ${ignored.join(', ')}, which it ignores`
 }
 
-function isOptional(operation: string, field: string): boolean {
-  const schema = operationOf(operation)?.requestBody?.content['application/json']?.schema
-  return Object.hasOwn(schema?.properties ?? {}, field) && !schema?.required?.includes(field)
+/** `in body - plan: Incorrect type`, and of several `violates minimum at /allOf/0/properties/limit`. */
+const broken = /in body - (\w+)(?: -> [^:]+)?: |violates `\w+` at (?:\/allOf\/\d+)*\/properties\/(\w+)/g
+
+function bodyOf(interaction: Interaction | undefined): Record<string, unknown> | null {
+  try {
+    return JSON.parse(decoded(interaction?.request?.body?.$base64)) as Record<string, unknown>
+  } catch {
+    return null
+  }
 }
 
 function requestOf(interaction: Interaction | undefined): string {

@@ -126,7 +126,8 @@ async function fuzzed(lab: Lab, kind: Kind, seed: string, quick: boolean): Promi
     ...['--workers', '1', '--generation-database', 'none', '--continue-on-failure'],
     ...['--report', 'ndjson', '--report-ndjson-path', file, '--no-color'],
   ]
-  const child = startChild(command, { cwd: folder, stdout: 'pipe', stderr: 'inherit' })
+  const env = { ...process.env, SCHEMATHESIS_HOOKS: 'hooks', PYTHONPATH: import.meta.dir }
+  const child = startChild(command, { cwd: folder, env, stdout: 'pipe', stderr: 'inherit' })
   const printed = await new Response(child.stdout as ReadableStream).text()
   const status = await child.exited
   if (status !== 0 && status !== 1)

@@ -19,11 +19,13 @@ export async function settingsFor(kind: Kind, tenant: Tenant): Promise<string> {
 /** By operation, by the place and name of a parameter. */
 type Parameters = Record<string, Record<string, string>>
 
-/** A request that waits for what nobody does would take a minute. */
+/** A request that waits for what nobody does would take a minute. hooks.py has one whose body says how long. */
 const unhurried: Parameters = {
   'GET /v1/checkpoints/{id}': { 'query.wait': '0' },
   'GET /v1/approvals/{checkpoint_id}': { 'query.wait': '0' },
   'GET /api/webhook/{id}/messages': { 'query.wait': '0' },
+  'GET /v1/effects/{id}': { 'query.wait': '0' },
+  'GET /v1/events': { 'query.wait': '0' },
 }
 
 /** A key of this kind, and the ids that no request finds. */
