@@ -2,9 +2,11 @@
 
 export const notes: Readonly<Record<string, string>> = {
   'reads-beside-writers-redis':
-    'Writers do not slow gets down any more, so this is the distance of a get alone; webdis + Redis lost acknowledged writes in two of three rounds with this disk, which then do not count.',
+    'Writers do not slow gets down any more, so this is the distance of a get alone; webdis + Redis lost acknowledged writes in two of three rounds of an earlier run, which then do not count.',
   'puts-slow-redis':
     'All who wait share one commit for each flush, which gave 1.25 times the puts of several commits in flight; Redis has twice as many in one flush.',
+  'puts-slow-before':
+    'On another machine, an Intel Xeon with a quicker disk, it was 4.16 times at commit 44405e6. Commits that share a flush were tried for both figures of slow puts; nothing further was tried on this machine.',
   'kv-get':
     'A third of a get is SQLite, half of that its lock calls, and a fifth the response with its headers. A template of the headers saved 0.15 µs at most, a smaller heap of JavaScript nothing.',
   'kv-put':
@@ -21,7 +23,7 @@ export const notes: Readonly<Record<string, string>> = {
   burst:
     'Each call is settled by itself, in six statements: the job, the attempt, the schedule, the quota and two events; a queue completes many jobs in one. A third of the CPU is `node:http`: `fetch` has no hook between the look-up of a name and the connection, where its address is judged. Opened signing secrets are kept in memory, which took a thirtieth away; one settlement for several calls was not built.',
   'trickle-cpu':
-    'Calls that come 5 ms apart share a lease, a commit and a flush with one other at most, and each leaves two events with numbers.',
+    'A search for due jobs each 10 ms, and results that wait up to 25 ms for the commit of the next lease, once halved it; since then each call leaves two events with numbers. Calls that come 5 ms apart still share a lease, a commit and a flush with one other at most.',
   'trickle-late':
     'A search for due jobs each 10 ms, and results that wait up to 25 ms for the commit of the next lease, halved the CPU of each and made them later.',
   memory:

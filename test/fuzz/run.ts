@@ -15,7 +15,7 @@ import { type Kind, kinds, settingsFor } from './settings.ts'
 const default_seed = '1'
 const usage = `Usage: npm run fuzz -- [options]
 
-  --quick              three minutes instead of six
+  --quick              an eighth of the generated requests
   --engine <name>      only on sqlite, or only on postgres
   --key <kind>         only with one kind of key: admin, agent, approval or none
   --seed <n>           what is generated (default: ${default_seed})
