@@ -70,6 +70,15 @@ describe('a finding', () => {
     expect(answers).toEqual(['400 with grace_seconds, which it ignores', '400 with none, which it ignores'])
   })
 
+  test('says it of each field that breaks the schema, or of none', () => {
+    const faults =
+      'violates `enum` at /allOf/0/properties/plan/allOf/0 - violates `minimum` at /properties/none'
+    const answers = [null, 1].map(
+      (plan) => findingsOf(lineOf({ plan }, {}, `Invalid component: in body   - ${faults}`))[0]!.answer,
+    )
+    expect(answers).toEqual(['400 to null as plan with none, which it ignores', '400'])
+  })
+
   test('is in no other line', () => {
     expect(findingsOf('{"PhaseStarted": {"id": "1"}}')).toEqual([])
   })

@@ -13,5 +13,5 @@ def before_call(context, case, kwargs):
         return
     seconds = case.body.get("wait_seconds", 0)
     is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    if is_number and seconds == int(seconds) and 0 <= seconds <= wait_seconds_max:
+    if is_number and 0 <= seconds <= wait_seconds_max and seconds == int(seconds):
         case.body["wait_seconds"] = 0
