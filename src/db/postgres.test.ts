@@ -229,17 +229,24 @@ onPostgres('a pool', () => {
     const add = (tenant_id: string, n: number) =>
       kindOf(() => db.write(tenant_id, (tx) => tx.run(ADD, { id: 'queue', n })))
     const read = (tenant_id: string) => kindOf(() => db.read(tenant_id, (q) => q.one(FIND, { id: 'queue' })))
-    for (const round of [1, 2]) {
-      const half = waiting_max / 4
-      const under_way = [
-        ...Array.from({ length: half + connections_max }, () => read('busy')),
-        ...Array.from({ length: half }, () => add('busy', 1)),
-      ]
+    const half = waiting_max / 4
+    let sure = 0
+    let unsure = 0
+    // A machine that stands still for longer than callers wait makes some of them give up: then the round does not count.
+    for (let whole = 0, tries = 0; whole < 2; tries++) {
+      expect(tries).toBeLessThan(20)
+      const reads = Array.from({ length: half + connections_max }, () => read('busy'))
+      const adds = Array.from({ length: half }, () => add('busy', 1))
       const others = [add('other', 0), read('another')]
       expect([await add('busy', 1_000_000), await read('busy')]).toEqual(['busy', 'busy'])
-      expect(await Promise.all(others)).toEqual(['done', 'done'])
-      expect(new Set(await Promise.all(under_way))).toEqual(new Set(['done']))
-      expect((await db.one(FIND, { id: 'queue' }))!.n).toBe(round * half)
+      const added = await Promise.all(adds)
+      const ends = [...(await Promise.all([...reads, ...others])), ...added]
+      sure += added.filter((kind) => kind === 'done').length
+      unsure += added.filter((kind) => kind === 'outcome_unknown').length
+      const { n } = (await db.one(FIND, { id: 'queue' }))!
+      expect(n).toBeGreaterThanOrEqual(sure)
+      expect(n).toBeLessThanOrEqual(sure + unsure)
+      if (ends.every((kind) => kind === 'done')) whole += 1
     }
   }, 300_000)
 

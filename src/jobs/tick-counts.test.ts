@@ -2,8 +2,15 @@ import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
 import { manySchedules } from '../../test/support/job-features.ts'
+import { until } from '../../test/support/patience.ts'
 import { nextTurn } from '../../test/support/quiet-db.ts'
-import { type Db, dueWork, type Params, type Statement, turnOf } from '../db/db.ts'
+import { type Db, dueWork, type Params, type Statement, type Tx, turnOf } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
+
+async function undone(tx: Tx, work: (tx: Tx) => unknown, failure: Error): Promise<never> {
+  await work(tx)
+  throw failure
+}
 
 forEachDatabase('a tick', (databases) => {
   let bench: Bench
@@ -45,6 +52,41 @@ forEachDatabase('a tick', (databases) => {
       answers.resolve()
       writing.mockRestore()
       reading.mockRestore()
+      await node.stop()
+    }
+  })
+
+  test.each([
+    ['after it was written', true],
+    ['and it was not written', false],
+  ])('counts an outcome once when the answer to its commit is lost %s', async (_, committed) => {
+    const caller = await bench.tenant()
+    await manySchedules(bench, caller, 3, (i) => ({ callback_url: `http://apart-${i}.test/` }))
+    const node = bench.node({ internal: false })
+    const losses = 6 // two of each, the second while it is repeated
+    let losing = false
+    let lost = 0
+    const write: Db['write'] = bench.db.write.bind(bench.db)
+    const writing = spyOn(bench.db, 'write').mockImplementation((async (owner: never, given: never) => {
+      const [turn, work] = turnOf(owner, given)
+      const is_outcome = losing && turn.key === dueWork(caller.tenant_id).key
+      if (!is_outcome || lost === losses) return write(turn, work)
+      lost += 1
+      const unknown = new DbError('outcome_unknown', 'the connection was lost')
+      if (committed) await write(turn, work)
+      else await write(turn, (tx) => undone(tx, work, unknown))
+      throw unknown
+    }) as Db['write'])
+    try {
+      const ticked = node.tick()
+      await until(() => bench.network.held.length === 3)
+      losing = true
+      for (const request of bench.network.held) bench.network.settle(request, 204)
+      expect(await ticked).toMatchObject({ schedules: { due: 3, fired: 3, retrying: 0, failed: 0 } })
+      expect(lost).toBe(losses)
+      expect(bench.network.sent).toHaveLength(3)
+    } finally {
+      writing.mockRestore()
       await node.stop()
     }
   })

@@ -3,7 +3,8 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { dueWork, from } from '../db/db.ts'
+import { dueWork, from, type Tx } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
@@ -371,14 +372,22 @@ export class JobWorker {
     )
   }
 
+  /** A commit whose answer was lost may have settled it all the same: the next try then finds the lease gone. */
   async #settle(running: Running<SendingKind>, result: AttemptResult): Promise<void> {
     const { db, dependencies } = this.options
     const { job, kind } = running
-    await this.#counted(
-      this.#writeWithRetry(running, () =>
-        db.write(dueWork(job.tenant_id), (tx) => kind.settle(from(tx, job), dependencies, job, result)),
-      ),
-    )
+    let maybe_committed: Counter = null
+    const settle = async () => {
+      let counter: Counter = null
+      const work = async (tx: Tx) => (counter = await kind.settle(from(tx, job), dependencies, job, result))
+      try {
+        return (await db.write(dueWork(job.tenant_id), work)) ?? maybe_committed
+      } catch (error) {
+        if (error instanceof DbError && error.kind === 'outcome_unknown') maybe_committed ??= counter
+        throw error
+      }
+    }
+    await this.#counted(this.#writeWithRetry(running, settle))
   }
 
   /**
