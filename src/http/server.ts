@@ -30,6 +30,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
 
   // The caller.
   if (prepared.body || route.raw) exchange.expectBody()
+  const began = options.clock.monotonic()
   if (route.auth.length > 0) {
     const identified = identify(exchange, route, request.headers)
     if (identified) await identified
@@ -47,7 +48,6 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   // The input.
   const params = prepared.params.length === 0 ? no_params : readParams(prepared.params, request)
   if (prepared.body) exchange.ignored = new IgnoredNames()
-  const began = options.clock.monotonic()
   const bytes = prepared.body ? await exchange.upload!.read(caller?.tenant_id ?? null) : no_bytes
   if (prepared.takes_turns && !exchange.server.outer && !options.turn_budget.begin())
     await exchange.turn(route.shed)
@@ -68,7 +68,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   return reply(exchange, route.group, prepared.status, result)
 }
 
-/** While a body, or a turn, takes longer than this its sender may have been stopped, or its key ended: that is looked up again. */
+/** When the look-up of a key, the body and the turn took longer than this, its sender may have been stopped: it is looked up again. */
 const identified_ms = 500
 
 const no_params: Params = {}
