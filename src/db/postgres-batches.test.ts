@@ -27,6 +27,10 @@ const ADD = unnamedAcrossTenants<{ n: number }>(
   'update counters set n = n + 1 where id = :id returning n',
 )
 const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from counters where id = :id')
+const TRANSACTION = unnamedAcrossTenants<{ id: string }>(
+  'test.transaction',
+  'select cast(pg_current_xact_id() as text) as id',
+)
 const IDS = unnamedAcrossTenants<{ id: string }>('test.ids', 'select id from counters order by id')
 
 /** One tenant of each line. */
@@ -118,6 +122,24 @@ onPostgres('lines of batches', () => {
       ])
       await Promise.all(callers)
       expect(await Promise.all(tenants.map(counter))).toEqual([200, 200, 200, 200])
+    })
+  })
+
+  test('a tenant has 64 writes in a batch, and 24 for a second after another tenant wrote', async () => {
+    await withDb({}, async (own) => {
+      /** The most of its writes that one transaction had. */
+      const most = async () => {
+        const writing = upTo(130).map(() => own.write(turnOf(good_tenant), (tx) => tx.one(TRANSACTION, {})))
+        const ids = (await Promise.all(writing)).map((row) => row!.id)
+        return Math.max(...ids.map((id) => ids.filter((other) => other === id).length))
+      }
+      expect(await most()).toBe(64)
+      await own.write(turnOf('tnt_b'), (tx) => tx.one(FIND, { id: 'a' }))
+      expect(await most()).toBe(24)
+      clock.advance(999)
+      expect(await most()).toBe(24)
+      clock.advance(1)
+      expect(await most()).toBe(64)
     })
   })
 

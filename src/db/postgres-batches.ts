@@ -33,6 +33,12 @@ const unlocked_ms = limit(
   'milliseconds',
   'How long the writes of a line have transactions of their own after its lock was not to be had, as while another node hangs.',
 )
+const shared_ms = limit(
+  'postgres.batches_shared',
+  1_000,
+  'milliseconds',
+  'How long after writes of two tenants one of them has no more than postgres.batch_writes_of_tenant in a batch.',
+)
 const remembered_max = limit(
   'postgres.alone_remembered',
   10_000,
@@ -54,6 +60,9 @@ export class Batches {
   /** By name. */
   readonly #lines = new Map<string, Line>()
   readonly #room: WriteRoom
+  #last_key: string | null = null
+  /** Until then more than one tenant writes. */
+  #shared_until = Number.NEGATIVE_INFINITY
   /** Tenants, and lines, with the time until which their writes run alone and how long that is, the oldest first. */
   readonly #alone = new Map<string, { until: number; ms: number }>()
 
@@ -70,12 +79,19 @@ export class Batches {
   }
 
   /** Runs a write in a transaction of its own when it need not wait for a batch; null when it waits for one. */
-  pass<T>({ batch }: Turn, run: () => Promise<T>): Promise<T> | null {
+  pass<T>({ key, batch }: Turn, run: () => Promise<T>): Promise<T> | null {
     if (batch === undefined) return run()
+    this.#note(key)
     const place = this.#placeOf(batch.line)
     if (this.#isAlone(batch.line) || this.#isAlone(place.name)) return run()
     const line = this.#lineAt(place)
     return line.mayPass(this.limits.passing_max) ? this.#passIn(line, run) : null
+  }
+
+  #note(key: string): void {
+    if (key === this.#last_key) return
+    if (this.#last_key !== null) this.#shared_until = this.#monotonic() + shared_ms
+    this.#last_key = key
   }
 
   #placeOf(tenant: string): LinePlace {
@@ -150,7 +166,7 @@ export class Batches {
   }
 
   #takeFrom(line: Line): Member[] {
-    const members = line.take()
+    const members = line.take(this.#monotonic() < this.#shared_until)
     for (const { turn } of members) this.#room.leave({ key: turn.key, group: turn.group })
     return members
   }

@@ -21,11 +21,20 @@ function lineWith(members: readonly Member[]): Line {
 
 const keysOf = (members: Member[]) => members.map(({ turn }) => turn.key)
 
-test('a batch has 64 writes at most, in the order in which they came', () => {
-  const members = Array.from({ length: 70 }, () => member('a'))
+test('a batch has 64 writes at most, 24 of them of one key while others write, in the order in which they came', () => {
+  const members = Array.from({ length: 70 }, (_, i) => member(`key ${i % 3}`))
   const line = lineWith(members)
   expect(line.take()).toEqual(members.slice(0, 64))
   expect([line.isEmpty, line.take().length, line.isEmpty]).toEqual([false, 6, true])
+  const of_one = Array.from({ length: 25 }, () => member('a'))
+  const shared = lineWith(of_one)
+  expect([shared.take(), shared.take(), shared.isEmpty]).toEqual([
+    of_one.slice(0, 24),
+    of_one.slice(24),
+    true,
+  ])
+  const alone = lineWith(Array.from({ length: 65 }, () => member('a')))
+  expect([alone.take(false).length, alone.take(false).length, alone.isEmpty]).toEqual([64, 1, true])
 })
 
 test('keys take turns, so that one with many writes does not keep others out of the next batch', () => {

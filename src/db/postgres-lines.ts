@@ -5,7 +5,7 @@
 import { limit } from '../base/limit.ts'
 import type { PostgresDialect } from './dialect.ts'
 import type { Member } from './postgres-batch.ts'
-import { members_max, Picked } from './postgres-picked.ts'
+import { members_max, members_of_key_max, Picked } from './postgres-picked.ts'
 
 /** The same on every node: batches of one line have its lock one after the other. */
 export const lines_count = limit(
@@ -102,12 +102,14 @@ export class Line {
     return !this.busy && this.#count === 0 && this.#passing === 0
   }
 
-  /** The members of the next batch: one of each key in turn, those of a key in order. */
-  take(): Member[] {
-    const batch = new Picked()
+  /** The members of the next batch: one of each key in turn, those of a key in order; fewer of each while lines are shared. */
+  take(is_shared = true): Member[] {
+    const batch = new Picked(is_shared ? members_of_key_max : members_max)
     const places = [...this.#waiting].map(([key, members]) => ({ key, next: members.values() }))
     for (let left = places; left.length > 0 && batch.hasRoom; ) {
-      left = left.filter(({ next }) => batch.hasRoom && this.#takeOne(next, batch))
+      left = left.filter(
+        ({ key, next }) => batch.hasRoom && !batch.isFullOf(key) && this.#takeOne(next, batch),
+      )
     }
     for (const { key } of places) this.#moveBack(key, batch)
     this.#last_size = batch.members.length
@@ -127,7 +129,7 @@ export class Line {
   /** Keys that were served come after those that were not. */
   #moveBack(key: string, batch: Picked): void {
     const left = this.#waiting.get(key)
-    if (!left || !batch.keys.has(key)) return
+    if (!left || !batch.has(key)) return
     this.#waiting.delete(key)
     this.#waiting.set(key, left)
   }

@@ -10,6 +10,12 @@ export const members_max = limit(
   'requests',
   'Writes that share one transaction on PostgreSQL.',
 )
+export const members_of_key_max = limit(
+  'postgres.batch_writes_of_tenant',
+  24,
+  'requests',
+  'Writes of one tenant that share a transaction while other tenants write as well, so that none of them waits long for a batch that one has filled.',
+)
 const bytes_max = limit(
   'postgres.batch_bytes',
   4 * 1_048_576,
@@ -19,15 +25,27 @@ const bytes_max = limit(
 
 export class Picked {
   readonly members: Member[] = []
-  readonly keys = new Set<string>()
+  /** How many members there are of each. */
+  readonly #keys = new Map<string, number>()
   #bytes = 0
   /** Rows of members: how many there are of each, and whether one is apart. */
   readonly #rows = new Map<string, { count: number; apart: boolean }>()
   /** Rows of members that were passed over: those behind them wait as well. */
   readonly #passed = new Set<string>()
 
+  constructor(private readonly of_key_max: number) {}
+
   get hasRoom(): boolean {
     return this.members.length < members_max && this.#bytes < bytes_max
+  }
+
+  has(key: string): boolean {
+    return this.#keys.has(key)
+  }
+
+  /** True when no more writes of this key come into the batch. */
+  isFullOf(key: string): boolean {
+    return this.#keys.get(key) === this.of_key_max
   }
 
   /** False when it must wait for another batch. */
@@ -43,7 +61,7 @@ export class Picked {
     if (name !== null)
       this.#rows.set(name, { count: (this.#rows.get(name)?.count ?? 0) + 1, apart: batch!.apart ?? false })
     this.members.push(member)
-    this.keys.add(key)
+    this.#keys.set(key, (this.#keys.get(key) ?? 0) + 1)
     this.#bytes += bytes
     return true
   }
