@@ -21,6 +21,11 @@ export class DbError extends Error {
   }
 }
 
+/** True when the write that failed so may be committed all the same. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof DbError && error.kind === 'outcome_unknown'
+}
+
 /** A driver's error as one of ours, or as it came when callers need not distinguish it. */
 export function translate(engine: Engine, error: unknown): unknown {
   if (!(error instanceof Error)) return error

@@ -81,14 +81,14 @@ export class Batches {
   /** Runs a write in a transaction of its own when it need not wait for a batch; null when it waits for one. */
   pass<T>({ key, batch }: Turn, run: () => Promise<T>): Promise<T> | null {
     if (batch === undefined) return run()
-    this.#note(key)
+    this.#noteWriter(key)
     const place = this.#placeOf(batch.line)
     if (this.#isAlone(batch.line) || this.#isAlone(place.name)) return run()
     const line = this.#lineAt(place)
     return line.mayPass(this.limits.passing_max) ? this.#passIn(line, run) : null
   }
 
-  #note(key: string): void {
+  #noteWriter(key: string): void {
     if (key === this.#last_key) return
     if (this.#last_key !== null) this.#shared_until = this.#monotonic() + shared_ms
     this.#last_key = key

@@ -14,8 +14,8 @@ const FIND_KEY = unnamedAcrossTenants<{ n: number }>(
 )
 const waiting_max = 2_000
 const connections_max = 12
-/** Of a flood; on a slow machine some also wait longer than callers do, and end otherwise. */
-const served_and_refused = ['done', 'busy']
+/** On a slow machine some of a flood wait longer than callers do, and end so; what they say of the queue is nothing. */
+const too_slow = new Set(['lost', 'outcome_unknown'])
 
 const params = { tenant_id: 'tenant' }
 const find = (tx: Pick<Tx, 'one'>) => tx.one(FIND, params)
@@ -26,6 +26,10 @@ function kindOf(acting: Promise<unknown>): Promise<string> {
     () => 'done',
     (error) => (error instanceof DbError ? error.kind : String(error)),
   )
+}
+
+async function endsOf(flood: readonly Promise<string>[]): Promise<Set<string>> {
+  return new Set(await Promise.all(flood)).difference(too_slow)
 }
 
 forEachDatabase('The database of a request that is refused last', (databases) => {
@@ -44,7 +48,7 @@ forEachDatabase('The database of a request that is refused last', (databases) =>
       kindOf(Promise.resolve(urgent.all(FIND, params))),
     ]
     expect([await refused, ...(await Promise.all(taken))]).toEqual(['busy', ...taken.map(() => 'done')])
-    expect(await Promise.all(calls)).toEqual(expect.arrayContaining(served_and_refused))
+    expect(await endsOf(calls)).toEqual(new Set(['done', 'busy']))
   })
 
   test('takes a write and a read while the calls of all tenants fill the whole queue, on SQLite that of writes', async () => {
@@ -65,7 +69,7 @@ forEachDatabase('The database of a request that is refused last', (databases) =>
     const flood = Array.from({ length: waiting_max }, () => kindOf(approver.write('tenant', find)))
     const freeze = kindOf(admin.write('tenant', find))
     expect(await freeze).toBe('done')
-    expect(await Promise.all(flood)).toEqual(expect.arrayContaining(served_and_refused))
+    expect(await endsOf(flood)).toEqual(new Set(['done', 'busy']))
   })
 
   test('looks a key up while strangers with made up keys have taken all the room that they may', async () => {

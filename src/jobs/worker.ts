@@ -4,7 +4,7 @@
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { dueWork, from, type Tx } from '../db/db.ts'
-import { DbError } from '../db/errors.ts'
+import { isOutcomeUnknown } from '../db/errors.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
@@ -383,7 +383,7 @@ export class JobWorker {
       try {
         return (await db.write(dueWork(job.tenant_id), work)) ?? maybe_committed
       } catch (error) {
-        if (error instanceof DbError && error.kind === 'outcome_unknown') maybe_committed ??= counter
+        if (isOutcomeUnknown(error)) maybe_committed ??= counter
         throw error
       }
     }

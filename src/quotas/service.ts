@@ -20,7 +20,7 @@ import {
   type StoredCounter,
   type Tx,
 } from '../db/db.ts'
-import { DbError } from '../db/errors.ts'
+import { isOutcomeUnknown } from '../db/errors.ts'
 import { sweepTenants } from '../db/sweep-tenants.ts'
 import { Calls } from './calls.ts'
 import { bytes_name, calls_name, exceeded, limitOf, monthOf } from './quota.ts'
@@ -42,7 +42,7 @@ export function monthlyCalls(db: Db, clock: Clock): Calls {
       try {
         return await db.write(dueWork(tenant_id), (tx) => store.addCalls(tx, tenant_id, month, count))
       } catch (error) {
-        if (error instanceof DbError && error.kind === 'outcome_unknown') return null
+        if (isOutcomeUnknown(error)) return null
         throw error
       }
     },

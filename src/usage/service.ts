@@ -3,7 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import type { UsageCounts } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
-import { DbError } from '../db/errors.ts'
+import { isOutcomeUnknown } from '../db/errors.ts'
 import { sweepTenants } from '../db/sweep-tenants.ts'
 import { type Range, type Step, stepsOf, type UsageStep } from './steps.ts'
 import * as store from './store.ts'
@@ -20,7 +20,7 @@ export function usageCounts(db: Db): Usage {
       })
     } catch (error) {
       // It is unknown if they were added: better a second's calls too few than too many.
-      if (!(error instanceof DbError && error.kind === 'outcome_unknown')) throw error
+      if (!isOutcomeUnknown(error)) throw error
     }
   })
 }
