@@ -28,7 +28,7 @@ const folder = mkdtempSync(join(tmpdir(), 'waystation-pgbouncer-'))
 chmodSync(folder, 0o755)
 const pooler_url = `postgres://${role}:${role}@127.0.0.1:${port}`
 let pooler: Bun.Subprocess | null = null
-let status = 1
+let status: number
 try {
   await administer(cluster.base_url, `create role ${role} superuser login password '${role}'`)
   // In every database, because each test file has one of its own; `npm run admin -- session-settings` does it in one.

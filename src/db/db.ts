@@ -9,14 +9,6 @@ export type Params = Readonly<Record<string, Value>>
 export type Awaitable<T> = T | Promise<T>
 
 /**
- * `next` of the value: at once where it is there already, as all that a statement finds on SQLite is. An `await` would
- * make a promise and wait a turn for it.
- */
-export function andThen<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> {
-  return value instanceof Promise ? value.then(next) : next(value)
-}
-
-/**
  * tenant: rows of `:tenant_id`. all: rows of all tenants. hash: the row of tenant_lookups whose value is `:hash`.
  * none: no row that belongs to a tenant.
  */

@@ -243,7 +243,7 @@ describe('A query', () => {
     expect(error).toEqual(['VALIDATION_FAILED', path])
   })
 
-  async function codeOfIssues(action: () => unknown): Promise<unknown> {
+  async function codeOfIssues(action: () => Promise<unknown>): Promise<unknown> {
     try {
       return await action()
     } catch (error) {

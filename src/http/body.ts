@@ -5,7 +5,6 @@ import type { Validator } from 'typebox/compile'
 import { parseTime } from '../base/clock.ts'
 import { ApiError, type Issue, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
-import { type Awaitable, andThen } from '../db/db.ts'
 import type { IgnoredNames } from './ignored.ts'
 import {
   type AnyJsonMember,
@@ -97,10 +96,10 @@ export class Reader<S extends TObject> {
   }
 
   /**
-   * The typed value of a body; at once, when its schema has been compiled. Throws INVALID_JSON, VALIDATION_FAILED with every issue, PAYLOAD_TOO_LARGE for a
+   * The typed value of a body. Throws INVALID_JSON, VALIDATION_FAILED with every issue, PAYLOAD_TOO_LARGE for a
    * member. `ignored` gets the names of members that the schema does not know, as many as are shown.
    */
-  body(bytes: Uint8Array, ignored: IgnoredNames): Awaitable<Static<S>> {
+  async body(bytes: Uint8Array, ignored: IgnoredNames): Promise<Static<S>> {
     if (bytes.length === 0 && this.#required.length === 0) return {} as Static<S>
     const members = membersOf(bytes, (name) => {
       if (this.#any_json.has(name) || this.#typed.has(name)) return true
@@ -113,11 +112,11 @@ export class Reader<S extends TObject> {
       if (any_json) readAnyJson(read, name, text, any_json)
       else readTyped(read, name, text, this.#typed.get(name)!)
     }
-    return this.#checkedWhenReady(read, (name) => `/${name}`)
+    return this.#checked(this.#validator ?? (await this.prepare()), read, (name) => `/${name}`)
   }
 
-  /** The typed value of a query string (without its `?`), as soon. A repeated name counts once, the last. */
-  query(text: string): Awaitable<Static<S>> {
+  /** The typed value of a query string (without its `?`). A repeated name counts once, the last. */
+  async query(text: string): Promise<Static<S>> {
     const value: Record<string, unknown> = {}
     const issues: Issue[] = []
     for (const pair of text.split('&')) {
@@ -132,14 +131,14 @@ export class Reader<S extends TObject> {
       else if (schema.type === 'number') value[name] = number_form.test(decoded) ? Number(decoded) : decoded
       else value[name] = decoded
     }
-    return this.#checkedWhenReady({ value, issues }, (name) => `query.${name}`)
+    return this.#checked(
+      this.#validator ?? (await this.prepare()),
+      { value, issues },
+      (name) => `query.${name}`,
+    )
   }
 
-  #checkedWhenReady(read: Read, pathOf: PathOf): Awaitable<Static<S>> {
-    return andThen(this.#validator ?? this.prepare(), (validator) => this.#checked(validator, read, pathOf))
-  }
-
-  #checked(validator: Validator, { value, issues }: Read, pathOf: PathOf): Static<S> {
+  #checked(validator: Validator, { value, issues }: Read, pathOf: (name: string) => string): Static<S> {
     if (issues.length === 0 && validator.Check(value)) return value as Static<S>
     const named = new Set(issues.map(({ path }) => path))
     for (const issue of issuesOf(validator, value, pathOf)) {
@@ -150,16 +149,13 @@ export class Reader<S extends TObject> {
   }
 }
 
-/** Where an issue says that a field is. */
-type PathOf = (name: string) => string
-
 /** An integer as people write one; 60.0 is one. */
 const integer_form = /^-?\d+(\.0+)?$/
 
 /** As JSON writes a number (RFC 8259 section 6). */
 const number_form = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
 
-function issuesOf(validator: Validator, value: unknown, pathOf: PathOf): Issue[] {
+function issuesOf(validator: Validator, value: unknown, pathOf: (name: string) => string): Issue[] {
   return validator.Errors(value).flatMap((error) => {
     const params = error.params as {
       requiredProperties?: string[]

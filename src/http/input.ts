@@ -1,8 +1,8 @@
 // The input of a request besides its path and query: a JSON body, or any bytes.
 
 import { ApiError, invalid } from '../base/errors.ts'
-import type { RawRequest, Route } from '../contract/route.ts'
-import type { Awaitable, Db } from '../db/db.ts'
+import type { RawRequest } from '../contract/route.ts'
+import type { Db } from '../db/db.ts'
 import { requireJson } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { isForwarded } from './forwarded.ts'
@@ -10,25 +10,20 @@ import type { Params } from './params.ts'
 import type { Prepared } from './prepared.ts'
 
 /** The typed value of a JSON body. Throws what its route answers for a body that breaks a rule. */
-export function readBody(
+export async function readBody(
   { route, body, forwarded_body }: Prepared,
   { request, connection, ignored }: Exchange,
   bytes: Uint8Array,
-): Awaitable<object> {
+): Promise<object> {
   if (bytes.length > 0) requireJson(request.headers)
   try {
     const reader = forwarded_body && isForwarded(connection.headers) ? forwarded_body : body!
-    const value = reader.body(bytes, ignored!)
-    return value instanceof Promise ? value.catch((error) => refuseBody(route, error)) : value
+    return await reader.body(bytes, ignored!)
   } catch (error) {
-    return refuseBody(route, error)
+    const { code } = error as ApiError
+    const replaced = route.body_error && (code === 'INVALID_JSON' || code === 'VALIDATION_FAILED')
+    throw replaced ? new ApiError(route.body_error!) : error
   }
-}
-
-function refuseBody({ body_error }: Route, error: unknown): never {
-  const { code } = error as ApiError
-  const replaced = body_error && (code === 'INVALID_JSON' || code === 'VALIDATION_FAILED')
-  throw replaced ? new ApiError(body_error) : error
 }
 
 /** For a route that is not raw. */

@@ -87,10 +87,6 @@ export function readTyped(
     if (schema['x-null']) value[name] = null
     return
   }
-  if (typeof parsed === 'number' || typeof parsed === 'boolean') {
-    value[name] = parsed
-    return
-  }
   const sized = withinSize(parsed, schema, `/${name}`, issues)
   if (sized === undefined) return
   const has_odd = addOddTexts(sized, [name], issues)

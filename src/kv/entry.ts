@@ -1,7 +1,6 @@
-// Keys: their form, reserved names, and what a put requires of the version before. No imports from db or http.
+// Keys: their form, reserved names and precondition headers. No imports from db or http.
 
 import { last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
-import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 
@@ -126,38 +125,4 @@ export function prefixEnd(prefix: string): string | null {
     return String.fromCodePoint(...points, next)
   }
   return null
-}
-
-export interface PutInput {
-  /** JSON text. */
-  value: string
-  ttl_seconds: number | undefined
-  cas_version: number | undefined
-  if_match: string | null
-  if_none_match: string | null
-}
-
-/** Returns the version to write over, 0 for none. Throws VERSION_MISMATCH. */
-export function requirePrecondition(
-  current: EntryRow | null,
-  { cas_version, if_match, if_none_match }: PutInput,
-): number {
-  if (if_match !== null && !(current && ifMatchHolds(if_match, current.version)))
-    throw preconditionFailed(current)
-  if (if_none_match !== null && current && ifNoneMatchNames(if_none_match, current.version))
-    throw preconditionFailed(current)
-  const expected = cas_version ?? current?.version ?? 0
-  if (expected !== (current?.version ?? 0)) throw casFailed(current)
-  return expected
-}
-
-function casFailed(current: EntryRow | null): ApiError {
-  return new ApiError('VERSION_MISMATCH', { details: { current_version: current?.version ?? null } })
-}
-
-export function preconditionFailed(current: EntryRow | null): ApiError {
-  return new ApiError('VERSION_MISMATCH', {
-    precondition: true,
-    details: { current_version: current?.version ?? null },
-  })
 }

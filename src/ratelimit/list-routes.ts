@@ -5,7 +5,7 @@ import { limit } from '../base/limit.ts'
 import { api } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Part } from '../contract/schemas.ts'
-import * as lists from './list-service.ts'
+import * as limiter from './service.ts'
 import { Counter, counterOf, tag } from './shapes.ts'
 import { key_bytes_max } from './window.ts'
 
@@ -40,7 +40,7 @@ export const listRateLimits = route({
       Type.Integer({ minimum: 1, description: 'Items, default 50; above 100 counts as 100.' }),
     ),
     offset: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: lists.total_max, description: 'Items to skip.' }),
+      Type.Integer({ minimum: 0, maximum: limiter.total_max, description: 'Items to skip.' }),
     ),
     prefix: Type.Optional(
       Type.String({
@@ -65,7 +65,7 @@ export const listRateLimits = route({
   async handle({ db, caller, now }, { query }) {
     const { limit = list_limit_default, offset = 0, prefix = '' } = query
     const rows_max = Math.min(limit, list_limit_max)
-    const { counters, total } = await lists.list(db, caller.tenant_id, prefix, now, offset, rows_max)
+    const { counters, total } = await limiter.list(db, caller.tenant_id, prefix, now, offset, rows_max)
     return { items: counters.map((counter) => counterOf(counter, now)), total }
   },
 })

@@ -584,7 +584,7 @@ forEachService('the rate limiter', (service) => {
           service.clock.advance(wait_ms)
           const check: Asked = { ...rest, cost: Math.min(cost, Math.floor(rest.limit)) }
           const before = model.passesAt(check, service.clock.now())
-          const { decision, now } = await limiter.check(
+          const { allowed, count, remaining, reset_at, now } = await limiter.check(
             db,
             caller,
             { plans: default_plans, shared: { semaphore: new KeyedSemaphore(service.clock) } },
@@ -593,7 +593,6 @@ forEachService('the rate limiter', (service) => {
               ...check,
             },
           )
-          const { allowed, reset_at, count, remaining } = decision
           expect({ allowed, count, remaining }).toEqual(model.check(check, now))
           if (!allowed && check.algorithm === 'sliding_window') expect(reset_at).toBe(before)
         }
@@ -621,13 +620,12 @@ forEachService('the rate limiter', (service) => {
         for (const [wait_ms, cost] of checks) {
           service.clock.advance(wait_ms)
           const asked = { key, limit: 5, window_ms: 2_000, algorithm: 'fixed_window', cost } as const
-          const { decision, now } = await limiter.check(
+          const { allowed, reset_at, now } = await limiter.check(
             db,
             caller,
             { plans: default_plans, shared: { semaphore: new KeyedSemaphore(service.clock) } },
             asked,
           )
-          const { allowed, reset_at } = decision
           expect(reset_at).toBeGreaterThan(now)
           expect(reset_at).toBeLessThanOrEqual(now + 2_000)
           if (allowed) allowed_until.set(reset_at, (allowed_until.get(reset_at) ?? 0) + cost)

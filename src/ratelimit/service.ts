@@ -2,17 +2,18 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
+import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
-import { type Awaitable, andThen, type Db, type Tx } from '../db/db.ts'
+import type { Db, Tx } from '../db/db.ts'
 import * as kv from '../kv/service.ts'
 import * as quotas from '../quotas/service.ts'
+import * as list_store from './list-store.ts'
 import { type Known, type Standing, standingOf } from './standing.ts'
 import * as store from './store.ts'
 import { type Check, type Decision, decideFixed, decideSliding, expiryOf } from './window.ts'
 
-export interface Checked {
-  decision: Decision
+export interface Checked extends Decision {
   /** The time that decided. */
   now: Millis
 }
@@ -36,45 +37,29 @@ function counterName(key: string): string {
   return `rate ${key}`
 }
 
-function checkIn(tx: Tx, caller: TenantFacts, plans: Plans, asked: Check): Awaitable<Checked> {
+async function checkIn(tx: Tx, caller: TenantFacts, plans: Plans, asked: Check): Promise<Checked> {
   const row = store.rowOf(asked)
-  return andThen(hit(tx, caller.tenant_id, row, asked), (decision) =>
-    decision ? { decision, now: tx.now } : beginOrHit(tx, caller, plans, row, asked),
-  )
-}
-
-/** When another check has begun the window meanwhile, this one is a hit of it. */
-async function beginOrHit(
-  tx: Tx,
-  caller: TenantFacts,
-  plans: Plans,
-  row: Row,
-  asked: Check,
-): Promise<Checked> {
   for (;;) {
+    const hit =
+      asked.algorithm === 'fixed_window'
+        ? await hitFixed(tx, caller.tenant_id, row, asked)
+        : await hitSliding(tx, caller.tenant_id, row, asked)
+    if (hit) return { ...hit, now: tx.now }
     const begun = await begin(tx, caller, plans, row, asked)
-    const decision = begun ?? (await hit(tx, caller.tenant_id, row, asked))
-    if (decision) return { decision, now: tx.now }
+    if (begun) return { ...begun, now: tx.now }
+    // Another check has begun the window meanwhile: this one is a hit of it.
   }
 }
 
 type Row = ReturnType<typeof store.rowOf>
 
-/** Null when no window is running. */
-function hit(tx: Tx, tenant_id: string, row: Row, asked: Check): Awaitable<Decision | null> {
-  return asked.algorithm === 'fixed_window'
-    ? hitFixed(tx, tenant_id, row, asked)
-    : hitSliding(tx, tenant_id, row, asked)
-}
-
-function hitFixed(tx: Tx, tenant_id: string, row: Row, asked: Check): Awaitable<Decision | null> {
-  return andThen(store.hitFixed(tx, tenant_id, row), (counted) => {
-    if (!counted) return null
-    const latest = expiryOf(asked.algorithm, asked.window_ms, tx.now)
-    if (counted.expires_at <= latest) return decideFixed(asked, counted)
-    const decision = decideFixed(asked, { ...counted, expires_at: latest })
-    return andThen(store.beginNow(tx, tenant_id, row, latest), () => decision)
-  })
+async function hitFixed(tx: Tx, tenant_id: string, row: Row, asked: Check): Promise<Decision | null> {
+  const counted = await store.hitFixed(tx, tenant_id, row)
+  if (!counted) return null
+  const latest = expiryOf(asked.algorithm, asked.window_ms, tx.now)
+  if (counted.expires_at <= latest) return decideFixed(asked, counted)
+  await store.beginNow(tx, tenant_id, row, latest)
+  return decideFixed(asked, { ...counted, expires_at: latest })
 }
 
 async function hitSliding(tx: Tx, tenant_id: string, row: Row, asked: Check): Promise<Decision | null> {
@@ -130,6 +115,35 @@ async function reserveRoom(
 /** Where the counter stands; an absent counter is answered as an expired one. */
 export async function status(db: Db, tenant_id: string, key: string, now: Millis): Promise<Standing> {
   return standingOf(kept(await store.find(db, tenant_id, key), now), now)
+}
+
+export type Counter = list_store.Running
+
+export const total_max = limit(
+  'rate_limit.counted',
+  10_000,
+  'rows',
+  'Running counters that `total` counts, and among which a prefix is looked for: those that end first.',
+)
+
+/** Counters whose window is running, `skipped` of them left out, and how many there are, to 10,000. */
+export function list(
+  db: Db,
+  tenant_id: string,
+  prefix: string,
+  now: Millis,
+  skipped: number,
+  rows_max: number,
+): Promise<{ counters: Counter[]; total: number }> {
+  return db.read(tenant_id, async (q) => {
+    // Without a prefix every counter that is scanned is found: a page may continue past the last that is counted.
+    const span = { prefix, now, scanned_max: prefix === '' ? total_max + rows_max : total_max }
+    const found = await list_store.count(q, tenant_id, span)
+    const last_place = Math.min(found, skipped + rows_max)
+    const counters =
+      last_place <= skipped ? [] : await list_store.list(q, tenant_id, span, last_place, last_place - skipped)
+    return { counters, total: Math.min(found, total_max) }
+  })
 }
 
 /** Ends the counter's window. `reset` is false when none was running. */

@@ -6,7 +6,6 @@ import type { TenantFacts } from '../contract/caller.ts'
 import { type Context, Reply } from '../contract/route.ts'
 import { Shape, Time } from '../contract/schemas.ts'
 import { type CheckInput, checkOf } from './input.ts'
-import type { RunningCounter } from './list-service.ts'
 import * as limiter from './service.ts'
 import { type Standing, standingOf, windowOf } from './standing.ts'
 import { rateLimitHeaders, secondsUntil } from './window.ts'
@@ -90,8 +89,7 @@ export async function answered(
   place: string,
 ): Promise<Reply> {
   const check = checkOf(input, place)
-  const { decision, now } = await limiter.check(db, caller, dependencies, check)
-  const { allowed, count, remaining, reset_at } = decision
+  const { now, allowed, count, remaining, reset_at } = await limiter.check(db, caller, dependencies, check)
   const { limit, window_ms } = check
   const seconds = secondsUntil(reset_at, now)
   const resetAt = iso(reset_at)
@@ -117,7 +115,7 @@ export async function standing({ db, caller, now }: RateContext, key: string): P
   return new Reply(200, body, headersOf(found, now))
 }
 
-export function counterOf(counter: RunningCounter, now: Millis) {
+export function counterOf(counter: limiter.Counter, now: Millis) {
   const { limit, count, remaining, reset_at, window_ms } = standingOf(counter, now)
   return {
     key: counter.key,
