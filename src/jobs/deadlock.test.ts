@@ -5,7 +5,7 @@ import { onPostgres, type TestDatabases } from '../../test/support/databases.ts'
 import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { approve, attemptsOf, checkpoint, schedule } from '../../test/support/job-features.ts'
 
-import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { count_lock_waits, dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import type { ApiError } from '../base/errors.ts'
 import { callback_job } from '../checkpoints/jobs.ts'
 import type { AgentCaller } from '../contract/caller.ts'
@@ -58,9 +58,7 @@ function pausedAfter(tx: Tx, name: string | null, wait: () => Promise<unknown>):
 
 /** Resolves when some transaction of this database waits for what another holds, or once `over` says so. */
 async function lockWaited(bench: Bench, over = () => false): Promise<void> {
-  const text = `select count(*) as n from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'`
-  while (!over() && (await bench.rows<{ n: number }>(text))[0]!.n === 0);
+  while (!over() && (await bench.rows<{ n: number }>(count_lock_waits))[0]!.n === 0);
 }
 
 onPostgres('On PostgreSQL no deadlock comes of', () => {

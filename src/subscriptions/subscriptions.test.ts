@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { count_lock_waits } from '../../test/support/postgres.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import {
@@ -303,10 +304,7 @@ forEachRacedService('Subscriptions', (service) => {
       const changed = change(id).finally(() => {
         over = true
       })
-      const waiting = unnamedAcrossTenants<{ n: number }>(
-        'test.waiting',
-        `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
+      const waiting = unnamedAcrossTenants<{ n: number }>('test.waiting', count_lock_waits)
       // The role of the service is not shown what the connections of its login wait for.
       const login = unnamedAcrossTenants('test.login', 'set local role none')
       const waits = () =>
