@@ -82,6 +82,30 @@ forEachDatabase('a database that fails', (databases) => {
     expect(bench.network.sent).toHaveLength(count)
   })
 
+  test('under a result is asked again after delays that double up to two seconds, and then has it', async () => {
+    const caller = await bench.tenant()
+    const { id } = await schedule(bench, caller)
+    bench.db.failing.add('jobs.complete')
+    const delays = [50, 100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000]
+    const waited: number[] = []
+    const later = setTimeout
+    const set = spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number) => {
+      if (!delays.includes(ms)) return later(run, ms)
+      waited.push(ms)
+      if (waited.length === delays.length) bench.db.failing.clear()
+      return later(run, 0)
+    }) as typeof setTimeout)
+    try {
+      await bench.dispatch(bench.worker())
+      await bench.settle(204)
+      await until(async () => (await read(caller, id)).status === 'fired')
+      expect(waited).toEqual(delays)
+      expect(bench.network.sent).toHaveLength(1)
+    } finally {
+      set.mockRestore()
+    }
+  })
+
   test('under the return of a lease that is too old makes no attempt of it: it is released later', async () => {
     const caller = await bench.tenant()
     await schedule(bench, caller)

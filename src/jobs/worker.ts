@@ -53,6 +53,7 @@ const sequence_ms_max = limit(
   'milliseconds',
   'How long a job that sends several requests in a row begins another. Then its permit is free for others.',
 )
+const write_again_ms = 2_000 // at most, between two tries to write an outcome
 /** A tick looks this often for the end of what other nodes leased. */
 const look_again_ms = 50
 
@@ -396,7 +397,7 @@ export class JobWorker {
    */
   async #writeWithRetry<T>({ leased_at }: Running, write: () => Promise<T>): Promise<T> {
     const { clock } = this.options
-    for (let wait_ms = 50; ; wait_ms *= 2) {
+    for (let wait_ms = 50; ; wait_ms = Math.min(2 * wait_ms, write_again_ms)) {
       try {
         return await write()
       } catch (error) {
