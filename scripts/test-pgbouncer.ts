@@ -58,7 +58,7 @@ function startPooler(): Bun.Subprocess {
     `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =`,
     `auth_type = trust\nauth_file = ${users}`,
     'max_client_conn = 4000\ndefault_pool_size = 12\nserver_idle_timeout = 10',
-    'max_prepared_statements = 500',
+    'max_prepared_statements = 1000',
     'log_connections = 0\nlog_disconnections = 0',
   ]
   writeFileSync(ini, `${lines.join('\n')}\n`, { mode: 0o644 })

@@ -75,12 +75,15 @@ function fail(line: string): never {
 
 async function serve(config: Config): Promise<void> {
   const log = logOf(config)
-  const app = await openApp(config, { clock: systemClock, log, onFatal: fatal(log), lingers: true })
+  // Before anything is awaited: the first process of a container gets no signal that it does not handle.
+  let stop = (): void => process.exit(0)
   onSignals((signal, is_second) => {
     if (is_second) process.exit(1)
     log.info({ signal }, 'draining')
-    exitAfter(log, app.stop())
+    stop()
   })
+  const app = await openApp(config, { clock: systemClock, log, onFatal: fatal(log), lingers: true })
+  stop = () => exitAfter(log, app.stop())
   const address = app.listen()
   const trouble = app.nodesTrouble()
   if (trouble !== null) log.warn({ reason: trouble }, polled_message)
@@ -129,6 +132,19 @@ async function supervise(config: Config): Promise<void> {
     throw new ConfigError('WORKERS', 'several processes share a port on Linux only; set WORKERS=1')
   }
   const log = logOf(config)
+  let running: Supervisor | null = null
+  onSignals((signal, is_second) => {
+    if (is_second) {
+      running?.kill()
+      process.exit(1)
+    }
+    log.info({ signal }, 'draining')
+    if (running === null) process.exit(0)
+    const stopped = running.stop().then((in_order) => {
+      if (!in_order) throw new Error('a worker did not stop in order')
+    })
+    exitAfter(log, stopped)
+  })
   const { cron_secret, secret_key } = await prepareDatabase(config, {
     clock: systemClock,
     log,
@@ -138,17 +154,7 @@ async function supervise(config: Config): Promise<void> {
   const start = startOf(process.env, port.number)
   const supervisor = new Supervisor({ workers: config.workers, start, clock: systemClock, log })
   const metrics_url = listenAsSupervisor(config, supervisor, log)
-  onSignals((signal, is_second) => {
-    if (is_second) {
-      supervisor.kill()
-      process.exit(1)
-    }
-    log.info({ signal }, 'draining')
-    const stopped = supervisor.stop().then((in_order) => {
-      if (!in_order) throw new Error('a worker did not stop in order')
-    })
-    exitAfter(log, stopped)
-  })
+  running = supervisor
   const address = await supervisor.start()
   if (address === null) return // the signal ends the process
   startBackups(config, log)

@@ -4,12 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SQL } from 'bun'
 import { forEachDatabase, onPostgres } from './support/databases.ts'
 import { keepAliveLoad } from './support/keep-alive.ts'
 import { Scraped } from './support/metrics.ts'
 import { until } from './support/patience.ts'
-import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
-import { refusedStart, type ServerProcess, startServer } from './support/server-process.ts'
+import { count_lock_waits, dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
+import { refusedStart, type ServerProcess, spawnServer, startServer } from './support/server-process.ts'
 
 /** How often a service under load is ended, and by how many workers it is served. */
 const stops = Number(process.env.WORKER_STOPS ?? 2)
@@ -167,6 +168,27 @@ onPostgres('WORKERS=2', () => {
         await endedUnderLoad(() => start({ DEFAULT_PLAN: 'unlimited' }))
     },
     stops * stop_ms_max,
+  )
+})
+
+onPostgres('A start that waits while another node migrates', () => {
+  test.each([{}, { WORKERS: '2' }] as Record<string, string>[])(
+    'ends in order at SIGTERM, with %j',
+    async (more) => {
+      const database_url = await newPostgresDatabase()
+      const data_dir = mkdtempSync(join(tmpdir(), 'waystation-workers-'))
+      const other = new SQL({ url: database_url, max: 1 })
+      const node = await other.reserve()
+      await node`select pg_advisory_lock(8420)`
+      const starting = spawnServer({ DATABASE_URL: database_url, DATA_DIR: data_dir, ...more })
+      await until(async () => (await node.unsafe(count_lock_waits))[0].n > 0)
+      starting.kill('SIGTERM')
+      expect([await starting.exited, starting.signalCode]).toEqual([0, null])
+      await node.release()
+      await other.close()
+      rmSync(data_dir, { recursive: true, force: true })
+      await dropPostgresDatabase(database_url)
+    },
   )
 })
 

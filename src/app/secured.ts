@@ -17,7 +17,8 @@ export const unsecured_message =
 
 export const secured_message = 'row-level security is in force from now on'
 
-const lost_role = 'a pooler dropped the role of the connection: run the command session-settings once'
+const lost_role =
+  'a pooler dropped the role of the connection: run npm run admin -- session-settings, then RECONNECT in the pooler, and start again'
 
 /** The pause after which tables that were in use are tried again. */
 const again_ms = 10_000

@@ -7,8 +7,8 @@ import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase, pretendDistributed } from '../../test/support/postgres.ts'
 import { migrations } from '../features.ts'
-import { unnamedAcrossTenants } from './db.ts'
-import { isDistributed } from './distributed.ts'
+import { unnamed, unnamedAcrossTenants } from './db.ts'
+import { distribute, isDistributed } from './distributed.ts'
 import { migrate } from './migrate.ts'
 import { openPostgres } from './postgres.ts'
 
@@ -42,6 +42,32 @@ onPostgres('a distributed database', () => {
     await migrate(db!, released)
     expect(distributed.length).toBe(tables.length - before.length)
     await Promise.all(dbs.map((each) => each.close()))
+    await dropPostgresDatabase(url)
+  })
+
+  test('is made by the owner of the database alone, who is asked for before the first table; later another login starts', async () => {
+    const url = await newPostgresDatabase()
+    await pretendDistributed(url)
+    const owner = await openPostgres(url, { clock: new TestClock(), connections_max: 2 })
+    const tell = (text: string) =>
+      owner.write('test', (tx) => Promise.resolve(tx.run(unnamed('test.tell', text), {})))
+    const login = `login_${new URL(url).pathname.slice(1, 20)}`
+    await tell(`create role ${login} login password 'secret'`)
+    await tell(`grant select on all tables in schema public to ${login}`)
+    const as_login = new URL(url)
+    as_login.username = login
+    as_login.password = 'secret'
+    const other = await openPostgres(String(as_login), { clock: new TestClock(), connections_max: 2 })
+    const database = as_login.pathname.slice(1)
+    await expect(distribute(other)).rejects.toThrow(
+      `only the owner of the database ${database} can set how Citus plans its statements`,
+    )
+    expect((await distribute(owner)).length).toBeGreaterThan(0)
+    expect(await distribute(other)).toEqual([])
+    await other.close()
+    await tell(`drop owned by ${login}`)
+    await tell(`drop role ${login}`)
+    await owner.close()
     await dropPostgresDatabase(url)
   })
 

@@ -12,7 +12,8 @@ const EXTENSION = unnamed<{ found: number }>(
 )
 const DISTRIBUTED = unnamed<{ name: string }>(
   'citus.distributed',
-  'select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid',
+  `select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
+     join pg_namespace n on n.oid = c.relnamespace where n.nspname = current_schema()`,
 )
 const TABLES = unnamed<{ name: string; has_tenant: boolean }>(
   'citus.tables',
@@ -22,7 +23,15 @@ const TABLES = unnamed<{ name: string; has_tenant: boolean }>(
     order by c.relname = 'tenants' desc, c.relname`,
 )
 
-const DATABASE = unnamed<{ name: string }>('citus.database', 'select current_database() as name')
+const DATABASE = unnamed<{ name: string; is_own: boolean }>(
+  'citus.database',
+  `select datname as name, pg_has_role(datdba, 'usage') as is_own from pg_database where datname = current_database()`,
+)
+const DATABASE_SETTINGS = unnamed<{ setting: string }>(
+  'citus.database_settings',
+  `select unnest(s.setconfig) as setting from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase
+    where d.datname = current_database() and s.setrole = 0`,
+)
 
 /** Rows of these are found by another column than their tenant. */
 const other_columns: Record<string, string> = { tenant_lookups: 'value' }
@@ -39,12 +48,13 @@ async function distributedTables(q: Reader): Promise<Set<string>> {
 
 /**
  * Distributes every table that is not yet, `tenants` first, and tells every server the settings of a session. Returns the
- * names of the tables that it distributed. Throws when the extension is missing.
+ * names of the tables that it distributed. Throws when the extension is missing, or settings that the owner alone may set.
  */
 export async function distribute(db: Db): Promise<string[]> {
   if (db.engine !== 'postgres') throw new Error('only a PostgreSQL database can be distributed')
   if ((await db.one(EXTENSION, {}))!.found === 0)
     throw new Error('the extension citus is missing: run `create extension citus` on every server')
+  const settings = await missingSettings(db)
   await removePolicies(db)
   const known = await distributedTables(db)
   const done: string[] = []
@@ -52,7 +62,8 @@ export async function distribute(db: Db): Promise<string[]> {
     if (known.has(name) || !has_tenant) continue
     if (await changeSchema(db, (tx) => distributeTable(tx, name))) done.push(name)
   }
-  await setPlanner(db)
+  for (const text of settings)
+    await changeSchema(db, (tx) => Promise.resolve(tx.run(unnamed('citus.set', text), {})))
   return done
 }
 
@@ -96,10 +107,13 @@ const planner_settings = Object.entries(postgres_session).filter(
   ([name]) => name.startsWith('enable_') || name === 'jit',
 )
 
-async function setPlanner(db: Db): Promise<void> {
-  const { name } = (await db.one(DATABASE, {}))!
-  for (const [setting, value] of planner_settings) {
-    const text = `alter database "${name.replaceAll('"', '""')}" set ${setting} = '${value}'`
-    await changeSchema(db, (tx) => Promise.resolve(tx.run(unnamed('citus.set', text), {})))
-  }
+/** The statements that set what the database does not have yet. Throws when the login may not run them. */
+async function missingSettings(db: Db): Promise<string[]> {
+  const set = new Set((await db.all(DATABASE_SETTINGS, {})).map(({ setting }) => setting))
+  const missing = planner_settings.filter(([name, value]) => !set.has(`${name}=${value}`))
+  const { name: database, is_own } = (await db.one(DATABASE, {}))!
+  if (missing.length > 0 && !is_own)
+    throw new Error(`only the owner of the database ${database} can set how Citus plans its statements`)
+  const quoted = `"${database.replaceAll('"', '""')}"`
+  return missing.map(([name, value]) => `alter database ${quoted} set ${name} = '${value}'`)
 }

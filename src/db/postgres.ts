@@ -351,19 +351,19 @@ class PostgresDb implements Db {
     throw new Error('PostgreSQL is checked with its own tools: pg_amcheck, and data checksums')
   }
 
-  /** Counts that cannot be written keep waiting; the others are written. Throws the last failure. */
+  /** Counts that cannot be written keep waiting; the others are written, after those of the call before. Throws the last failure. */
   maintain(): Promise<void> {
-    // Not two at once: one that came later would end before what the other took is written.
     this.#maintained = this.#maintained.catch(() => {}).then(() => this.#writeWaiting())
     return this.#maintained
   }
 
   async #writeWaiting(): Promise<void> {
     const waiting = this.#stored.waiting()
+    const together = this.#traffic.dialect === 'citus' ? 1 : counted_together_max
     let failure: unknown = null
-    for (let at = 0; at < waiting.length; at += counted_together_max) {
+    for (let at = 0; at < waiting.length; at += together) {
       try {
-        await this.#write(upkeep, () => {}, waiting.slice(at, at + counted_together_max))
+        await this.#write(upkeep, () => {}, waiting.slice(at, at + together))
       } catch (error) {
         failure = error
       }

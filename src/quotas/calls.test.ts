@@ -152,6 +152,24 @@ describe('the calls of a month', () => {
     expect(counts.stored).toBe(1)
   })
 
+  test('of a tenant that cannot be written now keep no others waiting for longer than one flush', async () => {
+    const clock = new TestClock()
+    const written: string[] = []
+    const calls = new Calls(clock, {
+      look: async () => 0,
+      async add(tenant_id, _, count) {
+        if (tenant_id === 'ten_0') throw new Error('its server is away')
+        written.push(tenant_id)
+        return count
+      },
+    })
+    const tenants = Array.from({ length: 40 }, (_, n) => `ten_${n}`)
+    for (const tenant_id of tenants)
+      await calls.count({ ...free, tenant_id, plan: 'unlimited' }, default_plans, clock.now())
+    for (let n = 0; n < 2; n++) expect(await tried(() => calls.flush())).toBe('Error: its server is away')
+    expect(written.toSorted()).toEqual(tenants.slice(1).toSorted())
+  })
+
   test('are not written twice when nobody knows whether they were: the database is asked', async () => {
     const { clock, counts, calls, take } = heldCalls()
     const first = take()

@@ -51,6 +51,23 @@ describe('the counts of a node', () => {
     expect(written).toEqual([{ tenant_id: 'ten_a', hour: noon, feature: 'kv', calls: 2, failures: 1 }])
   })
 
+  test('of a tenant that cannot be written now keep no others waiting', async () => {
+    const written = new Set<string>()
+    const usage = new Usage(async (counts) => {
+      if (counts.some(({ tenant_id }) => tenant_id === 'ten_000')) throw new Error('its server is away')
+      for (const { tenant_id } of counts) written.add(tenant_id)
+    })
+    const tenants = Array.from({ length: 150 }, (_, n) => `ten_${String(n).padStart(3, '0')}`)
+    for (const tenant_id of tenants) usage.count(tenant_id, 'kv', false, noon)
+    for (let n = 0; n < 3; n++) await expect(usage.flush()).rejects.toThrow('its server is away')
+    expect([...written].toSorted()).toEqual(tenants.slice(1))
+    expect(usage.size).toBe(1)
+    usage.count('ten_000', 'kv', false, noon)
+    usage.count('ten_200', 'kv', false, noon)
+    await expect(usage.flush()).rejects.toThrow('its server is away')
+    expect([written.has('ten_200'), usage.size]).toEqual([true, 1])
+  })
+
   test('that come during a write are in the next one, whoever asks for it', async () => {
     const { usage, written } = held()
     usage.count('ten_a', 'dlq', false, noon)

@@ -35,6 +35,8 @@ export class Usage implements UsageCounts {
   #waiting = new Map<string, Count>()
   /** The last waiting count by feature and tenant: most calls find theirs here, without a text for its key. */
   #recent = new Map<string, Map<string, Count>>()
+  /** Tenants of a transaction that failed: each is written by itself, after all others, the last that failed last. */
+  readonly #refused = new Set<string>()
   #writing: Promise<void> | null = null
   readonly #writes = new Repeat(write_every_ms, () => this.flush())
 
@@ -87,14 +89,33 @@ export class Usage implements UsageCounts {
       .map(([, count]) => count)
     this.#waiting = new Map()
     this.#recent.clear()
-    for (let at = 0; at < counts.length; at += writes_max) {
+    const parts = this.#partsOf(counts)
+    for (const [at, part] of parts.entries()) {
       try {
-        await this.add(counts.slice(at, at + writes_max))
+        await this.add(part)
+        for (const { tenant_id } of part) this.#refused.delete(tenant_id)
       } catch (error) {
-        this.#keep(counts.slice(at))
+        for (const { tenant_id } of part) this.#refuse(tenant_id)
+        this.#keep(parts.slice(at).flat())
         throw error
       }
     }
+    this.#refused.clear() // those that have nothing to write any more
+  }
+
+  /** The counts by transaction. On Citus a tenant's server may be away while others answer. */
+  #partsOf(counts: readonly Count[]): Count[][] {
+    const [others, refused] = [[] as Count[], new Map<string, Count[]>()]
+    for (const tenant_id of this.#refused) refused.set(tenant_id, [])
+    for (const count of counts) (refused.get(count.tenant_id) ?? others).push(count)
+    const parts = []
+    for (let at = 0; at < others.length; at += writes_max) parts.push(others.slice(at, at + writes_max))
+    return [...parts, ...refused.values()].filter((part) => part.length > 0)
+  }
+
+  #refuse(tenant_id: string): void {
+    this.#refused.delete(tenant_id)
+    this.#refused.add(tenant_id)
   }
 
   #keep(counts: readonly Count[]): void {

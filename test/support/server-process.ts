@@ -25,7 +25,10 @@ export interface RefusedStart {
 
 type Environment = Record<string, string>
 
-function spawn(environment: Environment, command: string[]) {
+const own_command = [process.execPath, join(root, 'src/main.ts')]
+
+/** A server that may not have begun to listen yet. */
+export function spawnServer(environment: Environment, command = own_command) {
   notInQuickRun('service as a process')
   return Bun.spawn(command, {
     cwd: root,
@@ -36,14 +39,12 @@ function spawn(environment: Environment, command: string[]) {
   })
 }
 
-const command = [process.execPath, join(root, 'src/main.ts')]
-
 /**
  * Resolves when it is ready. Throws with what it printed when it ends instead. `instead` is another command that
  * comes to the same.
  */
-export async function startServer(environment: Environment, instead = command): Promise<ServerProcess> {
-  const child = spawn(environment, instead)
+export async function startServer(environment: Environment, instead = own_command): Promise<ServerProcess> {
+  const child = spawnServer(environment, instead)
   const stderr = new Response(child.stderr).text()
   const decoder = new TextDecoder()
   const reader = child.stdout.getReader()
@@ -70,7 +71,7 @@ export async function startServer(environment: Environment, instead = command): 
 
 /** Starts a server that is expected to refuse. One that serves all the same is stopped, and that throws. */
 export async function refusedStart(environment: Environment): Promise<RefusedStart> {
-  const child = spawn(environment, command)
+  const child = spawnServer(environment)
   const stderr = new Response(child.stderr).text()
   let stdout = ''
   for await (const bytes of child.stdout) {
