@@ -9,6 +9,7 @@ import type { Config } from '../config.ts'
 import type { Secrets as Sealer } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import type { DiskOptions } from '../db/disk.ts'
+import { isDistributed } from '../db/distributed.ts'
 import type { DbMeasures } from '../db/measures.ts'
 import { migrate, requireCurrent } from '../db/migrate.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
@@ -131,12 +132,22 @@ export async function requireUsable(
   }
   const sealer = await secretsOf(db, { current: secret_key.value, previous: secret_key_previous })
   // A tenant on a plan without limits would be a tenant without limits.
-  for (const { plan } of await tenants.plansInUse(db)) {
+  for (const { plan } of await plansInUse(db)) {
     if (!Object.hasOwn(config.plans, plan)) {
       throw new ConfigError('PLANS_FILE', `tenants are on the plan "${plan}", which it does not have`)
     }
   }
   return { schema_version, sealer }
+}
+
+/** None when a server of Citus is away: a plan that is missing then fails the requests of its tenants, and no others. */
+async function plansInUse(db: Db): Promise<{ plan: string }[]> {
+  try {
+    return await tenants.plansInUse(db)
+  } catch (error) {
+    if (db.engine === 'postgres' && (await isDistributed(db))) return []
+    throw error
+  }
 }
 
 /** A start that fails says which setting to look at. */

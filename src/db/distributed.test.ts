@@ -2,10 +2,17 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SQL } from 'bun'
 import { Operator } from '../../test/support/admin.ts'
 import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
-import { dropPostgresDatabase, newPostgresDatabase, pretendDistributed } from '../../test/support/postgres.ts'
+import {
+  dropPostgresDatabase,
+  newPostgresDatabase,
+  on_citus,
+  pretendDistributed,
+} from '../../test/support/postgres.ts'
+import { TestService } from '../../test/support/service.ts'
 import { migrations } from '../features.ts'
 import { unnamed, unnamedAcrossTenants } from './db.ts'
 import { distribute, isDistributed } from './distributed.ts'
@@ -68,6 +75,31 @@ onPostgres('a distributed database', () => {
     await tell(`drop owned by ${login}`)
     await tell(`drop role ${login}`)
     await owner.close()
+    await dropPostgresDatabase(url)
+  })
+
+  // A table that is locked stands in for a server that is away: what asks all servers fails.
+  test.each([
+    ['starts all the same on a distributed database', true],
+    ['is refused on one PostgreSQL', false],
+  ])('a service that cannot read which plans are in use %s', async (_, is_distributed) => {
+    const url = await newPostgresDatabase()
+    if (is_distributed) await pretendDistributed(url)
+    const service = new TestService({ ROW_LEVEL_SECURITY: 'off', SECRET_KEY: 'the same at both starts' })
+    await service.start(url)
+    await service.stop()
+    const held = new SQL({ url, max: 1 })
+    const lock = await held.reserve()
+    await lock.unsafe('begin; lock table tenants in access exclusive mode').simple()
+    const started = await service.start(url).then(
+      () => 'started',
+      (error: Error) => error.message,
+    )
+    await lock.unsafe('rollback')
+    expect(started).toMatch(is_distributed || on_citus ? /^started$/ : /lock timeout/)
+    if (started === 'started') await service.stop()
+    await lock.release()
+    await held.close()
     await dropPostgresDatabase(url)
   })
 
