@@ -31,6 +31,7 @@ export interface Cluster {
 export async function startCluster(
   flags: string[] = [],
   onLog: (text: string) => void = () => {},
+  initdb_flags: string[] = [],
 ): Promise<Cluster> {
   notInQuickRun('PostgreSQL')
   const data_dir = databaseFolder()
@@ -43,7 +44,7 @@ export async function startCluster(
     port,
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync', ...initdb_flags],
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', `max_connections=${connections_max}`, ...flags],
     onLog: (text) => onLog(String(text)),
     onError: () => {},
@@ -72,10 +73,12 @@ export const pooler_variable = 'WAYSTATION_TEST_POOLER'
 
 /** Databases live for seconds: nothing is gained by looking after them. A test that needs statistics gathers them. */
 const unattended = ['-c', 'autovacuum=off']
+/** The password of each of thousands of connections would take as long to check as what most of them ask. */
+const without_password = ['--auth=trust']
 
 /** With the template that every new database is a copy of. */
 export async function startSharedCluster(): Promise<Cluster> {
-  const cluster = await startCluster(unattended)
+  const cluster = await startCluster(unattended, () => {}, without_password)
   try {
     return await withTemplate(cluster)
   } catch (error) {
@@ -110,7 +113,7 @@ export async function newPostgresDatabase(): Promise<string> {
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   if (on_citus) return newDistributedDatabase(base_url, name)
   copying ??= copyingAt(base_url)
-  await administer(base_url, `create database ${name} template ${template} strategy ${await copying}`)
+  await maintenance(base_url).unsafe(`create database ${name} template ${template} strategy ${await copying}`)
   return `${process.env[pooler_variable] ?? base_url}/${name}`
 }
 
@@ -148,10 +151,23 @@ export async function dropPostgresDatabase(url: string): Promise<void> {
   const base_url = url.slice(0, at)
   const server = base_url === process.env[pooler_variable] ? await baseUrl() : base_url
   for (const each of [server, ...citus_workers])
-    await administer(each, `drop database if exists ${url.slice(at + 1)} with (force)`)
+    await maintenance(each).unsafe(`drop database if exists ${url.slice(at + 1)} with (force)`)
+}
+
+/** One connection for all databases that this process makes and drops at a server. */
+const maintenance_connections = new Map<string, SQL>()
+
+function maintenance(base_url: string): SQL {
+  const open = maintenance_connections.get(base_url)
+  if (open) return open
+  const connection = new SQL({ url: `${base_url}/postgres`, max: 1 })
+  maintenance_connections.set(base_url, connection)
+  return connection
 }
 
 export async function stopPostgres(): Promise<void> {
+  for (const connection of maintenance_connections.values()) await connection.close()
+  maintenance_connections.clear()
   await (await shared.waystation_cluster)?.stop()
   delete shared.waystation_cluster
 }
