@@ -74,7 +74,9 @@ async function onSqlite(): Promise<void> {
 }
 
 async function onPostgres(): Promise<void> {
-  const cluster = await startCluster(['-c', 'fsync=off', '-c', 'max_wal_size=8GB', '-c', 'autovacuum=off'])
+  const cluster = await startCluster({
+    flags: ['-c', 'fsync=off', '-c', 'max_wal_size=8GB', '-c', 'autovacuum=off'],
+  })
   const url = `${cluster.base_url}/plans`
   try {
     await administer(cluster.base_url, 'create database plans')

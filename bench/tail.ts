@@ -77,7 +77,7 @@ await command(async () => {
     '-c',
     `log_min_duration_statement=${slow_ms}`,
   ]
-  const cluster = await startCluster(flags, (text) => logged.push(...text.split('\n')))
+  const cluster = await startCluster({ flags, onLog: (text) => logged.push(...text.split('\n')) })
   undoLater(() => void cluster.stop())
   await administer(cluster.base_url, 'create database tail')
   const nodes = await startNodes(folder, `${cluster.base_url}/tail`)

@@ -8,7 +8,7 @@ import { isAuthenticated, type Keyring, newKeyring, ready, titled } from './supp
 import { onPostgres } from './support/databases.ts'
 import { plant, rowsOf, tables } from './support/mutants.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
-import { cron_secret, TestService } from './support/service.ts'
+import { cron_secret, few_connections, TestService } from './support/service.ts'
 
 /** No tenant that signs up has this id. */
 const canary = 'ten_00000000000000000000canary'
@@ -61,7 +61,7 @@ let planted = false
 
 /** What ticks do while a month goes by for a tenant that has something of everything, and when it is removed. */
 async function work(environment: Record<string, string>): Promise<Work> {
-  const service = new TestService({ DATABASE_CONNECTIONS: '4', METRICS: '127.0.0.1:0', ...environment })
+  const service = new TestService({ ...few_connections, METRICS: '127.0.0.1:0', ...environment })
   service.engine = 'postgres'
   service.background = false
   const url = await newPostgresDatabase()

@@ -22,7 +22,7 @@ import { onPostgres } from './support/databases.ts'
 import { leaking_alone } from './support/leaking-routes.ts'
 import { plant, rowsOf, tables, withoutTenant } from './support/mutants.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
-import { TestService } from './support/service.ts'
+import { few_connections, TestService } from './support/service.ts'
 
 let planted = false
 
@@ -105,7 +105,7 @@ function pathOf(path: string, params: Record<string, string>): string[] {
 onPostgres('Row-level security', () => {
   const attacked = titled(routes.filter(isAuthenticated))
   const start = async (environment: Record<string, string>) => {
-    const service = new TestService({ CLOCK: 'test', DATABASE_CONNECTIONS: '4', ...environment })
+    const service = new TestService({ CLOCK: 'test', ...few_connections, ...environment })
     service.engine = 'postgres'
     service.background = false
     const url = await newPostgresDatabase()

@@ -211,7 +211,7 @@ onPostgres('a start on PostgreSQL', () => {
   test.each(['fsync', 'full_page_writes', 'synchronous_commit'])(
     'is refused with %s=off',
     async (setting) => {
-      const cluster = await startCluster(['-c', `${setting}=off`])
+      const cluster = await startCluster({ flags: ['-c', `${setting}=off`] })
       try {
         await expectRefusal(
           { DATABASE_URL: `${cluster.base_url}/postgres` },

@@ -21,7 +21,7 @@ import {
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase, on_citus } from '../../test/support/postgres.ts'
-import { type Answer, TestService } from '../../test/support/service.ts'
+import { type Answer, few_connections, TestService } from '../../test/support/service.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
@@ -179,7 +179,7 @@ forEachDatabase('A test clock', (databases) => {
   test('keeps its time and what is to come over a restart', async () => {
     await withReceiver(async (receiver) => {
       const url = await databases.newUrl()
-      const service = new TestService({ CLOCK: 'test', DATABASE_CONNECTIONS: '4' })
+      const service = new TestService({ CLOCK: 'test', ...few_connections })
       await service.start(url)
       try {
         const { admin_key, api_key } = await service.signUp()

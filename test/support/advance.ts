@@ -1,7 +1,7 @@
 // What the tests of the test clock share: services whose real time stands still, and what they ask.
 
 import { type Receiver, startReceiver } from './receiver.ts'
-import { type Answer, TestService } from './service.ts'
+import { type Answer, few_connections, TestService } from './service.ts'
 
 export const begin = Date.UTC(2026, 0, 1)
 export const hour_s = 3_600
@@ -25,7 +25,7 @@ export async function withService<T>(
   work: (service: TestService) => Promise<T>,
   environment: Record<string, string> = {},
 ): Promise<T> {
-  const service = new TestService({ CLOCK: 'test', DATABASE_CONNECTIONS: '4', ...environment })
+  const service = new TestService({ CLOCK: 'test', ...few_connections, ...environment })
   try {
     await service.start(url)
     return await work(service)

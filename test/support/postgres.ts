@@ -24,15 +24,17 @@ export interface Cluster {
   stop(): Promise<void>
 }
 
-/**
- * A cluster of its own, for tests that break it. `flags` go to the server, e.g. `['-c', 'fsync=off']`; `onLog` gets what it
- * logs.
- */
-export async function startCluster(
-  flags: string[] = [],
-  onLog: (text: string) => void = () => {},
-  initdb_flags: string[] = [],
-): Promise<Cluster> {
+export interface ClusterOptions {
+  /** To the server, e.g. `['-c', 'fsync=off']`. */
+  flags?: string[]
+  initdb_flags?: string[]
+  /** Gets what the server logs. */
+  onLog?(text: string): void
+}
+
+/** A cluster of its own, for tests that break it. */
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const { flags = [], initdb_flags = [], onLog = () => {} } = options
   notInQuickRun('PostgreSQL')
   const data_dir = databaseFolder()
   chmodSync(data_dir, 0o711) // as root, the server runs as another user and must get in
@@ -51,10 +53,13 @@ export async function startCluster(
   })
   await server.initialise()
   await server.start()
+  const base_url = `postgres://postgres:postgres@127.0.0.1:${port}`
   return {
-    base_url: `postgres://postgres:postgres@127.0.0.1:${port}`,
+    base_url,
     data_dir: join(data_dir, 'data'),
     async stop() {
+      await maintenance_connections.get(base_url)?.close()
+      maintenance_connections.delete(base_url)
       await server.stop()
       if (existsSync(data_dir)) rmSync(data_dir, { recursive: true, force: true })
     },
@@ -78,7 +83,7 @@ const without_password = ['--auth=trust']
 
 /** With the template that every new database is a copy of. */
 export async function startSharedCluster(): Promise<Cluster> {
-  const cluster = await startCluster(unattended, () => {}, without_password)
+  const cluster = await startCluster({ flags: unattended, initdb_flags: without_password })
   try {
     return await withTemplate(cluster)
   } catch (error) {
@@ -98,13 +103,8 @@ let copying: Promise<'file_copy' | 'wal_log'> | undefined
 
 /** File by file takes half as long where the files are in memory, and far longer where each is flushed to a disk. */
 async function copyingAt(base_url: string): Promise<'file_copy' | 'wal_log'> {
-  const connection = new SQL({ url: `${base_url}/postgres`, max: 1 })
-  try {
-    const [{ data_directory }] = (await connection.unsafe('show data_directory')) as [Record<string, string>]
-    return isInMemory(data_directory!) ? 'file_copy' : 'wal_log'
-  } finally {
-    await connection.close()
-  }
+  const [row] = await administer(base_url, 'show data_directory')
+  return isInMemory(String(row?.data_directory)) ? 'file_copy' : 'wal_log'
 }
 
 /** The URL of a new, empty database with the schema in it. */
@@ -113,7 +113,7 @@ export async function newPostgresDatabase(): Promise<string> {
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   if (on_citus) return newDistributedDatabase(base_url, name)
   copying ??= copyingAt(base_url)
-  await maintenance(base_url).unsafe(`create database ${name} template ${template} strategy ${await copying}`)
+  await administer(base_url, `create database ${name} template ${template} strategy ${await copying}`)
   return `${process.env[pooler_variable] ?? base_url}/${name}`
 }
 
@@ -151,10 +151,10 @@ export async function dropPostgresDatabase(url: string): Promise<void> {
   const base_url = url.slice(0, at)
   const server = base_url === process.env[pooler_variable] ? await baseUrl() : base_url
   for (const each of [server, ...citus_workers])
-    await maintenance(each).unsafe(`drop database if exists ${url.slice(at + 1)} with (force)`)
+    await administer(each, `drop database if exists ${url.slice(at + 1)} with (force)`)
 }
 
-/** One connection for all databases that this process makes and drops at a server. */
+/** By server: one connection for all that this process says to its maintenance database. */
 const maintenance_connections = new Map<string, SQL>()
 
 function maintenance(base_url: string): SQL {
@@ -226,11 +226,16 @@ async function withTemplate(cluster: Cluster): Promise<Cluster> {
   return cluster
 }
 
-/** One statement, on the maintenance database unless another is named. */
-export async function administer(base_url: string, statement: string, database = 'postgres'): Promise<void> {
+/** One statement, on the maintenance database unless another is named. Returns its rows. */
+export async function administer(
+  base_url: string,
+  statement: string,
+  database?: string,
+): Promise<Record<string, unknown>[]> {
+  if (database === undefined) return maintenance(base_url).unsafe(statement)
   const connection = new SQL({ url: `${base_url}/${database}`, max: 1 })
   try {
-    await connection.unsafe(statement)
+    return await connection.unsafe(statement)
   } finally {
     await connection.close()
   }

@@ -18,7 +18,7 @@ import { listenUrlOf } from './postgres.ts'
 export const cron_secret = 'a-cron-secret-of-the-tests'
 
 /** Each is a process of PostgreSQL, which learns every statement by itself: most tests ask for little at once. */
-const few_connections = { DATABASE_CONNECTIONS: '2' }
+export const few_connections = { DATABASE_CONNECTIONS: '2' }
 const usual_connections = { DATABASE_CONNECTIONS: String(connections_default) }
 
 export interface Answer {
