@@ -15,3 +15,8 @@ export class NextTurn {
     })
   }
 }
+
+/** Resolves in the next turn. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

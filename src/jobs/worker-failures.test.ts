@@ -4,6 +4,7 @@ import { Bench, known_kinds } from '../../test/support/job-bench.ts'
 import { approve, checkpoint, manySchedules, schedule } from '../../test/support/job-features.ts'
 import { becomes, until } from '../../test/support/patience.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { DbError } from '../db/errors.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { node_max } from './concurrency.ts'
@@ -104,6 +105,50 @@ forEachDatabase('a database that fails', (databases) => {
     } finally {
       set.mockRestore()
     }
+  })
+
+  test('under the read of what is to be sent makes no attempt of it, even of the last one', async () => {
+    const caller = await bench.tenant()
+    const { id } = await schedule(bench, caller)
+    const worker = bench.worker()
+    for (const verdict of [503, 503] as const) {
+      await bench.dispatch(worker)
+      await bench.settle(verdict)
+      bench.clock.advance(60_000)
+    }
+    bench.db.onRead = (name) => {
+      if (name === 'schedules.deliverable') throw new DbError('busy', 'too many ask')
+    }
+    for (let refused = 0; refused < 3; refused += 1) {
+      await worker.dispatchNew()
+      await bench.db.quiet()
+      bench.clock.advance(60_000)
+    }
+    const sent = () => bench.network.sent.map(({ headers }) => headers['x-waystation-attempt'])
+    expect(sent()).toEqual(['1', '2'])
+    expect(bench.errors.map(String)).toContain('DbError: too many ask')
+    bench.db.onRead = () => {}
+    await worker.dispatchNew()
+    await bench.db.quiet()
+    await bench.settle(204)
+    expect(sent()).toEqual(['1', '2', '3'])
+    expect(await read(caller, id)).toMatchObject({ status: 'fired' })
+  })
+
+  test('under a statement that is wrong makes an attempt of it, so that it ends', async () => {
+    const caller = await bench.tenant()
+    const { id } = await schedule(bench, caller)
+    bench.db.onRead = (name) => {
+      if (name === 'schedules.deliverable') throw new Error('no such column')
+    }
+    const worker = bench.worker()
+    for (let lease = 0; lease < 4; lease += 1) {
+      await worker.dispatchNew()
+      await bench.db.quiet()
+      bench.clock.advance(120_000)
+    }
+    expect(bench.network.sent).toEqual([])
+    expect((await read(caller, id)).status).not.toBe('pending')
   })
 
   test('under the return of a lease that is too old makes no attempt of it: it is released later', async () => {

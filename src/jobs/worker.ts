@@ -3,8 +3,9 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { nextTurn } from '../base/next-turn.ts'
 import { dueWork, from, type Tx } from '../db/db.ts'
-import { isOutcomeUnknown } from '../db/errors.ts'
+import { DbError, isOutcomeUnknown } from '../db/errors.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
@@ -300,7 +301,8 @@ export class JobWorker {
     if (job.attempts > kind.attempts_max) {
       return { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
     }
-    const request = await kind.message({ db, dependencies, started_at }, job)
+    const message = kind.message({ db, dependencies, started_at }, job)
+    const request = await message.catch((error) => this.#releaseUnread(running, error))
     if (request === null || (typeof request === 'object' && 'seen' in request)) {
       await db.write(dueWork(job.tenant_id), async (tx) => {
         if (kind.idle) await kind.idle(tx, dependencies, job, request?.seen ?? null)
@@ -349,11 +351,15 @@ export class JobWorker {
   }
 
   async #release(running: Running): Promise<void> {
-    const { db } = this.options
-    await this.#writeWithRetry(running, () =>
-      db.write(dueWork(running.job.tenant_id), (tx) => store.release(tx, running.job)),
-    )
+    const release = (tx: Tx) => store.release(tx, running.job)
+    await this.#writeWithRetry(running, () => this.options.db.write(dueWork(running.job.tenant_id), release))
     this.#queue.expire() // it is due
+  }
+
+  /** After a failed read of the message. While only the database was unavailable, it was no attempt. */
+  async #releaseUnread(running: Running, error: unknown): Promise<never> {
+    if (error instanceof DbError) await this.#releaseUntried(running)
+    throw error
   }
 
   /** Nothing was tried, because there was no permit. Due a little later, so that it is not leased again in between. */
@@ -417,9 +423,7 @@ export class JobWorker {
     return store.nextAt(this.options.db, now)
   }
 
-  /**
-   * Runs all that is due now, on any node; resolves when the attempts have ended, after `wait_ms_max` at most.
-   */
+  /** Runs all that is due now, on any node; resolves when the attempts have ended, after `wait_ms_max` at most. */
   async tick(wait_ms_max: number): Promise<void> {
     const { clock } = this.options
     const arrived_at = clock.now()
@@ -488,10 +492,6 @@ export class JobWorker {
     await this.#dispatching
     await Promise.all(this.#running)
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function sleep(ms: number): Promise<void> {
