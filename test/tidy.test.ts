@@ -309,7 +309,6 @@ describe('effects have their places', () => {
         'src/db/sqlite.ts': 'one commit per turn of the event loop',
         'src/db/sqlite-flush.ts': 'an error that is a bug ends the process',
         'src/db/sqlite-snapshots.ts': 'commits wait for reads, for a time',
-        'src/db/sqlite-queue.ts': 'a batch that grows waits for another turn',
         'src/http/delivery.ts': 'an answer waits for room in memory',
         'src/http/body-stream.ts': 'a sender has 30 seconds, whatever the clock says',
         'src/base/byte-pace.ts': 'large bodies are taken on in turns of the event loop',

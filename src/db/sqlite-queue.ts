@@ -1,5 +1,6 @@
 // The writes that wait for their transaction.
 
+import { nextTurn } from '../base/next-turn.ts'
 import type { Job } from './sqlite-job.ts'
 
 /** Turns of the event loop for which a batch waits at most. */
@@ -34,7 +35,7 @@ export class WriteQueue {
       const { length } = this.#jobs
       if (length >= this.#expected || length === before) return
       before = length
-      await new Promise((resolve) => setImmediate(resolve))
+      await nextTurn()
     }
   }
 

@@ -122,6 +122,8 @@ forEachDatabase('a database that fails', (databases) => {
     for (let refused = 0; refused < 3; refused += 1) {
       await worker.dispatchNew()
       await bench.db.quiet()
+      const [job] = await bench.jobs(caller.tenant_id)
+      expect([job!.attempts, job!.lease_until, job!.next_at]).toEqual([2, 0, now() + 500])
       bench.clock.advance(60_000)
     }
     const sent = () => bench.network.sent.map(({ headers }) => headers['x-waystation-attempt'])
@@ -148,7 +150,7 @@ forEachDatabase('a database that fails', (databases) => {
       bench.clock.advance(120_000)
     }
     expect(bench.network.sent).toEqual([])
-    expect((await read(caller, id)).status).not.toBe('pending')
+    expect(await read(caller, id)).toMatchObject({ status: 'failed', last_error: 'interrupted' })
   })
 
   test('under the return of a lease that is too old makes no attempt of it: it is released later', async () => {
