@@ -189,7 +189,7 @@ export function forEachService(
     service.background = background
     service.engine = databases.engine
     beforeAll(async () => {
-      await service.start(await databases.newUrl())
+      await service.start(await databases.newUrlWithTables())
     })
     afterAll(() => service.stop())
     block(service)
