@@ -61,6 +61,39 @@ forEachService('A page that has looked at enough rows', (service) => {
       { tenant_id: tenant.tenant_id },
     )
     await service.ask('PUT', '/v1/kv/graves/z', { key: tenant.api_key, body: { value: 1 } })
+    // Failures are of the type "often", but for the first and one in the middle; the type "rarely" nearly always succeeds.
+    await plant(
+      service,
+      2 * looked_max + 200,
+      `effects (tenant_id, id, key, type, status, agent_id, on_unknown, lease_ms, payload_hash, fence, kept_bytes,
+        created_at, updated_at)`,
+      `:tenant_id, 'eff_' || (10000 + i), 'k' || i,
+       case when i in (1, ${looked_max}) or i % 2 = 0 then 'rarely' else 'often' end,
+       case when i in (1, ${looked_max}) or i % 2 = 1 then 'failed' else 'succeeded' end,
+       'a', 'hold', 1, 'h', 1, 0, 1, 1`,
+      { tenant_id: tenant.tenant_id },
+    )
+  })
+
+  test.each([
+    [
+      'a rare type beside a frequent status',
+      '?type=rarely&status=failed',
+      [`eff_${10_000 + looked_max}`, 'eff_10001'],
+      2,
+    ],
+    ['a type of which none succeeded', '?type=often&status=succeeded', [], 2],
+  ])('is one of effects with %s', async (_, query, ids, pages) => {
+    const { sizes, items } = await paged(service, `/v1/effects${query}`, tenant.api_key)
+    expect(items.map(({ id }) => id)).toEqual(ids)
+    expect(sizes).toHaveLength(pages)
+  })
+
+  test('misses none of the effects that succeeded, which no index knows by their status', async () => {
+    const { sizes, items } = await paged(service, '/v1/effects?status=succeeded&limit=200', tenant.api_key)
+    expect(items).toHaveLength(looked_max + 99)
+    expect(new Set(items.map(({ id }) => id)).size).toBe(items.length)
+    expect(sizes.slice(0, -1).every((size) => size === 200)).toBe(true)
   })
 
   test('is empty and has a cursor, and behind the cursors is all there is', async () => {

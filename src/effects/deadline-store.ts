@@ -5,6 +5,7 @@ import { bytesOf, inChunk } from '../db/chunk.ts'
 import { of_shard, sql, type Tx } from '../db/db.ts'
 import type { FrozenDeadlines } from '../tenants/service.ts'
 import type { WholeEffect } from './effect.ts'
+import { in_status_index } from './list-store.ts'
 import { after_run_out, type Due, run_out_columns, run_out_leases } from './sweep-store.ts'
 
 const texts = ['payload', 'effective_payload', 'error', 'note']
@@ -16,7 +17,7 @@ const MOVE = sql<{ id: string; bytes: number }>(
   `update effects set lease_until = lease_until + :frozen_ms, held = 0
     where ${inChunk({
       ...{ ...table, index: 'effects_status', order: 'tenant_id, status, id' },
-      where: `${of_shard} (tenant_id, status, id) > (:tenant_id, 'running', :after_id)
+      where: `${of_shard} ${in_status_index} and (tenant_id, status, id) > (:tenant_id, 'running', :after_id)
         and (tenant_id, status, id) < (:tenant_id, 'running', 'z') and lease_until > :frozen_at`,
     })}
    returning id, ${bytesOf(texts)} as bytes`,

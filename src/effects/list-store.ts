@@ -1,7 +1,7 @@
 // Lists of effects, newest first, without payloads and results.
 
 import { newestFirst } from '../base/ids.ts'
-import type { PageOfIds } from '../contract/page.ts'
+import { looked_max, type PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk, newestWith } from '../db/chunk.ts'
 import { of_shard, type Reader, type Statement, sql } from '../db/db.ts'
 import type { EffectRow, EffectStatus } from './effect.ts'
@@ -21,17 +21,14 @@ function list(name: string, scan: { index: string | null; order: string; where: 
   )
 }
 
-const has_workflow = 'workflow_id is not null'
+/** The condition of the index by status, literally: neither engine concludes it from the value of a parameter. */
+export const in_status_index = "status <> 'succeeded'"
+
 const LIST = {
   all: list('list', { index: null, order: 'id desc', where: 'tenant_id = :tenant_id and id < :before_id' }),
-  status: list('list_status', newestWith('effects_status', ['status'])),
+  status: list('list_status', newestWith('effects_status', ['status'], in_status_index)),
   type: list('list_type', newestWith('effects_type', ['type'])),
-  type_status: list('list_type_status', newestWith('effects_type_status', ['type', 'status'])),
-  workflow: list('list_workflow', newestWith('effects_workflow', ['workflow_id'], has_workflow)),
-  workflow_status: list(
-    'list_workflow_status',
-    newestWith('effects_workflow_status', ['workflow_id', 'status'], has_workflow),
-  ),
+  workflow: list('list_workflow', newestWith('effects_workflow', ['workflow_id'], 'workflow_id is not null')),
 }
 
 const OF_KEY = sql<Listed>(
@@ -50,29 +47,33 @@ export interface Filter {
 }
 
 /**
- * `rows_max` at most, and none after the first that takes them to `bytes_max`. Those of a type in a workflow are chosen from
- * as many: `reached` is the last that was looked at when there may be more.
+ * `rows_max` at most, and none after the first that takes them to `bytes_max`. With more than one filter, and with the status of
+ * those that are not indexed by it, they are chosen from the next `looked_max`: `reached` is the last that was looked at when there
+ * may be more.
  */
 export async function newest(
   q: Reader,
   tenant_id: string,
-  { status, type, workflow_id }: Filter,
-  page: PageOfIds,
+  filter: Filter,
+  { rows_max, ...page }: PageOfIds,
 ): Promise<{ rows: Listed[]; reached: string | null }> {
-  const by = workflow_id !== undefined ? 'workflow' : type !== undefined ? 'type' : null
-  const name =
-    by === null
-      ? status === undefined
-        ? 'all'
-        : 'status'
-      : status === undefined
-        ? by
-        : (`${by}_status` as const)
-  const given = { status: status ?? '', type: type ?? '', workflow_id: workflow_id ?? '' }
-  const found = (await q.all(LIST[name], { tenant_id, ...given, ...page })).sort(newestFirst)
-  if (by !== 'workflow' || type === undefined) return { rows: found, reached: null }
-  const is_full = isFull(found, page.rows_max, page.bytes_max)
-  return { rows: found.filter((row) => row.type === type), reached: is_full ? found.at(-1)!.id : null }
+  const by = leading(filter)
+  const chooses = Object.entries(filter).some(([name, value]) => value !== undefined && name !== leads[by])
+  const looked = { ...page, rows_max: chooses ? looked_max : rows_max }
+  const { status = '', type = '', workflow_id = '' } = filter
+  const found = (await q.all(LIST[by], { tenant_id, status, type, workflow_id, ...looked })).sort(newestFirst)
+  if (!chooses) return { rows: found, reached: null }
+  const rows = found.filter((row) => matches(row, filter)).slice(0, rows_max)
+  return { rows, reached: isFull(found, looked.rows_max, page.bytes_max) ? found.at(-1)!.id : null }
+}
+
+const leads = { all: null, status: 'status', type: 'type', workflow: 'workflow_id' } as const
+
+/** The index to walk: of a workflow there are few, and of those that did not succeed fewer than of a type. */
+function leading({ status, type, workflow_id }: Filter): keyof typeof LIST {
+  if (workflow_id !== undefined) return 'workflow'
+  if (status !== undefined && status !== 'succeeded') return 'status'
+  return type === undefined ? 'all' : 'type'
 }
 
 /** Those of a key, by type, after this one. `reached` is the last that was looked at when there may be more. */

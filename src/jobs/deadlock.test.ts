@@ -26,6 +26,7 @@ function onePostgres(url: string): TestDatabases {
   return {
     engine: 'postgres',
     newUrl: async () => url,
+    newUrlWithTables: async () => url,
     async open(clock = new TestClock()) {
       const onFatal = (error: unknown) => {
         throw error
