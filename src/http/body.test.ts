@@ -239,7 +239,7 @@ describe('A query', () => {
     ['name=%ED%A0%80', 'query.name'],
     ['at=2026-01-01T00:00:00+02:00', 'query.at'],
   ])('%s is refused at %s', async (text, path) => {
-    const error = (await codeOfIssues(() => reader.query(text))) as unknown[]
+    const error = (await codeOfIssues(async () => reader.query(text))) as unknown[]
     expect(error).toEqual(['VALIDATION_FAILED', path])
   })
 

@@ -5,6 +5,7 @@ import type { Validator } from 'typebox/compile'
 import { parseTime } from '../base/clock.ts'
 import { ApiError, type Issue, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
+import type { Awaitable } from '../db/db.ts'
 import type { IgnoredNames } from './ignored.ts'
 import {
   type AnyJsonMember,
@@ -97,9 +98,10 @@ export class Reader<S extends TObject> {
 
   /**
    * The typed value of a body. Throws INVALID_JSON, VALIDATION_FAILED with every issue, PAYLOAD_TOO_LARGE for a
-   * member. `ignored` gets the names of members that the schema does not know, as many as are shown.
+   * member. `ignored` gets the names of members that the schema does not know, as many as are shown. At once unless the
+   * schema is still to be compiled.
    */
-  async body(bytes: Uint8Array, ignored: IgnoredNames): Promise<Static<S>> {
+  body(bytes: Uint8Array, ignored: IgnoredNames): Awaitable<Static<S>> {
     if (bytes.length === 0 && this.#required.length === 0) return {} as Static<S>
     const members = membersOf(bytes, (name) => {
       if (this.#any_json.has(name) || this.#typed.has(name)) return true
@@ -112,11 +114,11 @@ export class Reader<S extends TObject> {
       if (any_json) readAnyJson(read, name, text, any_json)
       else readTyped(read, name, text, this.#typed.get(name)!)
     }
-    return this.#checked(this.#validator ?? (await this.prepare()), read, (name) => `/${name}`)
+    return this.#checkedOnceCompiled(read, pathOfMember)
   }
 
-  /** The typed value of a query string (without its `?`). A repeated name counts once, the last. */
-  async query(text: string): Promise<Static<S>> {
+  /** The typed value of a query string (without its `?`), as soon as `body`. A repeated name counts once, the last. */
+  query(text: string): Awaitable<Static<S>> {
     const value: Record<string, unknown> = {}
     const issues: Issue[] = []
     for (const pair of text.split('&')) {
@@ -131,11 +133,12 @@ export class Reader<S extends TObject> {
       else if (schema.type === 'number') value[name] = number_form.test(decoded) ? Number(decoded) : decoded
       else value[name] = decoded
     }
-    return this.#checked(
-      this.#validator ?? (await this.prepare()),
-      { value, issues },
-      (name) => `query.${name}`,
-    )
+    return this.#checkedOnceCompiled({ value, issues }, pathOfParameter)
+  }
+
+  #checkedOnceCompiled(read: Read, pathOf: (name: string) => string): Awaitable<Static<S>> {
+    if (this.#validator) return this.#checked(this.#validator, read, pathOf)
+    return this.prepare().then((validator) => this.#checked(validator, read, pathOf))
   }
 
   #checked(validator: Validator, { value, issues }: Read, pathOf: (name: string) => string): Static<S> {
@@ -147,6 +150,14 @@ export class Reader<S extends TObject> {
     }
     throw invalid(...issues)
   }
+}
+
+function pathOfMember(name: string): string {
+  return `/${name}`
+}
+
+function pathOfParameter(name: string): string {
+  return `query.${name}`
 }
 
 /** An integer as people write one; 60.0 is one. */

@@ -1,8 +1,8 @@
 // The input of a request besides its path and query: a JSON body, or any bytes.
 
-import { ApiError, invalid } from '../base/errors.ts'
+import { ApiError, type ErrorCode, invalid } from '../base/errors.ts'
 import type { RawRequest } from '../contract/route.ts'
-import type { Db } from '../db/db.ts'
+import type { Awaitable, Db } from '../db/db.ts'
 import { requireJson } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { isForwarded } from './forwarded.ts'
@@ -10,19 +10,22 @@ import type { Params } from './params.ts'
 import type { Prepared } from './prepared.ts'
 
 /** The typed value of a JSON body. Throws what its route answers for a body that breaks a rule. */
-export async function readBody(
-  { route, body, forwarded_body }: Prepared,
-  { request, connection, ignored }: Exchange,
-  bytes: Uint8Array,
-): Promise<object> {
-  if (bytes.length > 0) requireJson(request.headers)
+export function readBody(prepared: Prepared, exchange: Exchange, bytes: Uint8Array): Awaitable<object> {
+  const { route, body, forwarded_body } = prepared
+  if (bytes.length > 0) requireJson(exchange.request.headers)
+  const reader = forwarded_body && isForwarded(exchange.connection.headers) ? forwarded_body : body!
+  const { body_error } = route
+  return body_error
+    ? answeredAs(body_error, () => reader.body(bytes, exchange.ignored!))
+    : reader.body(bytes, exchange.ignored!)
+}
+
+async function answeredAs(code: ErrorCode, read: () => Awaitable<object>): Promise<object> {
   try {
-    const reader = forwarded_body && isForwarded(connection.headers) ? forwarded_body : body!
-    return await reader.body(bytes, ignored!)
+    return await read()
   } catch (error) {
-    const { code } = error as ApiError
-    const replaced = route.body_error && (code === 'INVALID_JSON' || code === 'VALIDATION_FAILED')
-    throw replaced ? new ApiError(route.body_error!) : error
+    const broken = (error as ApiError).code
+    throw broken === 'INVALID_JSON' || broken === 'VALIDATION_FAILED' ? new ApiError(code) : error
   }
 }
 

@@ -53,8 +53,10 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
     await exchange.turn(route.shed)
   if (caller && options.clock.monotonic() - began > identified_ms)
     await identify(exchange, route, request.headers, options.clock.now())
-  const body = prepared.body ? await readBody(prepared, exchange, bytes) : no_body
-  const query = prepared.query ? await prepared.query.query(queryOf(request.url)) : no_query
+  const body_read = prepared.body ? readBody(prepared, exchange, bytes) : no_body
+  const body = body_read instanceof Promise ? await body_read : body_read
+  const query_read = prepared.query ? prepared.query.query(queryOf(request.url)) : no_query
+  const query = query_read instanceof Promise ? await query_read : query_read
   const input = inputOf(exchange, params, query, body)
   const context = contextOf(prepared, exchange, params)
 
