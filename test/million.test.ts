@@ -11,6 +11,7 @@ import { bind, type Params, type Statement, statements } from '../src/db/db.ts'
 import { postgresText, sqliteText } from '../src/db/dialect.ts'
 import { sqlitePath } from '../src/db/open.ts'
 import { lease_rows_max } from '../src/jobs/store.ts'
+import { wake_rows_max } from '../src/jobs/wake-store.ts'
 import '../src/features.ts'
 import '../src/maintenance/purge.ts'
 import { TestClock } from './support/clock.ts'
@@ -51,6 +52,7 @@ const given: Params = {
   ...{ any_source_id: 1, ...idsOf('dlq.match_named', 'id_', 'dlq_failed_') },
   ...{ kind: 'schedule', goes_on: 0, lease_until: now + 30_000 },
   ...idsOf('jobs.wake_idle', 'source_id_', 'sch_'),
+  ...{ idle_at: now, first_id: 'sch_1000001', last_id: `sch_${1_000_000 + wake_rows_max}` },
 }
 
 /** For the list of ids in this statement; lists of other statements begin with the same names. */
@@ -67,8 +69,8 @@ const chosen = 2 * rows_max
 /** Statements that look at more rows than they answer: how many. */
 function readsMax(name: string): number {
   if (/reach_/.test(name)) return looked_max
-  // Each row of the list, the list once more for each, and the tenant.
-  if (name === 'jobs.lease') return lease_rows_max + lease_rows_max ** 2 + 1
+  // Each row of the list once to choose it, and once to change it, and the tenant.
+  if (name === 'jobs.lease') return 2 * lease_rows_max + 1
   if (/^schedules\.list/.test(name)) return chosen + rows_max // and when each is due next
   // The leader's entries, and each of the other filters asked of every one of them.
   if (/^audit\.list_\w+_filtered/.test(name)) return looked_max * (1 + others) + chosen
@@ -259,12 +261,13 @@ const on_other_tables = [
   'subscriptions.purge_mails',
 ]
 
-/** A lease finds its jobs by their key, however many the tenant has. */
-const leases: Record<string, string> = {
+/** Jobs of a list are found by their key, however many the tenant has. */
+const listed: Record<string, string> = {
   'jobs.lease': 'PRIMARY KEY (tenant_id=? AND kind=? AND source_id=?)',
+  'jobs.wake_idle': 'PRIMARY KEY (tenant_id=? AND kind=? AND source_id=?)',
 }
 
-const looked_for: Record<string, string> = { ...walks, ...pages, ...leases }
+const looked_for: Record<string, string> = { ...walks, ...pages, ...listed }
 const steps = Object.keys(looked_for).map((name) => statements.get(name)!)
 
 test('every statement that sweeps or purges is looked at here', () => {

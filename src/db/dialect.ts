@@ -54,8 +54,9 @@ export function postgresText(text: string, dialect: PostgresDialect = 'postgres'
 /**
  * Tokens of statements. Differs because SQLite gets the index to walk by name, where `postgres_session` keeps
  * PostgreSQL to them; SQLite has no rows that others have locked; and rows that were chosen are found again by their
- * primary key there, which PostgreSQL does for certain only by their places. `{distributed …}` stands in statements for
- * Citus alone (`of_shard` in db.ts).
+ * primary key there, which PostgreSQL does for certain only by their places. `{each}select … where key {listed …} {of_list …}`
+ * finds the rows of a list of keys: until 17 PostgreSQL may otherwise read all rows with the columns before, and look for
+ * each whether it is in the list. `{distributed …}` stands in statements for Citus alone (`of_shard` in db.ts).
  */
 function worded(dialect: Dialect, text: string): string {
   return text.replace(/\{(\w+)(?: ([^{}]+))?\}/g, (token, name: string, names: string) => {
@@ -74,6 +75,9 @@ const postgres_words = {
   place: 'ctid,',
   row: 'ctid',
   end: '))',
+  each: 'select (',
+  listed: '= listed.key',
+  of_list: ') from unnest(array[%]) as listed (key)',
 }
 
 const words: Record<Dialect, Record<string, string>> = {
@@ -86,6 +90,9 @@ const words: Record<Dialect, Record<string, string>> = {
     place: '',
     row: '%',
     end: ')',
+    each: '',
+    listed: 'in (%)',
+    of_list: '',
     distributed: '',
   },
   postgres: { ...postgres_words, distributed: '' },

@@ -10,7 +10,7 @@ export function listOf(names: readonly string[]): string {
   return names.map((name) => `:${name}`).join(', ')
 }
 
-/** Fewer ids are filled up with the last of them. */
-export function idParams(names: readonly string[], ids: readonly string[]) {
-  return Object.fromEntries(names.map((name, i) => [name, ids[Math.min(i, ids.length - 1)]!]))
+/** Fewer ids are filled up with null, which no row has. */
+export function idParams(names: readonly string[], ids: readonly string[]): Record<string, string | null> {
+  return Object.fromEntries(names.map((name, i) => [name, ids[i] ?? null]))
 }

@@ -76,18 +76,18 @@ export const lease_rows_max = limit('jobs.lease_rows', 16, 'rows', 'Jobs that on
 const id_names = idNames(lease_rows_max)
 const id_list = listOf(id_names)
 
-// Found by their key alone, whatever the planner believes: the + hides the columns of other indexes, and rows that were
-// chosen are found again as those of a chunk are (db/dialect.ts). Without statistics PostgreSQL would otherwise scan all
-// jobs of the tenant, with a look into the list for each of them.
+// Found by their key alone, one after the other, whatever the planner believes: the + hides the columns of other indexes,
+// and rows that were chosen are found again as those of a chunk are (db/dialect.ts). PostgreSQL would otherwise scan all
+// jobs of the tenant, with a look into the list for each of them. They need no order: no lease waits for a row.
 const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis; due_at: Millis }>(
   'jobs.lease',
   `update jobs
       set lease_until = :lease_until, previous_lease_until = lease_until, fence = fence + 1, attempts = attempts + 1,
           first_attempt_at = coalesce(first_attempt_at, :now)
-    where ${of_shard} {rows_in tenant_id, kind, source_id}
+    where ${of_shard} {rows_in tenant_id, kind, source_id} {each}
         select {row tenant_id, kind, source_id} from jobs
-         where tenant_id = :tenant_id and kind = :kind and source_id in (${id_list}) and lease_until <= :now
-         order by source_id {skip_locked}{end}
+         where tenant_id = :tenant_id and kind = :kind and source_id {listed ${id_list}} and lease_until <= :now
+         {skip_locked}{of_list ${id_list}}{end}
       and +paused = 0 and +next_at <= :now and +lease_until <= :now
       and exists (select 1 from tenants
                    where tenants.tenant_id = :tenant_id and tenants.status = 'active'

@@ -15,11 +15,14 @@ export const wake_rows_max = limit(
 )
 const woken_names = idNames(wake_rows_max)
 
-// Of a row that it waits for it sees what the other transaction left, as a list of places would not.
+// Of a row that it waits for it sees what the other transaction left, as a list of places would not. Until 17 PostgreSQL
+// may read all rows of the range, and look for each whether it is in the list: ranges that follow each other read each row
+// once.
 const WAKE_IDLE = sql(
   'jobs.wake_idle',
   `update jobs set next_at = case when next_at >= :idle_at then :now else next_at end
-    where tenant_id = :tenant_id and kind = :kind and source_id in (${listOf(woken_names)})`,
+    where tenant_id = :tenant_id and kind = :kind and source_id in (${listOf(woken_names)})
+      and source_id >= :first_id and source_id <= :last_id`,
 )
 
 const LOCK = sql<{ source_id: string }>(
@@ -33,9 +36,14 @@ export async function wakeIdle(
   tenant_id: string,
   { kind, source_ids, idle_at }: { kind: JobKind; source_ids: readonly string[]; idle_at: Millis },
 ): Promise<void> {
-  for (let at = 0; at < source_ids.length; at += wake_rows_max) {
-    const ids = idParams(woken_names, source_ids.slice(at, at + wake_rows_max))
-    await tx.run(WAKE_IDLE, { tenant_id, kind: kind.name, idle_at, now: tx.now, ...ids })
+  const sorted = source_ids.toSorted()
+  for (let at = 0; at < sorted.length; at += wake_rows_max) {
+    const part = sorted.slice(at, at + wake_rows_max)
+    const range = { first_id: part[0]!, last_id: part.at(-1)! }
+    await tx.run(WAKE_IDLE, {
+      ...{ tenant_id, kind: kind.name, idle_at, now: tx.now },
+      ...{ ...range, ...idParams(woken_names, part) },
+    })
   }
 }
 

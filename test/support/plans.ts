@@ -5,7 +5,7 @@ import { day_ms, hour_ms } from '../../src/base/clock.ts'
 import { limits } from '../../src/base/limit.ts'
 import { type Params, type Statement, statements } from '../../src/db/db.ts'
 import { expired_max } from '../../src/dlq/store.ts'
-import { lease_rows_max } from '../../src/jobs/store.ts'
+import { wake_rows_max } from '../../src/jobs/wake-store.ts'
 import '../../src/features.ts'
 import '../../src/maintenance/purge.ts'
 import { effectSeeds } from './plan-effects.ts'
@@ -402,12 +402,15 @@ function common(now: number): Params {
 /** Values that one statement needs otherwise: rows that do not exist yet, and places that other statements have found. */
 function own({ name, params }: Statement<unknown>, now: number): Params {
   const prefix = name.startsWith('jobs') ? 'sch' : 'dlq'
-  const ids = params.filter((param) => /^id_[a-z]+$/.test(param))
+  const ids = params.filter((param) => /^(source_)?id_[a-z]+$/.test(param))
   return {
     ...Object.fromEntries(ids.map((param, i) => [param, `${prefix}_${first_id + 2 * i}`])),
     ...(name.startsWith('credentials.') ? { kind: 'agent' } : {}),
     ...(makes.test(name) ? unused : {}),
     ...(name in of_tenants ? { tenant_id: of_tenants[name]! } : {}),
+    ...(name === 'jobs.wake_idle'
+      ? { idle_at: now, first_id: `sch_${first_id}`, last_id: `sch_${first_id + 2 * wake_rows_max}` }
+      : {}),
     // The timeouts of twenty checkpoints.
     ...(name === 'jobs.move_due' ? { after_id: 'sch_10000014', last_id: 'sch_10000034' } : {}),
     // The look before it has found how far it may go.
@@ -426,7 +429,6 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     ...(name.startsWith('lookups.') ? { kind: 'key' } : {}),
     ...(name === 'inbox.forwarded' ? { status: 'delivered' } : {}),
     ...(name === 'idempotency.keep' ? { status: 200 } : {}),
-    ...(name === 'checkpoints.cast_vote' ? { decision: 'approved' } : {}),
     ...(name === 'dlq.insert_operation' ? { status: 'succeeded' } : {}),
   }
 }
@@ -470,7 +472,6 @@ export const reads: Record<string, { rows: number; reason: string }> = {
     reason: 'locks that have expired and are not released yet',
   },
   'dlq.claim_oldest_until': { rows: expired_max + reads_max, reason: 'the same' },
-  'jobs.lease': { rows: lease_rows_max ** 2 + 200, reason: 'the list of a lease, once for each row of it' },
   'audit.list_actions': { rows: rows_max * merged_max + 200, reason: 'the next entry of each merged action' },
 }
 
