@@ -4,20 +4,15 @@
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { nextTurn } from '../base/next-turn.ts'
-import { dueWork, from, type Tx } from '../db/db.ts'
-import { DbError, isOutcomeUnknown } from '../db/errors.ts'
+import { sleep } from '../base/sleep.ts'
+import { dueWork } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
 import { type AttemptResult, type LeasedJob, lease_ms, type Sequence, stale_lease_ms } from './job.ts'
-import {
-  type Counter,
-  type JobKind,
-  type JobKinds,
-  kindsOf,
-  type LocalKind,
-  type SendingKind,
-} from './kind.ts'
+import { type JobKinds, kindsOf, type SendingKind } from './kind.ts'
+import { Outcomes, type Running } from './outcomes.ts'
 import { type Ended, node_prefetch_max } from './prefetch.ts'
 import * as store from './store.ts'
 import type { WorkerOptions } from './worker-options.ts'
@@ -54,16 +49,8 @@ const sequence_ms_max = limit(
   'milliseconds',
   'How long a job that sends several requests in a row begins another. Then its permit is free for others.',
 )
-const write_again_ms = 2_000 // at most, between two tries to write an outcome
 /** A tick looks this often for the end of what other nodes leased. */
 const look_again_ms = 50
-
-/** Its kind, and when it was leased, on the monotonic clock. */
-interface Running<Kind extends JobKind = JobKind> {
-  job: LeasedJob
-  kind: Kind
-  leased_at: number
-}
 
 export class JobWorker {
   readonly #limiter = new ConcurrencyLimiter()
@@ -71,9 +58,7 @@ export class JobWorker {
   readonly #queue: JobQueue
   readonly #coalescer = new Coalescer()
   readonly #running = new Set<Promise<void>>()
-  /** Outcomes that are being written; each is counted once its transaction is answered. */
-  readonly #settling = new Set<Promise<void>>()
-  #counts = new Map<string, number>()
+  readonly #outcomes: Outcomes
   #dispatching: Promise<void> | null = null
   #next_dispatch: PromiseWithResolvers<void> | null = null
   #again: Timer | undefined
@@ -85,6 +70,7 @@ export class JobWorker {
   constructor(private readonly options: WorkerOptions) {
     this.#kinds = kindsOf(options.kinds)
     this.#queue = new JobQueue(options.db, options.clock, this.#kinds, options.onError)
+    this.#outcomes = new Outcomes(options)
   }
 
   /**
@@ -233,9 +219,9 @@ export class JobWorker {
   /** One leased job, from its permit to its settlement. */
   async #run({ job, kind, leased_at }: Running): Promise<void> {
     if (!(await this.#limiter.start(job))) return this.#releasePrefetched({ job, kind, leased_at })
-    if (kind.message === null) return this.#withPermit(job, () => this.#settleLocal(job, kind))
+    if (kind.message === null) return this.#withPermit(job, () => this.#outcomes.settleLocal(job, kind))
     const running = { job, kind, leased_at }
-    this.#count(kind.begun)
+    this.#outcomes.count(kind.begun)
     const result = await this.#withPermit(job, () => this.#attempt(running))
     if (result === null) return
     this.options.measures?.ended(kind.name, result)
@@ -244,7 +230,7 @@ export class JobWorker {
       this.#dispatchWaiting() // the jobs that follow are leased in the commit that settles this one
       await nextTurn() // so that the lease above joins the same commit
     }
-    await this.#settle(running, result)
+    await this.#outcomes.settle(running, result)
   }
 
   /**
@@ -285,13 +271,6 @@ export class JobWorker {
     }
   }
 
-  async #settleLocal(job: LeasedJob, kind: LocalKind): Promise<undefined> {
-    const { db, dependencies } = this.options
-    await this.#counted(
-      db.write(dueWork(job.tenant_id), (tx) => kind.settle(from(tx, job), dependencies, job)),
-    )
-  }
-
   /** One request. Null when none was sent: the lease is too old, nothing is left to send, or the tenant is paused. */
   async #attempt(running: Running<SendingKind>): Promise<AttemptResult | null> {
     const { db, clock, send, dependencies } = this.options
@@ -304,10 +283,7 @@ export class JobWorker {
     const message = kind.message({ db, dependencies, started_at }, job)
     const request = await message.catch((error) => this.#releaseUnread(running, error))
     if (request === null || (typeof request === 'object' && 'seen' in request)) {
-      await db.write(dueWork(job.tenant_id), async (tx) => {
-        if (kind.idle) await kind.idle(tx, dependencies, job, request?.seen ?? null)
-        else await store.complete(tx, job)
-      })
+      await this.#outcomes.endIdle(running, request?.seen ?? null)
       return null
     }
     if (request === 'paused' || clock.monotonic() - leased_at > stale_lease_ms) {
@@ -315,7 +291,7 @@ export class JobWorker {
       return null
     }
     if ('not_before' in request) {
-      await this.#releaseUntil(running, () => request.not_before)
+      await this.#outcomes.releaseUntil(running, () => request.not_before)
       return null
     }
     if ('next' in request) return this.#attemptEach(running, request)
@@ -351,8 +327,7 @@ export class JobWorker {
   }
 
   async #release(running: Running): Promise<void> {
-    const release = (tx: Tx) => store.release(tx, running.job)
-    await this.#writeWithRetry(running, () => this.options.db.write(dueWork(running.job.tenant_id), release))
+    await this.#outcomes.release(running)
     this.#queue.expire() // it is due
   }
 
@@ -364,53 +339,8 @@ export class JobWorker {
 
   /** Nothing was tried, because there was no permit. Due a little later, so that it is not leased again in between. */
   async #releaseUntried(running: Running): Promise<void> {
-    await this.#releaseUntil(running, (now) => now + untried_again_ms)
+    await this.#outcomes.releaseUntil(running, (now) => now + untried_again_ms)
     this.#dispatchAgain()
-  }
-
-  async #releaseUntil(running: Running, againAt: (now: Millis) => Millis): Promise<void> {
-    const { db, dependencies } = this.options
-    await this.#writeWithRetry(running, () =>
-      db.write(dueWork(running.job.tenant_id), async (tx) => {
-        const again_at = againAt(tx.now)
-        await store.release(tx, running.job, again_at)
-        tx.afterCommit(() => dependencies.jobs.wake(again_at))
-      }),
-    )
-  }
-
-  /** A commit whose answer was lost may have settled it all the same: the next try then finds the lease gone. */
-  async #settle(running: Running<SendingKind>, result: AttemptResult): Promise<void> {
-    const { db, dependencies } = this.options
-    const { job, kind } = running
-    let maybe_committed: Counter = null
-    const settle = async () => {
-      let counter: Counter = null
-      const work = async (tx: Tx) => (counter = await kind.settle(from(tx, job), dependencies, job, result))
-      try {
-        return (await db.write(dueWork(job.tenant_id), work)) ?? maybe_committed
-      } catch (error) {
-        if (isOutcomeUnknown(error)) maybe_committed ??= counter
-        throw error
-      }
-    }
-    await this.#counted(this.#writeWithRetry(running, settle))
-  }
-
-  /**
-   * A database that refuses for a moment must not make a delivered callback be sent again, nor count an attempt that
-   * was not made. The fencing token makes it safe.
-   */
-  async #writeWithRetry<T>({ leased_at }: Running, write: () => Promise<T>): Promise<T> {
-    const { clock } = this.options
-    for (let wait_ms = 50; ; wait_ms = Math.min(2 * wait_ms, write_again_ms)) {
-      try {
-        return await write()
-      } catch (error) {
-        if (this.#stopped || clock.monotonic() - leased_at + wait_ms > lease_ms) throw error
-        await sleep(wait_ms)
-      }
-    }
   }
 
   /** True when a job that was due then is still to run, leased or not. */
@@ -435,22 +365,9 @@ export class JobWorker {
         await Promise.race([sleep(look_again_ms), ...this.#running])
         await this.dispatch()
       }
-      await this.#settled(until)
+      await this.#outcomes.settled(until)
     } finally {
       this.#ticks -= 1
-    }
-  }
-
-  /**
-   * The database may show an outcome before the answer to its transaction has been read, and other outcomes follow all
-   * the time: only those that are being written now are waited for, so that this tick counts what it has seen done.
-   */
-  async #settled(until: number): Promise<void> {
-    const isSettling = (settling: Promise<void>) => this.#settling.has(settling)
-    let left = [...this.#settling]
-    while (left.length > 0 && !this.#stopped && this.options.clock.monotonic() < until) {
-      await Promise.race([sleep(look_again_ms), ...left])
-      left = left.filter(isSettling)
     }
   }
 
@@ -464,36 +381,18 @@ export class JobWorker {
     return this.#queue.hasBacklog
   }
 
-  async #counted(written: Promise<Counter>): Promise<void> {
-    const counted = written
-      .then((counter) => this.#count(counter))
-      .finally(() => this.#settling.delete(settling))
-    const settling = counted.catch(() => {}) // its writer gets the failure
-    this.#settling.add(settling)
-    return counted
-  }
-
-  #count(counter: Counter): void {
-    if (counter !== null) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + 1)
-  }
-
   /** The counters that were raised since the last call, `schedules.fired` and so on. */
   takeCounts(): ReadonlyMap<string, number> {
-    const counts = this.#counts
-    this.#counts = new Map()
-    return counts
+    return this.#outcomes.takeCounts()
   }
 
   /** Starts nothing more; resolves when what is in flight has ended. */
   async stop(): Promise<void> {
     this.#stopped = true
+    this.#outcomes.stop()
     clearTimeout(this.#again)
     this.#limiter.close()
     await this.#dispatching
     await Promise.all(this.#running)
   }
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
