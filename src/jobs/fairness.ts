@@ -245,6 +245,11 @@ function batchesOf(jobs: QueuedJob[]): Batch[] {
   })
 }
 
-function idOf({ tenant_id, kind, source_id }: QueuedJob): string {
+/** The key of a job as one text. */
+export function idOf({
+  tenant_id,
+  kind,
+  source_id,
+}: Pick<QueuedJob, 'tenant_id' | 'kind' | 'source_id'>): string {
   return `${tenant_id} ${kind.name} ${source_id}`
 }

@@ -8,6 +8,7 @@ import { isOutcomeUnknown } from '../db/errors.ts'
 import { type AttemptResult, type LeasedJob, lease_ms } from './job.ts'
 import type { Counter, JobKind, LocalKind, SendingKind } from './kind.ts'
 import * as store from './store.ts'
+import { undoLease } from './undo-store.ts'
 import type { WorkerOptions } from './worker-options.ts'
 
 const write_again_ms = 2_000 // at most, between two tries to write an outcome
@@ -80,6 +81,13 @@ export class Outcomes {
         tx.afterCommit(() => dependencies.jobs.wake(again_at))
       }),
     )
+  }
+
+  /** The commit of the lease may have been lost, or its answer alone: then nothing but this tells that the job was not tried. */
+  async undoLease(running: Running, lease_until: Millis): Promise<void> {
+    const { job } = running
+    const undo = (tx: Tx) => undoLease(tx, job, lease_until)
+    await this.#writeWithRetry(running, () => this.options.db.write(dueWork(job.tenant_id), undo))
   }
 
   /** A delivered callback must not be sent again for a refusal, nor an attempt count that was not made. */

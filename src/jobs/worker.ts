@@ -6,10 +6,10 @@ import { limit } from '../base/limit.ts'
 import { nextTurn } from '../base/next-turn.ts'
 import { sleep } from '../base/sleep.ts'
 import { dueWork } from '../db/db.ts'
-import { DbError } from '../db/errors.ts'
+import { DbError, isOutcomeUnknown } from '../db/errors.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
-import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
+import { type Batch, idOf, JobQueue, type QueuedJob } from './fairness.ts'
 import { type AttemptResult, type LeasedJob, lease_ms, type Sequence, stale_lease_ms } from './job.ts'
 import { type JobKinds, kindsOf, type SendingKind } from './kind.ts'
 import { Outcomes, type Running } from './outcomes.ts'
@@ -59,6 +59,8 @@ export class JobWorker {
   readonly #coalescer = new Coalescer()
   readonly #running = new Set<Promise<void>>()
   readonly #outcomes: Outcomes
+  /** Jobs that this node may have leased: the answer to the commit was lost. */
+  readonly #undoing = new Set<string>()
   #dispatching: Promise<void> | null = null
   #next_dispatch: PromiseWithResolvers<void> | null = null
   #again: Timer | undefined
@@ -159,7 +161,7 @@ export class JobWorker {
     const leasing = Promise.all(batches.map((batch) => this.#lease(batch)))
     this.#coalescer.end() // results that wait are settled in the commit of the lease
     const leased = (await leasing).flat()
-    for (const running of leased) this.#start(running)
+    for (const running of leased) this.#track(this.#run(running))
     await this.#reportStragglers()
     if (leased.length > 0) return 'started'
     this.#queue.clear() // the buffer is out of date
@@ -167,7 +169,9 @@ export class JobWorker {
   }
 
   /** With TICK=external, outside a tick, only first attempts of kinds that wait for none start by themselves. */
-  #mayStart({ kind, attempts }: QueuedJob): boolean {
+  #mayStart(job: QueuedJob): boolean {
+    const { kind, attempts } = job
+    if (this.#undoing.has(idOf(job))) return false
     return this.options.internal || this.#ticks > 0 || (kind.starts_at_once && attempts === 0)
   }
 
@@ -182,10 +186,13 @@ export class JobWorker {
     const { db, clock } = this.options
     const leased_at = clock.monotonic() // the lease is older than its answer
     const ids = items.map(({ source_id }) => source_id)
+    let lease_until = 0
+    let leased: LeasedJob[] = []
     try {
-      const leased = await db.write(dueWork(tenant_id), (tx) =>
-        store.lease(tx, tenant_id, kind, ids, tx.now + lease_ms),
-      )
+      await db.write(dueWork(tenant_id), async (tx) => {
+        lease_until = tx.now + lease_ms
+        leased = await store.lease(tx, tenant_id, kind, ids, lease_until)
+      })
       this.options.measures?.leased(leased, clock.now())
       const got = new Set(leased.map(({ source_id }) => source_id))
       for (const item of items) if (!got.has(item.source_id)) this.#limiter.release(item)
@@ -202,12 +209,26 @@ export class JobWorker {
       for (const item of items) this.#limiter.release(item)
       this.#queue.expire()
       this.options.onError(error)
+      if (isOutcomeUnknown(error))
+        for (const job of leased) this.#track(this.#undoLease({ job, kind, leased_at }, lease_until))
       return []
     }
   }
 
-  #start(running: Running): void {
-    const ended = this.#run(running)
+  /** This node leases the job again only afterwards: its new lease might have the token and the end of the one that is undone. */
+  async #undoLease(running: Running, lease_until: Millis): Promise<void> {
+    const id = idOf({ ...running.job, kind: running.kind })
+    this.#undoing.add(id)
+    try {
+      await this.#outcomes.undoLease(running, lease_until)
+    } finally {
+      this.#undoing.delete(id)
+      this.#queue.expire() // it is due
+    }
+  }
+
+  #track(work: Promise<void>): void {
+    const ended = work
       .catch((error) => this.options.onError(error))
       .finally(() => {
         this.#running.delete(ended)
