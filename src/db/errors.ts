@@ -26,6 +26,11 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof DbError && error.kind === 'outcome_unknown'
 }
 
+/** True when the database did nothing, and may do it a little later. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof DbError && ['busy', 'full', 'lost'].includes(error.kind)
+}
+
 /** A driver's error as one of ours, or as it came when callers need not distinguish it. */
 export function translate(engine: Engine, error: unknown): unknown {
   if (!(error instanceof Error)) return error

@@ -11,6 +11,7 @@ import type { Outgoing } from '../callbacks/attempt.ts'
 import { refusalAtCreation } from '../callbacks/guard.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
 import { lease_ms } from '../jobs/job.ts'
 import { JobWorker } from '../jobs/worker.ts'
 import { type Forwardable, forwardRequest } from './forward.ts'
@@ -273,6 +274,31 @@ forEachDatabase('A forward as work', (databases) => {
     await bench.settle(204) // too late: the lease was lost
     expect(await forwards(caller, inbox)).toEqual([['failed', 'interrupted']])
     expect(await bench.jobs(caller.tenant_id)).toEqual([])
+  })
+
+  test.each([
+    ['busy', 'pending'],
+    ['lost', 'pending'],
+    ['damaged', 'failed'],
+  ] as const)('whose message the database did not give (%s) is %s after its lease', async (kind, status) => {
+    const { caller, inbox, receive } = await inboxOf('free')
+    await receive()
+    bench.db.onRead = (name) => {
+      if (name === 'inbox.forwardable') throw new DbError(kind, 'not now')
+    }
+    const worker = bench.worker()
+    await bench.dispatch(worker)
+    bench.db.onRead = () => {}
+    bench.clock.advance(lease_ms)
+    await worker.dispatchNew()
+    await bench.db.quiet()
+    const is_pending = status === 'pending'
+    expect(bench.network.held).toHaveLength(is_pending ? 1 : 0)
+    expect(await forwards(caller, inbox)).toEqual([[status, is_pending ? null : 'interrupted']])
+    await bench.drain()
+    expect(await forwards(caller, inbox)).toEqual(
+      is_pending ? [['delivered', null]] : [['failed', 'interrupted']],
+    )
   })
 
   test('that was interrupted tells when it was tried, not when that was found', async () => {

@@ -3,12 +3,13 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, known_kinds } from '../../test/support/job-bench.ts'
 import { approve, checkpoint, manySchedules, schedule } from '../../test/support/job-features.ts'
 import { becomes, until } from '../../test/support/patience.ts'
+import { limits } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { DbError } from '../db/errors.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { node_max } from './concurrency.ts'
-import { stale_lease_ms } from './job.ts'
+import { lease_ms, stale_lease_ms } from './job.ts'
 import * as store from './store.ts'
 
 forEachDatabase('a database that fails', (databases) => {
@@ -137,11 +138,14 @@ forEachDatabase('a database that fails', (databases) => {
     expect(await read(caller, id)).toMatchObject({ status: 'fired' })
   })
 
-  test('under a statement that is wrong makes an attempt of it, so that it ends', async () => {
+  test.each([
+    ['under a statement that is wrong', () => new Error('no such column')],
+    ['whose file is damaged', () => new DbError('damaged', 'no such page')],
+  ])('%s makes an attempt of what it does not give, so that it ends', async (_, failure) => {
     const caller = await bench.tenant()
     const { id } = await schedule(bench, caller)
     bench.db.onRead = (name) => {
-      if (name === 'schedules.deliverable') throw new Error('no such column')
+      if (name === 'schedules.deliverable') throw failure()
     }
     const worker = bench.worker()
     for (let lease = 0; lease < 4; lease += 1) {
@@ -151,6 +155,68 @@ forEachDatabase('a database that fails', (databases) => {
     }
     expect(bench.network.sent).toEqual([])
     expect(await read(caller, id)).toMatchObject({ status: 'failed', last_error: 'interrupted' })
+  })
+
+  const unread_ms_max = limits.get('jobs.unread')!.value
+
+  test('under one read for longer than it is away makes attempts of it, so that it ends', async () => {
+    const caller = await bench.tenant()
+    const { id } = await schedule(bench, caller)
+    bench.db.onRead = (name) => {
+      if (name === 'schedules.deliverable') throw new DbError('busy', 'it takes too long')
+    }
+    const worker = bench.worker()
+    const look = async () => {
+      await worker.dispatchNew()
+      await bench.db.quiet()
+      return (await bench.jobs(caller.tenant_id))[0]
+    }
+    const step_ms = 60_000
+    for (let ms = 0; ms <= unread_ms_max; ms += step_ms) {
+      expect(await look()).toMatchObject({ attempts: 0, lease_until: 0 })
+      bench.clock.advance(step_ms)
+    }
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      expect(await look()).toMatchObject({ attempts: attempt, lease_until: now() + lease_ms })
+      bench.clock.advance(lease_ms)
+    }
+    expect(await look()).toBeUndefined()
+    expect(bench.network.sent).toEqual([])
+    expect(await read(caller, id)).toMatchObject({ status: 'failed', last_error: 'interrupted' })
+  })
+
+  test('now and then counts no failure with those of hours before', async () => {
+    const caller = await bench.tenant()
+    await schedule(bench, caller)
+    bench.db.onRead = (name) => {
+      if (name === 'schedules.deliverable') throw new DbError('lost', 'it is away')
+    }
+    const worker = bench.worker()
+    for (let outage = 0; outage < 3; outage += 1) {
+      await worker.dispatchNew()
+      await bench.db.quiet()
+      const [job] = await bench.jobs(caller.tenant_id)
+      expect(job).toMatchObject({ attempts: 0, lease_until: 0 })
+      bench.clock.advance(unread_ms_max)
+    }
+  })
+
+  test('under the return of a lease holds no permit: the next job for the same receiver is sent', async () => {
+    const caller = await bench.tenant()
+    await manySchedules(bench, caller, 2)
+    let refused = 0
+    bench.db.onRead = (name) => {
+      if (name === 'schedules.deliverable' && refused++ === 0) throw new DbError('busy', 'too many ask')
+    }
+    bench.db.failing.add('jobs.release')
+    await bench.dispatch(bench.worker())
+    await until(() => bench.network.held.length > 0)
+    expect(bench.network.sent).toHaveLength(1)
+    bench.db.failing.clear()
+    await becomes(
+      async () => (await bench.jobs(caller.tenant_id)).map(({ attempts }) => attempts).toSorted(),
+      [0, 1],
+    )
   })
 
   test('under the return of a lease that is too old makes no attempt of it: it is released later', async () => {

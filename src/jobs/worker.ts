@@ -6,15 +6,17 @@ import { limit } from '../base/limit.ts'
 import { nextTurn } from '../base/next-turn.ts'
 import { sleep } from '../base/sleep.ts'
 import { dueWork } from '../db/db.ts'
-import { DbError, isOutcomeUnknown } from '../db/errors.ts'
+import { isOutcomeUnknown, isUnavailable } from '../db/errors.ts'
+import { attempt, type Unsent } from './attempt.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { type Batch, idOf, JobQueue, type QueuedJob } from './fairness.ts'
-import { type AttemptResult, type LeasedJob, lease_ms, type Sequence, stale_lease_ms } from './job.ts'
+import { type AttemptResult, type LeasedJob, lease_ms } from './job.ts'
 import { type JobKinds, kindsOf, type SendingKind } from './kind.ts'
 import { Outcomes, type Running } from './outcomes.ts'
 import { type Ended, node_prefetch_max } from './prefetch.ts'
 import * as store from './store.ts'
+import { UnreadJobs } from './unread.ts'
 import type { WorkerOptions } from './worker-options.ts'
 
 /** Leased jobs, in flight, prefetched or not settled yet. */
@@ -42,13 +44,6 @@ const no_progress_max = limit(
 const dispatch_again_ms = 1_000
 /** The delay of a job whose name could not be looked up yet; less than `dispatch_again_ms`, which finds it then. */
 const untried_again_ms = 500
-/** No request of a sequence begins later than this after the first. */
-const sequence_ms_max = limit(
-  'jobs.sequence',
-  2_000,
-  'milliseconds',
-  'How long a job that sends several requests in a row begins another. Then its permit is free for others.',
-)
 /** A tick looks this often for the end of what other nodes leased. */
 const look_again_ms = 50
 
@@ -59,6 +54,7 @@ export class JobWorker {
   readonly #coalescer = new Coalescer()
   readonly #running = new Set<Promise<void>>()
   readonly #outcomes: Outcomes
+  readonly #unread: UnreadJobs
   /** Jobs that this node may have leased: the answer to the commit was lost. */
   readonly #undoing = new Set<string>()
   #dispatching: Promise<void> | null = null
@@ -73,6 +69,7 @@ export class JobWorker {
     this.#kinds = kindsOf(options.kinds)
     this.#queue = new JobQueue(options.db, options.clock, this.#kinds, options.onError)
     this.#outcomes = new Outcomes(options)
+    this.#unread = new UnreadJobs(options.clock)
   }
 
   /**
@@ -243,8 +240,8 @@ export class JobWorker {
     if (kind.message === null) return this.#withPermit(job, () => this.#outcomes.settleLocal(job, kind))
     const running = { job, kind, leased_at }
     this.#outcomes.count(kind.begun)
-    const result = await this.#withPermit(job, () => this.#attempt(running))
-    if (result === null) return
+    const result = await this.#withPermit(job, () => attempt(this.options, running, () => !this.#stopped))
+    if ('unsent' in result) return this.#endUnsent(running, result)
     this.options.measures?.ended(kind.name, result)
     await this.#coalescer.wait(this.#commitFollows(job, kind))
     if (!this.#queue.isDrained) {
@@ -275,76 +272,39 @@ export class JobWorker {
   }
 
   /** The permit is released when the attempt has ended, before its outcome is written. */
-  async #withPermit<T extends AttemptResult | null | undefined>(
+  async #withPermit<T extends AttemptResult | Unsent | undefined>(
     job: LeasedJob,
     attempt: () => Promise<T>,
   ): Promise<T> {
     let ended: Ended | null = null
     try {
       const result = await attempt()
-      if (result) ended = { answered: result.status_code !== null, duration_ms: result.duration_ms }
+      if (result && 'ok' in result)
+        ended = { answered: result.status_code !== null, duration_ms: result.duration_ms }
+      // The next would fail as well: while the database is unavailable, keep the leases there are.
+      if (result && 'unsent' in result && result.unsent === 'unread') this.#limiter.slowDown(job)
       return result
     } catch (error) {
-      this.#limiter.slowDown(job) // the next would fail as well: while the database is unavailable, keep the leases there are
+      this.#limiter.slowDown(job)
       throw error
     } finally {
       this.#limiter.end(job, ended)
     }
   }
 
-  /** One request. Null when none was sent: the lease is too old, nothing is left to send, or the tenant is paused. */
-  async #attempt(running: Running<SendingKind>): Promise<AttemptResult | null> {
-    const { db, clock, send, dependencies } = this.options
-    const { job, kind, leased_at } = running
-    const started_at = clock.now()
-    // The node that made the last attempt died before it wrote the outcome.
-    if (job.attempts > kind.attempts_max) {
-      return { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
+  /** Ends the lease of a job of which nothing was sent. */
+  async #endUnsent(running: Running<SendingKind>, unsent: Unsent): Promise<void> {
+    this.#dispatchWaiting() // its permit is free
+    try {
+      if (unsent.unsent === 'nothing_left') await this.#outcomes.endIdle(running, unsent.seen)
+      else if (unsent.unsent === 'released') await this.#release(running)
+      else if (unsent.unsent === 'later') await this.#outcomes.releaseUntil(running, () => unsent.not_before)
+      else if (unsent.unsent === 'untried') await this.#releaseUntried(running)
+      else await this.#releaseUnread(running, unsent.error)
+    } catch (error) {
+      this.#limiter.slowDown(running.job)
+      throw error
     }
-    const message = kind.message({ db, dependencies, started_at }, job)
-    const request = await message.catch((error) => this.#releaseUnread(running, error))
-    if (request === null || (typeof request === 'object' && 'seen' in request)) {
-      await this.#outcomes.endIdle(running, request?.seen ?? null)
-      return null
-    }
-    if (request === 'paused' || clock.monotonic() - leased_at > stale_lease_ms) {
-      await this.#release(running)
-      return null
-    }
-    if ('not_before' in request) {
-      await this.#outcomes.releaseUntil(running, () => request.not_before)
-      return null
-    }
-    if ('next' in request) return this.#attemptEach(running, request)
-    const { ok, status, error, duration_ms } = await send(job, request)
-    if (error === 'untried') {
-      await this.#releaseUntried(running)
-      return null
-    }
-    return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
-  }
-
-  /**
-   * One request after the other until one is not taken, for a bounded time: then others may have the permit, and the
-   * lease does not end during an attempt. Null when none was sent.
-   */
-  async #attemptEach(running: Running<SendingKind>, sequence: Sequence): Promise<AttemptResult | null> {
-    const { clock, send } = this.options
-    const { job } = running
-    const until = clock.monotonic() + sequence_ms_max
-    const { results } = sequence
-    do {
-      const request = await sequence.next()
-      if (request === null) break
-      const started_at = clock.now()
-      const { ok, status, error, duration_ms } = await send(job, request)
-      if (error === 'untried') break
-      results.push({ ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) })
-    } while (results.at(-1)!.ok && !this.#stopped && clock.monotonic() < until)
-    const last = results.at(-1)
-    if (last) return { ...last, sequence }
-    await this.#releaseUntried(running)
-    return null
   }
 
   async #release(running: Running): Promise<void> {
@@ -352,13 +312,15 @@ export class JobWorker {
     this.#queue.expire() // it is due
   }
 
-  /** After a failed read of the message. While only the database was unavailable, it was no attempt. */
+  /** While the database was only unavailable, it was no attempt; otherwise the lease runs out and counts, so that the job ends. */
   async #releaseUnread(running: Running, error: unknown): Promise<never> {
-    if (error instanceof DbError) await this.#releaseUntried(running)
+    const { job, kind } = running
+    const id = `${idOf({ ...job, kind })} ${job.event_id}`
+    if (isUnavailable(error) && this.#unread.mayRelease(id)) await this.#releaseUntried(running)
     throw error
   }
 
-  /** Nothing was tried, because there was no permit. Due a little later, so that it is not leased again in between. */
+  /** Due a little later, so that it is not leased again in between. */
   async #releaseUntried(running: Running): Promise<void> {
     await this.#outcomes.releaseUntil(running, (now) => now + untried_again_ms)
     this.#dispatchAgain()

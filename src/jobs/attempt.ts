@@ -1,0 +1,85 @@
+// One attempt of a leased job: what it sends is read and sent. How the lease ends is written afterwards, when the permit is
+// free for others (outcomes.ts).
+
+import type { Clock, Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { type AttemptResult, type Sequence, stale_lease_ms } from './job.ts'
+import type { SendingKind } from './kind.ts'
+import type { Running } from './outcomes.ts'
+import type { WorkerOptions } from './worker-options.ts'
+
+/** No request of a sequence begins later than this after the first. */
+const sequence_ms_max = limit(
+  'jobs.sequence',
+  2_000,
+  'milliseconds',
+  'How long a job that sends several requests in a row begins another. Then its permit is free for others.',
+)
+
+/** Nothing was sent. */
+export type Unsent =
+  /** `seen`: as the kind says, or null. */
+  | { unsent: 'nothing_left'; seen: number | null }
+  /** The lease is too old, or the tenant is paused. */
+  | { unsent: 'released' }
+  | { unsent: 'later'; not_before: Millis }
+  /** There was no permit to look its name up. */
+  | { unsent: 'untried' }
+  /** The database did not give the message. */
+  | { unsent: 'unread'; error: unknown }
+
+export type Attempting = Pick<WorkerOptions, 'db' | 'clock' | 'send' | 'dependencies'>
+
+/** One request, or a sequence of them. `mayGoOn`: false ends a sequence. */
+export async function attempt(
+  options: Attempting,
+  running: Running<SendingKind>,
+  mayGoOn: () => boolean,
+): Promise<AttemptResult | Unsent> {
+  const { db, clock, dependencies } = options
+  const { job, kind, leased_at } = running
+  const started_at = clock.now()
+  // The node that made the last attempt died before it wrote the outcome.
+  if (job.attempts > kind.attempts_max) {
+    return { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
+  }
+  const request = await kind.message({ db, dependencies, started_at }, job).catch(unread)
+  if (request === null) return { unsent: 'nothing_left', seen: null }
+  if (request === 'paused') return { unsent: 'released' }
+  if ('unsent' in request) return request
+  if ('seen' in request) return { unsent: 'nothing_left', seen: request.seen }
+  if (clock.monotonic() - leased_at > stale_lease_ms) return { unsent: 'released' }
+  if ('not_before' in request) return { unsent: 'later', ...request }
+  if ('next' in request) return attemptEach(options, running, request, mayGoOn)
+  const { ok, status, error, duration_ms } = await options.send(job, request)
+  if (error === 'untried') return { unsent: 'untried' }
+  return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
+}
+
+function unread(error: unknown): Unsent {
+  return { unsent: 'unread', error }
+}
+
+/**
+ * One request after the other until one is not taken, for a bounded time: then others may have the permit, and the
+ * lease does not end during an attempt.
+ */
+async function attemptEach(
+  { clock, send }: Pick<Attempting, 'send'> & { clock: Clock },
+  { job }: Running<SendingKind>,
+  sequence: Sequence,
+  mayGoOn: () => boolean,
+): Promise<AttemptResult | Unsent> {
+  const until = clock.monotonic() + sequence_ms_max
+  const { results } = sequence
+  do {
+    const request = await sequence.next()
+    if (request === null) break
+    const started_at = clock.now()
+    const { ok, status, error, duration_ms } = await send(job, request)
+    if (error === 'untried') break
+    results.push({ ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) })
+  } while (results.at(-1)!.ok && mayGoOn() && clock.monotonic() < until)
+  const last = results.at(-1)
+  return last ? { ...last, sequence } : { unsent: 'untried' }
+}
