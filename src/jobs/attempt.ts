@@ -1,7 +1,7 @@
 // One attempt of a leased job: what it sends is read and sent. How the lease ends is written afterwards, when the permit is
 // free for others (outcomes.ts).
 
-import type { Clock, Millis } from '../base/clock.ts'
+import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type AttemptResult, type Sequence, stale_lease_ms } from './job.ts'
 import type { SendingKind } from './kind.ts'
@@ -25,10 +25,15 @@ export type Unsent =
   | { unsent: 'later'; not_before: Millis }
   /** There was no permit to look its name up. */
   | { unsent: 'untried' }
-  /** The database did not give the message. */
-  | { unsent: 'unread'; error: unknown }
+  | Unread
 
-export type Attempting = Pick<WorkerOptions, 'db' | 'clock' | 'send' | 'dependencies'>
+/** The database did not give the message. */
+interface Unread {
+  unsent: 'unread'
+  error: unknown
+}
+
+export type Attempting = Pick<WorkerOptions, 'db' | 'clock' | 'send' | 'dependencies' | 'onError'>
 
 /** One request, or a sequence of them. `mayGoOn`: false ends a sequence. */
 export async function attempt(
@@ -56,16 +61,17 @@ export async function attempt(
   return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
 }
 
-function unread(error: unknown): Unsent {
+function unread(error: unknown): Unread {
   return { unsent: 'unread', error }
 }
 
 /**
  * One request after the other until one is not taken, for a bounded time: then others may have the permit, and the
- * lease does not end during an attempt.
+ * lease does not end during an attempt. When the next one cannot be read, those that were taken are settled: they would all
+ * be sent again otherwise.
  */
 async function attemptEach(
-  { clock, send }: Pick<Attempting, 'send'> & { clock: Clock },
+  { clock, send, onError }: Attempting,
   { job }: Running<SendingKind>,
   sequence: Sequence,
   mayGoOn: () => boolean,
@@ -73,7 +79,12 @@ async function attemptEach(
   const until = clock.monotonic() + sequence_ms_max
   const { results } = sequence
   do {
-    const request = await sequence.next()
+    const request = await sequence.next().catch(unread)
+    if (request !== null && 'unsent' in request) {
+      if (results.length === 0) return request
+      onError(request.error)
+      break
+    }
     if (request === null) break
     const started_at = clock.now()
     const { ok, status, error, duration_ms } = await send(job, request)

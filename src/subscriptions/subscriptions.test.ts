@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { count_lock_waits } from '../../test/support/postgres.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
@@ -15,6 +15,7 @@ import {
 import { minute_ms, second_ms } from '../base/clock.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
 import { follows } from '../features.ts'
 import { lease_ms } from '../jobs/job.ts'
 import { page as pageOfEvents } from '../journal/page-store.ts'
@@ -458,6 +459,26 @@ forEachRacedService('Subscriptions', (service) => {
     expect(JSON.parse(receiver.requests[1]!.body).text).toStartWith(
       `*Checkpoint approved*\ncheckpoint ${id} · It was approved`,
     )
+  })
+
+  test('an event that cannot be read ends a lease, and sends none again that was taken', async () => {
+    const id = await subscribed(service, tenant, { url: receiver.url })
+    await happen(service, tenant, 5)
+    const one = service.app.db.one.bind(service.app.db)
+    let reads = 0
+    const reading = spyOn(service.app.db, 'one').mockImplementation(((...asked: Parameters<typeof one>) => {
+      const is_before_third = asked[0].name === 'subscriptions.is_held' && ++reads === 2
+      if (is_before_third) throw new DbError('busy', 'too many ask')
+      return one(...asked)
+    }) as typeof one)
+    try {
+      await tickUntil(service, async () => (await shown(service, tenant, id)).behind === 0)
+      expect(reads).toBeGreaterThan(2)
+      expect(new Set(seqs()).size).toBe(5)
+      expect(seqs()).toHaveLength(5)
+    } finally {
+      reading.mockRestore()
+    }
   })
 
   test('a receiver that does not answer holds no other subscription back', async () => {
