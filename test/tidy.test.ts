@@ -224,6 +224,7 @@ describe('a feature is named', () => {
       'src/journal/purge-store.ts workflows': 'the sums go with the events of the tenant',
       'src/journal/store.ts workflows': 'numbering keeps the sums that the feature of this name shows',
       'src/journal/retention-store.ts workflows': 'the sums go with the last event of a workflow',
+      'src/jobs/search-store.ts tenants': 'due jobs of deleted and frozen tenants are passed',
       'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
       'src/journal/retention-store.ts events': 'the table of that name is its own',
       'src/journal/retention-store.ts tenants': 'the plan says how long events live',

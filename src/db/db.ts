@@ -25,6 +25,8 @@ export interface Statement<Row = never> {
   readonly writes: boolean
   /** The rows that row-level security lets it see, on PostgreSQL (bound.ts). */
   readonly scope: Scope
+  /** Its turn alone on the Db; absent: that of the tenant or the hash that it names. */
+  readonly turn?: Turn
   /** The statement that a database takes whose tables are distributed; absent: this one. */
   readonly distributed?: Statement<Row>
   /** Never set: carries the row type. */
@@ -138,6 +140,9 @@ export function dueWork(tenant_id: string): Turn {
   return { key: `work ${tenant_id}`, patient: true }
 }
 
+/** The turn of the search for due work of all tenants. */
+const due_work: Turn = { key: 'due work', patient: true }
+
 /** The turn of a transaction that names no owner. */
 export const service: Turn = { key: 'service', patient: true }
 
@@ -151,7 +156,10 @@ export function turnOf<W extends (tx: never) => unknown>(owner: Owner | W, work?
  * A look-up by hash has a turn of its own for each hash, also where it names a tenant: strangers may send any number,
  * and the requests of the tenant do not wait behind them. Any other single statement is its tenant's.
  */
-export function turnOfStatement({ name }: Statement<unknown>, { tenant_id, hash, token_hash }: Params): Turn {
+export function turnOfStatement(statement: Statement<unknown>, params: Params): Turn {
+  const { name, turn } = statement
+  if (turn) return turn
+  const { tenant_id, hash, token_hash } = params
   const looked_up = hash ?? token_hash
   if (typeof looked_up === 'string') return { key: `${name} ${looked_up}`, group: name }
   return { key: typeof tenant_id === 'string' ? tenant_id : name }
@@ -233,6 +241,13 @@ export function acrossTenants<Row = never>(name: string, text: string, distribut
 /** The same for the look-up that finds a tenant, by `:hash`. */
 export function byHash<Row = never>(name: string, text: string): Statement<Row> {
   return defined<Row>(name, text, undefined, 'hash')
+}
+
+/** The same statement, which no request waits for: it searches due work, and is not refused while requests are. */
+export function forDueWork<Row>(statement: Statement<Row>): Statement<Row> {
+  const patient = { ...statement, turn: due_work }
+  statements.set(statement.name, patient)
+  return patient
 }
 
 function defined<Row>(name: string, text: string, distributed?: string, given?: Scope): Statement<Row> {

@@ -9,6 +9,7 @@ import { JobBuffer } from './buffer.ts'
 import type { Candidate, ConcurrencyLimiter } from './concurrency.ts'
 import { isLast, type JobKind, type JobKinds } from './kind.ts'
 import { RoundRobin } from './round-robin.ts'
+import * as search from './search-store.ts'
 import * as store from './store.ts'
 
 /** The number of the longest due jobs that are read. */
@@ -184,7 +185,7 @@ export class JobQueue {
     this.#read_at = this.clock.monotonic()
     this.#continues = false
     this.#left_out = false
-    const read = only_at_once ? store.dueAtOnce : store.due
+    const read = only_at_once ? search.dueAtOnce : search.due
     const rows = await this.#orExpired(read(this.db, now, buffer_rows_max))
     const oldest = this.#queued(rows)
     this.#full = rows.length === buffer_rows_max
@@ -217,7 +218,7 @@ export class JobQueue {
    * Without those of tenants that are deleted or frozen, which are noted. Without jobs of an unknown kind: a node of a newer
    * version runs them. Each such kind is reported once.
    */
-  #queued(rows: readonly store.DueJobOfAny[]): QueuedJob[] {
+  #queued(rows: readonly search.DueJobOfAny[]): QueuedJob[] {
     return rows.flatMap(({ tenant_id, tenant_status, kind: name, source_id, destination, attempts }) => {
       if (tenant_status !== 'active') {
         if (tenant_status !== null) this.#stragglers.add(tenant_id)

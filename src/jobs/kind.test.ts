@@ -3,9 +3,9 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, known_kinds } from '../../test/support/job-bench.ts'
 import { schedule } from '../../test/support/job-features.ts'
 import { callback_job, timeout_job } from '../checkpoints/jobs.ts'
+import { anyDue } from './due-store.ts'
 import { attempts_max } from './job.ts'
 import { kindsOf } from './kind.ts'
-import * as store from './store.ts'
 
 test('two kinds of jobs with one name are refused', () => {
   expect(() => kindsOf([callback_job, { ...timeout_job, name: callback_job.name }])).toThrow(
@@ -35,7 +35,7 @@ forEachDatabase('a due job of a kind that this version does not know', (database
     await bench.write(`update jobs set kind = 'of_another_version' where source_id = :id`, {
       id: of_another_version.id,
     })
-    expect(await store.anyDue(bench.db, bench.clock.now(), known_kinds)).toBe(false)
+    expect(await anyDue(bench.db, bench.clock.now(), known_kinds)).toBe(false)
     await schedule(bench, caller)
     bench.network.answer = () => 204
     const worker = bench.worker()

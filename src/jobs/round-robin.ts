@@ -6,7 +6,7 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Db } from '../db/db.ts'
 import { type ConcurrencyLimiter, lane_max } from './concurrency.ts'
-import * as store from './store.ts'
+import * as search from './search-store.ts'
 
 // The cost of one call on SQLite, beside the buffer's own millisecond: 4 ms at most.
 /** Tenants that one call passes: 1.3 µs each. */
@@ -57,13 +57,13 @@ export class RoundRobin {
   constructor(private readonly db: Db) {}
 
   /** Due jobs of those whose turn it is; some of them twice. */
-  async next(now: Millis, limiter: ConcurrencyLimiter): Promise<store.DueJobOfAny[]> {
-    const ahead = await store.tenants(this.db, this.#after_tenant_id, tenants_max)
+  async next(now: Millis, limiter: ConcurrencyLimiter): Promise<search.DueJobOfAny[]> {
+    const ahead = await search.tenants(this.db, this.#after_tenant_id, tenants_max)
     const due = ahead.filter(({ tenant_status, next_at }) => tenant_status === 'active' && next_at <= now)
     const found = await Promise.all(
       due.slice(0, tenants_read_max).map(async ({ tenant_id }) => ({
         tenant_id,
-        rows: await store.dueOfTenant(this.db, tenant_id, now, tenant_rows_max),
+        rows: await search.dueOfTenant(this.db, tenant_id, now, tenant_rows_max),
       })),
     )
     const with_many_due = found.filter(({ rows }) => rows.length === tenant_rows_max).slice(0, many_due_max)
@@ -91,14 +91,14 @@ export class RoundRobin {
     now: Millis,
     limiter: ConcurrencyLimiter,
     share: { lanes: number; reads: number },
-  ): Promise<store.DueJobOfAny[]> {
+  ): Promise<search.DueJobOfAny[]> {
     // Without a permit for them the lanes keep their turns. Timeouts are counted apart.
     if (!limiter.hasPermitFor(tenant_id)) {
       if (!limiter.mayAcquire({ tenant_id, destination: '' })) return []
-      return store.dueInLane(this.db, tenant_id, '', now, lane_max)
+      return search.dueInLane(this.db, tenant_id, '', now, lane_max)
     }
     const from = this.#next_lane.get(tenant_id) ?? ''
-    const ahead = await store.lanes(this.db, tenant_id, from, share.lanes)
+    const ahead = await search.lanes(this.db, tenant_id, from, share.lanes)
     // The last one of a full list only says where to continue.
     const passed = ahead.length < share.lanes ? ahead : ahead.slice(0, -1)
     const open = passed.filter(
@@ -107,7 +107,7 @@ export class RoundRobin {
     const read = open.slice(0, share.reads)
     this.#remember(tenant_id, open[share.reads]?.destination ?? ahead[passed.length]?.destination)
     const found = await Promise.all(
-      read.map(({ destination }) => store.dueInLane(this.db, tenant_id, destination, now, lane_max)),
+      read.map(({ destination }) => search.dueInLane(this.db, tenant_id, destination, now, lane_max)),
     )
     return found.flat()
   }

@@ -4,8 +4,10 @@ import { Bench, kindOf, known_kinds } from '../../test/support/job-bench.ts'
 import { idBound, newId } from '../base/ids.ts'
 import type { Tx } from '../db/db.ts'
 import * as tenants from '../tenants/service.ts'
+import { anyDue } from './due-store.ts'
 import { type JobKey, type LeasedJob, lease_ms } from './job.ts'
 import { setPaused } from './pause-store.ts'
+import * as search from './search-store.ts'
 import * as jobs from './store.ts'
 import { wake_rows_max, wakeIdle } from './wake-store.ts'
 
@@ -450,8 +452,8 @@ forEachDatabase('jobs', (databases) => {
       const seen = ({ tenant_id, kind, source_id, destination }: NewJob) => {
         return { tenant_id, kind, source_id, destination, attempts: 0, tenant_status: 'active' }
       }
-      expect(await jobs.due(bench.db, now(), 10)).toEqual([first, second, third, last].map(seen))
-      expect(await jobs.due(bench.db, now(), 2)).toEqual([first, second].map(seen))
+      expect(await search.due(bench.db, now(), 10)).toEqual([first, second, third, last].map(seen))
+      expect(await search.due(bench.db, now(), 2)).toEqual([first, second].map(seen))
     })
 
     test('at one lane gives what is due in it, the longest due first', async () => {
@@ -462,9 +464,9 @@ forEachDatabase('jobs', (databases) => {
       await plan(tenant_id, { destination: 'http://127.0.0.1:10' })
       await plan(await newTenant())
       await leaseOne(await plan(tenant_id))
-      const found = await jobs.dueInLane(bench.db, tenant_id, destination, now(), 10)
+      const found = await search.dueInLane(bench.db, tenant_id, destination, now(), 10)
       expect(found.map(({ source_id }) => source_id)).toEqual([first.source_id, second.source_id])
-      expect(await jobs.dueInLane(bench.db, tenant_id, destination, now(), 1)).toHaveLength(1)
+      expect(await search.dueInLane(bench.db, tenant_id, destination, now(), 1)).toHaveLength(1)
     })
 
     test('at one tenant gives what is due of it, the longest due first', async () => {
@@ -474,9 +476,9 @@ forEachDatabase('jobs', (databases) => {
       await plan(tenant_id, { next_at: now() + 1 })
       await plan(await newTenant())
       await leaseOne(await plan(tenant_id))
-      const found = await jobs.dueOfTenant(bench.db, tenant_id, now(), 10)
+      const found = await search.dueOfTenant(bench.db, tenant_id, now(), 10)
       expect(found.map(({ source_id }) => source_id)).toEqual([first.source_id, second.source_id])
-      expect(await jobs.dueOfTenant(bench.db, tenant_id, now(), 1)).toHaveLength(1)
+      expect(await search.dueOfTenant(bench.db, tenant_id, now(), 1)).toHaveLength(1)
     })
 
     test('from tenant to tenant meets each with jobs that are not paused, and says when its earliest is due', async () => {
@@ -495,7 +497,7 @@ forEachDatabase('jobs', (databases) => {
         { tenant_id: three, tenant_status: 'pending_deletion', next_at: now() },
         { tenant_id: four, tenant_status: 'active', next_at: now() + 1 },
       ]
-      const look = (after: string, rows_max: number) => jobs.tenants(bench.db, after, rows_max)
+      const look = (after: string, rows_max: number) => search.tenants(bench.db, after, rows_max)
       expect(await look('', 10)).toEqual(met)
       expect(await look('', 3)).toEqual(met)
       expect(await look('', 2)).toEqual(met.slice(0, 2))
@@ -518,7 +520,7 @@ forEachDatabase('jobs', (databases) => {
         { destination: 'http://b.test', next_at: now() + 3 },
         { destination: 'http://c.test', next_at: now() },
       ]
-      const look = (from: string, rows_max: number) => jobs.lanes(bench.db, tenant_id, from, rows_max)
+      const look = (from: string, rows_max: number) => search.lanes(bench.db, tenant_id, from, rows_max)
       expect(await look('', 10)).toEqual(met)
       expect(await look('', 2)).toEqual(met.slice(0, 2))
       expect(await look('http://b.test', 10)).toEqual(met.slice(1))
@@ -527,25 +529,25 @@ forEachDatabase('jobs', (databases) => {
     })
 
     test('ahead gives the next time at which work falls due', async () => {
-      expect(await jobs.nextAt(bench.db, now())).toBeNull()
+      expect(await search.nextAt(bench.db, now())).toBeNull()
       const tenant_id = await newTenant()
       await plan(tenant_id, { next_at: now() + 50 })
       await plan(tenant_id, { next_at: now() })
       await plan(tenant_id, { next_at: now() + 20 })
-      expect(await jobs.nextAt(bench.db, now())).toBe(now() + 20)
+      expect(await search.nextAt(bench.db, now())).toBe(now() + 20)
       await write((tx) => setPaused(tx, tenant_id, 'all', 10))
-      expect(await jobs.nextAt(bench.db, now())).toBeNull()
+      expect(await search.nextAt(bench.db, now())).toBeNull()
     })
 
     test('back tells whether anything due then is still to do, leased or not', async () => {
       const work = await plan(await newTenant(), { next_at: now() + 10 })
-      expect(await jobs.anyDue(bench.db, now() + 9, known_kinds)).toBe(false)
-      expect(await jobs.anyDue(bench.db, now() + 10, known_kinds)).toBe(true)
+      expect(await anyDue(bench.db, now() + 9, known_kinds)).toBe(false)
+      expect(await anyDue(bench.db, now() + 10, known_kinds)).toBe(true)
       bench.clock.advance(10)
       const held = await leaseOne(work)
-      expect(await jobs.anyDue(bench.db, now(), known_kinds)).toBe(true)
+      expect(await anyDue(bench.db, now(), known_kinds)).toBe(true)
       await write((tx) => jobs.retry(tx, held, now() + 1))
-      expect(await jobs.anyDue(bench.db, now(), known_kinds)).toBe(false)
+      expect(await anyDue(bench.db, now(), known_kinds)).toBe(false)
     })
   })
 

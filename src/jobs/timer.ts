@@ -3,7 +3,7 @@
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Db } from '../db/db.ts'
-import * as store from './store.ts'
+import * as search from './search-store.ts'
 import type { JobWorker } from './worker.ts'
 
 /** Jobs of other nodes, and leases that ended, are found by looking this often. */
@@ -98,7 +98,7 @@ export class JobTimer {
     const now = clock.now()
     let next_at = now + (worker.hasBacklog ? backlog_poll_ms : poll_ms)
     try {
-      next_at = Math.min(next_at, (await store.nextAt(db, Math.min(looked_at, now))) ?? next_at)
+      next_at = Math.min(next_at, (await search.nextAt(db, Math.min(looked_at, now))) ?? next_at)
     } catch (error) {
       onError(error)
     }

@@ -9,8 +9,8 @@ import { DbError } from '../db/errors.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { node_max } from './concurrency.ts'
+import { anyDue } from './due-store.ts'
 import { lease_ms, stale_lease_ms } from './job.ts'
-import * as store from './store.ts'
 
 forEachDatabase('a database that fails', (databases) => {
   let bench: Bench
@@ -277,6 +277,6 @@ forEachDatabase('a database that fails', (databases) => {
     expect(looks()).toBeLessThan(40)
     expect(await read(other, id)).toMatchObject({ status: 'fired' })
     bench.db.onRead = () => {}
-    expect(await store.anyDue(bench.db, now(), known_kinds)).toBe(false)
+    expect(await anyDue(bench.db, now(), known_kinds)).toBe(false)
   })
 })

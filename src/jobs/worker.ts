@@ -10,11 +10,13 @@ import { isOutcomeUnknown, isUnavailable } from '../db/errors.ts'
 import { attempt, type Unsent } from './attempt.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
+import { anyDue } from './due-store.ts'
 import { type Batch, idOf, JobQueue, type QueuedJob } from './fairness.ts'
 import { type AttemptResult, type LeasedJob, lease_ms } from './job.ts'
 import { type JobKinds, kindsOf, type SendingKind } from './kind.ts'
 import { Outcomes, type Running } from './outcomes.ts'
 import { type Ended, node_prefetch_max } from './prefetch.ts'
+import * as search from './search-store.ts'
 import * as store from './store.ts'
 import { UnreadJobs } from './unread.ts'
 import type { WorkerOptions } from './worker-options.ts'
@@ -328,12 +330,12 @@ export class JobWorker {
 
   /** True when a job that was due then is still to run, leased or not. */
   anyDue(at: Millis): Promise<boolean> {
-    return store.anyDue(this.options.db, at, this.#kinds)
+    return anyDue(this.options.db, at, this.#kinds)
   }
 
   /** When the next job falls due that is not due then; null when there is none. */
   nextAt(now: Millis): Promise<Millis | null> {
-    return store.nextAt(this.options.db, now)
+    return search.nextAt(this.options.db, now)
   }
 
   /** Runs all that is due now, on any node; resolves when the attempts have ended, after `wait_ms_max` at most. */

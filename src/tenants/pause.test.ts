@@ -6,6 +6,7 @@ import { purgeStep } from '../../test/support/maintenance.ts'
 import { until } from '../../test/support/patience.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { anyDue } from '../jobs/due-store.ts'
 import { lease_ms } from '../jobs/job.ts'
 import * as store from '../jobs/store.ts'
 import * as schedules from '../schedules/service.ts'
@@ -324,7 +325,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       store.lease(tx, caller.tenant_id, kindOf('schedule'), ids.slice(0, 16), tx.now + lease_ms),
     )
     expect(leased).toEqual([])
-    expect(await store.anyDue(bench.db, now(), known_kinds)).toBe(false)
+    expect(await anyDue(bench.db, now(), known_kinds)).toBe(false)
   })
 
   // What stands before others' work is looked past, 1,000 rows of it.
@@ -345,7 +346,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       await bench.write(`update tenants set status = 'pending_deletion' where tenant_id = :tenant_id`, {
         tenant_id,
       })
-      expect(await store.anyDue(bench.db, now(), known_kinds)).toBe(due)
+      expect(await anyDue(bench.db, now(), known_kinds)).toBe(due)
     },
   )
 
