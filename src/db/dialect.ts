@@ -54,7 +54,7 @@ export function postgresText(text: string, dialect: PostgresDialect = 'postgres'
 /**
  * Tokens of statements. Differs because SQLite gets the index to walk by name, where `postgres_session` keeps
  * PostgreSQL to them; SQLite has no rows that others have locked; and rows that were chosen are found again by their
- * primary key there, which PostgreSQL does for certain only by their places. `{each}select … where key {listed …} {of_list …}`
+ * primary key there, which PostgreSQL does for certain only by their places. `{each …} select … where key {listed …} {found}`
  * finds the rows of a list of keys: until 17 PostgreSQL may otherwise read all rows with the columns before, and look for
  * each whether it is in the list. `{distributed …}` stands in statements for Citus alone (`of_shard` in db.ts).
  */
@@ -75,9 +75,9 @@ const postgres_words = {
   place: 'ctid,',
   row: 'ctid',
   end: '))',
-  each: 'select (',
+  each: 'select found.ctid from unnest(array[%]) as listed (key), lateral (',
   listed: '= listed.key',
-  of_list: ') from unnest(array[%]) as listed (key)',
+  found: ') as found',
 }
 
 const words: Record<Dialect, Record<string, string>> = {
@@ -92,7 +92,7 @@ const words: Record<Dialect, Record<string, string>> = {
     end: ')',
     each: '',
     listed: 'in (%)',
-    of_list: '',
+    found: '',
     distributed: '',
   },
   postgres: { ...postgres_words, distributed: '' },

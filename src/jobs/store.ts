@@ -84,10 +84,10 @@ const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis;
   `update jobs
       set lease_until = :lease_until, previous_lease_until = lease_until, fence = fence + 1, attempts = attempts + 1,
           first_attempt_at = coalesce(first_attempt_at, :now)
-    where ${of_shard} {rows_in tenant_id, kind, source_id} {each}
+    where ${of_shard} {rows_in tenant_id, kind, source_id} {each ${id_list}}
         select {row tenant_id, kind, source_id} from jobs
          where tenant_id = :tenant_id and kind = :kind and source_id {listed ${id_list}} and lease_until <= :now
-         {skip_locked}{of_list ${id_list}}{end}
+         {skip_locked}{found}{end}
       and +paused = 0 and +next_at <= :now and +lease_until <= :now
       and exists (select 1 from tenants
                    where tenants.tenant_id = :tenant_id and tenants.status = 'active'
