@@ -65,9 +65,10 @@ export class LateRows {
       unsecured(this.config, log, found.off)
       return
     }
-    this.#is_over = true
     const { role } = found
-    if (await this.db.takeRole(role)) log.info({ role }, secured_message)
+    const is_taken = await this.db.takeRole(role) // when it throws, it is tried again
+    this.#is_over = true
+    if (is_taken) log.info({ role }, secured_message)
     else unsecured(this.config, log, lost_role)
   }
 }

@@ -194,7 +194,7 @@ export interface Db extends Reader {
   gauges(): Awaitable<DbGauges>
   /**
    * PostgreSQL: what begins from now on works as this role. False, and nothing is changed, where connections do not get it, or
-   * row-level security does not bind it. SQLite has no roles.
+   * row-level security does not bind it. Throws, and changes nothing, when that cannot be seen. SQLite has no roles.
    */
   takeRole(role: string): Promise<boolean>
   /** Checks the whole database, which may take long; returns what is damaged, in the engine's words. Throws where it cannot. */

@@ -78,7 +78,14 @@ onPostgres('a session of batches', () => {
 
   const sessionOn = (used: ReservedSQL) => {
     const clock = new TestClock()
-    const traffic = { listener: null, answers: 0, dialect: 'postgres' as const, bound: false, changed() {} }
+    const traffic = {
+      listener: null,
+      answers: 0,
+      dialect: 'postgres' as const,
+      bound: false,
+      secured: false,
+      changed() {},
+    }
     return new Session(used, line, { clock, traffic, stored: new StoredBytes(clock) })
   }
   const batch = async (session: Session) => session.commit(await session.run([inserts()]), false)

@@ -44,14 +44,18 @@ export class Pool {
 
   /**
    * Queries that begin from now on have the role; those under way go on as they were. `onTaken`: called at that moment, before
-   * anything else can begin. Returns false, and changes nothing, where the new connections are not what `judge` wants.
+   * anything else can begin. Returns false, and changes nothing, where the new connections are not what `judge` wants. Changes
+   * nothing either when they cannot be judged, and throws.
    */
   async take(role: string, judge: (sql: SQL) => Promise<boolean>, onTaken: () => void): Promise<boolean> {
     const sql = this.open(role)
-    if (!(await judge(sql).catch(() => false))) {
-      sql.close({ timeout: 0 }).catch(() => {})
-      return false
+    let is_wanted = false
+    try {
+      is_wanted = await judge(sql)
+    } finally {
+      if (!is_wanted) sql.close({ timeout: 0 }).catch(() => {})
     }
+    if (!is_wanted) return false
     const left = this.#opened
     this.role = role
     this.#opened = { sql, running: 0, is_left: false }

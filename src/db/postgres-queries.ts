@@ -30,6 +30,8 @@ export interface Traffic extends ChangeListener {
   dialect: PostgresDialect
   /** True when row-level security binds the role: each statement carries its tenant. */
   bound: boolean
+  /** Row-level security applies in every table. */
+  secured: boolean
   /** The number of answers of the server. */
   answers: number
   measures?: DbMeasures | undefined

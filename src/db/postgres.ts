@@ -50,7 +50,7 @@ import {
   type Traffic,
 } from './postgres-queries.ts'
 import { lostSetting, pooled_session, refusesSettings } from './postgres-session.ts'
-import { isBound, isBoundAs } from './row-security.ts'
+import { boundTables, isBoundAs } from './row-security.ts'
 import { StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
@@ -136,7 +136,7 @@ class PostgresDb implements Db {
   readonly clock: Clock
   readonly #database_clock: DatabaseClock | null
   readonly #traffic: Traffic = {
-    ...{ listener: null, answers: 0, dialect: 'postgres' as const, bound: false },
+    ...{ listener: null, answers: 0, dialect: 'postgres' as const, bound: false, secured: false },
     changed() {},
   }
   #queries: Queries
@@ -198,7 +198,7 @@ class PostgresDb implements Db {
   async takeRole(role: string): Promise<boolean> {
     const judge = (sql: SQL) => isBoundAs(role, new Queries(sql, this.#traffic))
     return this.#pool.take(role, judge, () => {
-      this.#traffic.bound = true // connections without the role take statements with their tenant as well
+      Object.assign(this.#traffic, { bound: true, secured: true }) // connections without the role take statements with their tenant as well
       this.#queries = new Queries(this.#pool.current, this.#traffic)
     })
   }
@@ -206,7 +206,7 @@ class PostgresDb implements Db {
   /** Reads for the first time what the database says of itself: how its tables lie, and its time. */
   async begin(): Promise<void> {
     if (await isDistributed(this)) this.#traffic.dialect = 'citus'
-    this.#traffic.bound = await isBound(this)
+    Object.assign(this.#traffic, await boundTables(this))
     await this.#database_clock?.begin()
   }
 
@@ -339,7 +339,7 @@ class PostgresDb implements Db {
   async gauges(): Promise<DbGauges> {
     const now = pooled(this.#queue.counts, this.#batches.waiting)
     const turn = { key: 'metrics', ms_max: readiness_ms_max }
-    const { bound } = this.#traffic
+    const { secured: bound } = this.#traffic
     return {
       ...now,
       bound,

@@ -1,6 +1,6 @@
 // How row-level security comes into force, and what is said where it does not.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { SQL } from 'bun'
 import { Operator } from '../../test/support/admin.ts'
 import { blocksOf } from '../../test/support/checkout.ts'
@@ -10,7 +10,8 @@ import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/po
 import { TestService } from '../../test/support/service.ts'
 import { secured_message, unsecured_message } from '../app/secured.ts'
 import { systemClock } from '../base/clock.ts'
-import { unnamedAcrossTenants } from './db.ts'
+import { unnamed, unnamedAcrossTenants } from './db.ts'
+import { DbError } from './errors.ts'
 import { openPostgres } from './postgres.ts'
 import { rowSecurity, secureRows } from './row-security.ts'
 
@@ -41,7 +42,7 @@ onPostgres('Row-level security', () => {
       owner,
       login,
       role,
-      ...['_one', '_late', '_own', '_other', '_of_others', '_astray'].map((end) => role + end),
+      ...['_one', '_late', '_own', '_other', '_of_others', '_astray', '_half'].map((end) => role + end),
     ])
       await last.unsafe(`drop role if exists ${one}`)
     await last.close()
@@ -202,6 +203,12 @@ onPostgres('Row-level security', () => {
         return (await tx.one(CURRENT, {}))!.name
       })
       await begun.promise
+      const taking = spyOn(service.app.db, 'takeRole').mockRejectedValueOnce(
+        new DbError('lost', 'it is away'),
+      )
+      await expect(service.app.late_rows!.secure()).rejects.toThrow('it is away')
+      taking.mockRestore()
+      expect(await inForce()).toBe(0)
       const puts = Array.from({ length: 20 }, put)
       await service.app.late_rows!.secure()
       expect((await Promise.all([...puts, put()])).map(({ status }) => status)).toEqual(Array(21).fill(200))
@@ -222,6 +229,26 @@ onPostgres('Row-level security', () => {
       expect(service.logged.filter(({ message }) => message === secured_message)).toHaveLength(1)
       expect(tenant_id).toMatch(/^ten_/)
     })
+  })
+
+  test('that a role has in some tables alone, as when one was in use, is not in force, and hides no row of a tenant', async () => {
+    const url = await ownDatabase()
+    const service = await started(url, { ROW_LEVEL_SECURITY: 'required', DATABASE_ROLE: `${role}_half` })
+    const { tenant_id, api_key } = await service.signUp()
+    await service.ask('PUT', '/v1/kv/n/k', { key: api_key, body: { value: 1 } })
+    const connection = new SQL({ url, max: 1 })
+    await connection.unsafe('alter table tenants disable row level security')
+    await connection.close()
+    const db = await openPostgres(url, { clock: systemClock, role: `${role}_half` })
+    const seen = unnamed<{ n: number }>(
+      'test.of_tenant',
+      'select count(*) as n from kv_entries where tenant_id = :tenant_id',
+    )
+    expect(await db.all(seen, { tenant_id })).toEqual([{ n: 1 }])
+    expect((await db.gauges()).bound).toBe(false)
+    expect(await db.takeRole(`${role}_half`)).toBe(false)
+    await expect(db.takeRole(`${role}_of_nobody`)).rejects.toThrow('does not exist')
+    await db.close()
   })
 
   test('is off for a node with another role, and stays in force for those that have the role of the tables', async () => {

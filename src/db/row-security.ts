@@ -109,14 +109,26 @@ const TABLES = unnamed<Table>(
     order by c.relname`,
 )
 
-const BOUND = unnamed<{ bound: boolean }>(
+// A table that is prepared shows its rows to a statement with its tenant alone, whatever the others are: a start may have
+// found some of them in use.
+const BOUND = unnamed<Bound>(
   'row_security.bound',
-  `select coalesce((select row_security_active(c.oid) from pg_class c where c.oid = to_regclass('tenants')), false) as bound`,
+  `select coalesce(bool_or(row_security_active(c.oid)), false) as bound, coalesce(bool_and(row_security_active(c.oid)), false) as secured
+     from pg_class c
+    where c.relkind in ('r', 'p') and c.relnamespace = (select relnamespace from pg_class where oid = to_regclass('tenants'))
+      and exists (select 1 from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped)`,
 )
 
-/** True when row-level security applies to the role of these connections. */
-export async function isBound(q: Reader): Promise<boolean> {
-  return (await q.one(BOUND, {}))!.bound
+/** The tables with tenants in which row-level security applies to the role of these connections. */
+export interface Bound {
+  /** In one of them at least: then every statement has to carry its tenant. */
+  bound: boolean
+  /** In all of them. */
+  secured: boolean
+}
+
+export async function boundTables(q: Reader): Promise<Bound> {
+  return (await q.one(BOUND, {}))!
 }
 
 const ROLE = unnamed<{ name: string }>('row_security.role', 'select current_user as name')
@@ -126,9 +138,9 @@ export async function roleOf(q: Reader): Promise<string> {
   return (await q.one(ROLE, {}))!.name
 }
 
-/** True when these connections have this role, and it is bound. */
+/** True when these connections have this role, and it is bound in every table. */
 export async function isBoundAs(role: string, q: Reader): Promise<boolean> {
-  return (await roleOf(q)) === role && (await isBound(q))
+  return (await roleOf(q)) === role && (await boundTables(q)).secured
 }
 
 /** The names of the two policies of a table: for the role of the service, and for the owner of the tables. */
