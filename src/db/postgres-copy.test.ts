@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SQL } from 'bun'
 import { onPostgres } from '../../test/support/databases.ts'
 import { test_ms_max } from '../../test/support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
@@ -101,6 +102,31 @@ onPostgres('A copy of PostgreSQL', () => {
           'kv_entries has 10 rows, and 9 were copied',
         )
         expect(await isEmptyPostgres(other)).toBe(true)
+      } finally {
+        copy.close()
+        for (const each of [url, other]) await dropPostgresDatabase(each)
+      }
+    },
+    test_ms_max,
+  )
+
+  test(
+    'takes its time where the role has the limits of requests, between its statements as well',
+    async () => {
+      const [url, other] = [await newPostgresDatabase(), await newPostgresDatabase()]
+      await fill(url, [{ rows: 5_000, bytes: 100 }])
+      const copy = await emptyCopy(join(folder, 'slow.db'))
+      for (const each of [url, other]) {
+        const connection = new SQL({ url: each, max: 1 })
+        const name = new URL(each).pathname.slice(1)
+        for (const limited of ['idle_in_transaction_session_timeout = 1', 'enable_seqscan = off'])
+          await connection.unsafe(`alter role postgres in database ${name} set ${limited}`)
+        await connection.close()
+      }
+      try {
+        await copyPostgres(url, copy)
+        await fillPostgres(other, copy)
+        expect(await isEmptyPostgres(other)).toBe(false)
       } finally {
         copy.close()
         for (const each of [url, other]) await dropPostgresDatabase(each)

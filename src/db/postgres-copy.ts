@@ -3,6 +3,7 @@
 import { type ReservedSQL, SQL } from 'bun'
 import { limit } from '../base/limit.ts'
 import { see_all_rows } from './bound.ts'
+import { postgres_session } from './connection-settings.ts'
 import { refusesSettings } from './postgres-session.ts'
 import type { SqliteFile, Table } from './sqlite-file.ts'
 
@@ -54,6 +55,18 @@ export async function connected<T>(
   }
 }
 
+const planned = Object.keys(postgres_session).filter((name) => name.startsWith('enable_'))
+const unlimited = Object.keys(postgres_session).filter((name) => name.endsWith('_timeout'))
+
+/**
+ * Begins a copy: as long as it needs, between statements too, and with plans for whole tables. Also where session-settings has
+ * given the role what suits requests, and a pooler keeps the connection from saying otherwise when it opens.
+ */
+function beginning(mode = ''): string {
+  const settings = [...planned.map((name) => `${name} = on`), ...unlimited.map((name) => `${name} = 0`)]
+  return [`begin ${mode}`, see_all_rows, ...settings.map((one) => `set local ${one}`)].join('; ')
+}
+
 function copiedTables(copy: Pick<SqliteFile, 'tables'>): Table[] {
   return copy.tables().filter(({ name }) => !left_out.has(name))
 }
@@ -72,9 +85,7 @@ export function copyPostgres(
   requireRoom: (bytes: number) => void = () => {},
 ): Promise<void> {
   return connected(url, async (connection) => {
-    await connection.unsafe('begin isolation level repeatable read read only')
-    await connection.unsafe(see_all_rows)
-    await connection.unsafe('set local statement_timeout = 0')
+    await connection.unsafe(beginning('isolation level repeatable read read only'))
     copy.exec('pragma foreign_keys = off') // looked at as a whole at the end
     const tables = copiedTables(copy)
     requireRoom(await bytesOfAll(connection, tables))
@@ -174,8 +185,7 @@ function cellOf(value: unknown): Cell {
 /** Fills an empty database of this release in one transaction. Throws when it then has another number of rows than the copy. */
 export function fillPostgres(url: string, copy: SqliteFile): Promise<void> {
   return connected(url, async (connection) => {
-    await connection.unsafe(`begin; ${see_all_rows}`)
-    await connection.unsafe('set local statement_timeout = 0')
+    await connection.unsafe(beginning())
     const own = new Set(await tableNames(connection))
     // Other programs leave tables of theirs in a SQLite file.
     for (const table of copiedTables(copy)) {
@@ -238,7 +248,7 @@ async function tableNames(connection: ReservedSQL): Promise<string[]> {
  */
 export function isEmptyPostgres(url: string): Promise<boolean> {
   return connected(url, async (connection) => {
-    await connection.unsafe(`begin; ${see_all_rows}`)
+    await connection.unsafe(beginning())
     for (const name of await tableNames(connection)) {
       if (name === 'applied_migrations') continue
       const counted = name === 'quarantine' ? 'where is_whole = 1' : ''
