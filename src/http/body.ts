@@ -114,7 +114,7 @@ export class Reader<S extends TObject> {
       if (any_json) readAnyJson(read, name, text, any_json)
       else readTyped(read, name, text, this.#typed.get(name)!)
     }
-    return this.#checkedOnceCompiled(read, pathOfMember)
+    return this.#checkedOnceCompiled(read, '/')
   }
 
   /** The typed value of a query string (without its `?`), as soon as `body`. A repeated name counts once, the last. */
@@ -133,31 +133,24 @@ export class Reader<S extends TObject> {
       else if (schema.type === 'number') value[name] = number_form.test(decoded) ? Number(decoded) : decoded
       else value[name] = decoded
     }
-    return this.#checkedOnceCompiled({ value, issues }, pathOfParameter)
+    return this.#checkedOnceCompiled({ value, issues }, 'query.')
   }
 
-  #checkedOnceCompiled(read: Read, pathOf: (name: string) => string): Awaitable<Static<S>> {
-    if (this.#validator) return this.#checked(this.#validator, read, pathOf)
-    return this.prepare().then((validator) => this.#checked(validator, read, pathOf))
+  /** `prefix`: what the path of an issue begins with, before the name of the member. */
+  #checkedOnceCompiled(read: Read, prefix: string): Awaitable<Static<S>> {
+    if (this.#validator) return this.#checked(this.#validator, read, prefix)
+    return this.prepare().then((validator) => this.#checked(validator, read, prefix))
   }
 
-  #checked(validator: Validator, { value, issues }: Read, pathOf: (name: string) => string): Static<S> {
+  #checked(validator: Validator, { value, issues }: Read, prefix: string): Static<S> {
     if (issues.length === 0 && validator.Check(value)) return value as Static<S>
     const named = new Set(issues.map(({ path }) => path))
-    for (const issue of issuesOf(validator, value, pathOf)) {
+    for (const issue of issuesOf(validator, value, prefix)) {
       if (!named.has(issue.path)) issues.push(issue) // the first of a field is enough: 1.5 is not an integer, with any minimum
       named.add(issue.path)
     }
     throw invalid(...issues)
   }
-}
-
-function pathOfMember(name: string): string {
-  return `/${name}`
-}
-
-function pathOfParameter(name: string): string {
-  return `query.${name}`
 }
 
 /** An integer as people write one; 60.0 is one. */
@@ -166,7 +159,7 @@ const integer_form = /^-?\d+(\.0+)?$/
 /** As JSON writes a number (RFC 8259 section 6). */
 const number_form = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
 
-function issuesOf(validator: Validator, value: unknown, pathOf: (name: string) => string): Issue[] {
+function issuesOf(validator: Validator, value: unknown, prefix: string): Issue[] {
   return validator.Errors(value).flatMap((error) => {
     const params = error.params as {
       requiredProperties?: string[]
@@ -174,13 +167,13 @@ function issuesOf(validator: Validator, value: unknown, pathOf: (name: string) =
       allowedValues?: unknown[]
     }
     if (params.requiredProperties) {
-      return params.requiredProperties.map((name) => ({ path: pathOf(name), message: 'is required' }))
+      return params.requiredProperties.map((name) => ({ path: prefix + name, message: 'is required' }))
     }
     const name = error.instancePath.slice(1)
     // Of an object that names all its members; the object itself is another error, which says no more.
-    if (error.keyword === 'boolean') return [{ path: pathOf(name), message: 'is not known' }]
+    if (error.keyword === 'boolean') return [{ path: prefix + name, message: 'is not known' }]
     if (params.additionalProperties) return []
     const allowed = params.allowedValues ? ` (${params.allowedValues.join(', ')})` : ''
-    return [{ path: pathOf(name), message: error.message + allowed }]
+    return [{ path: prefix + name, message: error.message + allowed }]
   })
 }

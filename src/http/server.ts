@@ -53,10 +53,9 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
     await exchange.turn(route.shed)
   if (caller && options.clock.monotonic() - began > identified_ms)
     await identify(exchange, route, request.headers, options.clock.now())
-  const body_read = prepared.body ? readBody(prepared, exchange, bytes) : no_body
-  const body = body_read instanceof Promise ? await body_read : body_read
-  const query_read = prepared.query ? prepared.query.query(queryOf(request.url)) : no_query
-  const query = query_read instanceof Promise ? await query_read : query_read
+  const read = prepared.body ? readBody(prepared, exchange, bytes) : no_members
+  const body = read instanceof Promise ? await read : read
+  const query = prepared.query ? await prepared.query.query(queryOf(request.url)) : no_members
   const input = inputOf(exchange, params, query, body)
   const context = contextOf(prepared, exchange, params)
 
@@ -74,8 +73,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
 const identified_ms = 500
 
 const no_params: Params = {}
-const no_query = {}
-const no_body = {}
+const no_members = {}
 const no_bytes = new Uint8Array(0)
 
 type AnyInput = Input<never, never, never>
