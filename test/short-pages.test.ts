@@ -89,6 +89,27 @@ forEachService('A page that has looked at enough rows', (service) => {
     expect(sizes).toHaveLength(pages)
   })
 
+  test('of effects ends by their bytes as well, and misses nothing', async () => {
+    const other = await service.signUp('pro')
+    const count = 400
+    await plant(
+      service,
+      count,
+      `effects (tenant_id, id, key, type, status, agent_id, on_unknown, lease_ms, payload_hash, fence, kept_bytes,
+        created_at, updated_at, note)`,
+      `:tenant_id, 'eff_' || (10000 + i), 'k' || i, case when i % 4 = 0 then 'rarely' else 'often' end,
+       'failed', 'a', 'hold', 1, 'h', 1, 0, 1, 1, cast(:note as text)`,
+      { tenant_id: other.tenant_id, note: 'x'.repeat(8_000) },
+    )
+    const { items, bytes } = await paged(service, '/v1/effects?type=rarely&status=failed', other.api_key)
+    const ids = Array.from({ length: count / 4 }, (_, i) => `eff_${10_000 + count - 4 * i}`)
+    expect(items.map(({ id }) => id)).toEqual(ids)
+    expect(bytes).toBeLessThan(1.1 * page_bytes_max)
+    const all = await paged(service, '/v1/effects?type=often&limit=200', other.api_key)
+    const fitting = Math.floor(page_bytes_max / (8_000 + 'k100'.length))
+    expect(all.sizes).toEqual([fitting, fitting, 300 - 2 * fitting])
+  })
+
   test('misses none of the effects that succeeded, which no index knows by their status', async () => {
     const { sizes, items } = await paged(service, '/v1/effects?status=succeeded&limit=200', tenant.api_key)
     expect(items).toHaveLength(looked_max + 99)

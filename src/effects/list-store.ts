@@ -4,6 +4,7 @@ import { newestFirst } from '../base/ids.ts'
 import { looked_max, type PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk, newestWith } from '../db/chunk.ts'
 import { of_shard, type Reader, type Statement, sql } from '../db/db.ts'
+import { bytesOf as sumOfBytes } from '../db/stored.ts'
 import type { EffectRow, EffectStatus } from './effect.ts'
 import { listed_columns } from './store.ts'
 
@@ -47,27 +48,42 @@ export interface Filter {
 }
 
 /**
- * `rows_max` at most, and none after the first that takes them to `bytes_max`. With more than one filter, and with the status of
- * those that are not indexed by it, they are chosen from the next `looked_max`: `reached` is the last that was looked at when there
- * may be more.
+ * A page, as far as rows fit: `rows_max`, and none after the first that takes them to `bytes_max`. What the index does not choose
+ * by is looked for in piece after piece of that size, until the page is full or `looked_max` rows were looked at: `reached` is the
+ * last of them when there may be more.
  */
 export async function newest(
   q: Reader,
   tenant_id: string,
   filter: Filter,
-  { rows_max, ...page }: PageOfIds,
+  { before_id, ...size }: PageOfIds,
 ): Promise<{ rows: Listed[]; reached: string | null }> {
   const by = leading(filter)
-  const chooses = Object.entries(filter).some(([name, value]) => value !== undefined && name !== leads[by])
-  const looked = { ...page, rows_max: chooses ? looked_max : rows_max }
   const { status = '', type = '', workflow_id = '' } = filter
-  const found = (await q.all(LIST[by], { tenant_id, status, type, workflow_id, ...looked })).sort(newestFirst)
-  if (!chooses) return { rows: found, reached: null }
-  const rows = found.filter((row) => matches(row, filter)).slice(0, rows_max)
-  return { rows, reached: isFull(found, looked.rows_max, page.bytes_max) ? found.at(-1)!.id : null }
+  const piece = async (before_id: string) => {
+    const given = { tenant_id, status, type, workflow_id, before_id, ...size }
+    return (await q.all(LIST[by], given)).sort(newestFirst)
+  }
+  if (!choosesBeside(by, filter)) return { rows: await piece(before_id), reached: null }
+  const rows: Listed[] = []
+  for (let reached = before_id, looked = 0, bytes = 0; ; ) {
+    const found = await piece(reached)
+    rows.push(...found.filter((row) => matches(row, filter)))
+    looked += found.length
+    bytes += sumOfBytes(found)
+    if (!isFull(found, size)) return { rows, reached: null }
+    reached = found.at(-1)!.id
+    const is_over = rows.length >= size.rows_max || looked >= looked_max || bytes >= size.bytes_max
+    if (is_over) return { rows, reached }
+  }
 }
 
 const leads = { all: null, status: 'status', type: 'type', workflow: 'workflow_id' } as const
+
+/** True when there is a filter that the index does not choose by. */
+function choosesBeside(by: keyof typeof LIST, filter: Filter): boolean {
+  return Object.entries(filter).some(([name, value]) => value !== undefined && name !== leads[by])
+}
 
 /** The index to walk: of a workflow there are few, and of those that did not succeed fewer than of a type. */
 function leading({ status, type, workflow_id }: Filter): keyof typeof LIST {
@@ -81,12 +97,12 @@ export async function ofKey(
   q: Reader,
   tenant_id: string,
   { key, ...filter }: Filter & { key: string },
-  { after, rows_max, bytes_max }: { after: string; rows_max: number; bytes_max: number },
+  { after, ...size }: { after: string } & Size,
 ): Promise<{ rows: Listed[]; reached: string | null }> {
-  const found = await q.all(OF_KEY, { tenant_id, key, after, rows_max, bytes_max })
+  const found = await q.all(OF_KEY, { tenant_id, key, after, ...size })
   found.sort((a, b) => (a.type < b.type ? -1 : 1))
   const rows = found.filter((row) => matches(row, filter))
-  return { rows, reached: isFull(found, rows_max, bytes_max) ? found.at(-1)!.type : null }
+  return { rows, reached: isFull(found, size) ? found.at(-1)!.type : null }
 }
 
 function matches(row: Listed, { status, type, workflow_id }: Filter): boolean {
@@ -96,6 +112,8 @@ function matches(row: Listed, { status, type, workflow_id }: Filter): boolean {
   return workflow_id === undefined || workflow_id === own_workflow
 }
 
-function isFull(rows: readonly Listed[], rows_max: number, bytes_max: number): boolean {
-  return rows.length === rows_max || rows.reduce((sum, { bytes }) => sum + bytes, 0) >= bytes_max
+type Size = Pick<PageOfIds, 'rows_max' | 'bytes_max'>
+
+function isFull(rows: readonly Listed[], { rows_max, bytes_max }: Size): boolean {
+  return rows.length === rows_max || sumOfBytes(rows) >= bytes_max
 }
