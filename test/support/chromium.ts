@@ -13,6 +13,7 @@ import {
   chromium,
   type Page,
 } from 'playwright-core'
+import { memoryHasRoom } from './folders.ts'
 import { patience_ms, test_ms_max } from './patience.ts'
 import { notInQuickRun } from './quick.ts'
 
@@ -62,6 +63,9 @@ async function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: join(folder, 'chromium'),
     env: { ...process.env, FONTCONFIG_FILE: join(folder, 'fonts.conf') },
+    // What its processes share, such as each piece of a drawn page, is files: playwright has them on the disk, where
+    // they take a fifth of all the time, because the memory for them is 64 MiB in some containers.
+    ignoreDefaultArgs: memoryHasRoom() ? ['--disable-dev-shm-usage'] : [],
     args: [
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
       // No name is looked up, and no proxy of this machine asked: there is only loopback.

@@ -16,7 +16,7 @@ let parent: string | undefined
  * What must outlive a process or a crash is tested elsewhere, on a disk.
  */
 export function databaseFolder(): string {
-  parent ??= hasRoom() ? memory : tmpdir()
+  parent ??= memoryHasRoom() ? memory : tmpdir()
   return mkdtempSync(join(parent, `${prefix}${process.pid}-`))
 }
 
@@ -24,7 +24,8 @@ export function isInMemory(path: string): boolean {
   return path.startsWith(`${memory}/`)
 }
 
-function hasRoom(): boolean {
+/** There is a file system in memory, and enough of it is free. */
+export function memoryHasRoom(): boolean {
   try {
     removeLeftOver()
     const { bavail, bsize } = statfsSync(memory)
