@@ -1,20 +1,15 @@
 // A real Chromium for tests of pages. Whatever a page does wrong on its own fails the test that looks at it: a request
 // to another origin, a breach of its content security policy, an error in the console, an exception nobody caught.
 
-import { beforeAll } from 'bun:test'
+import { afterAll, beforeAll } from 'bun:test'
 import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  chromium,
-  type Page,
-} from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { Contexts } from './chromium-context.ts'
 import { memoryHasRoom } from './folders.ts'
-import { patience_ms, test_ms_max } from './patience.ts'
+import { test_ms_max } from './patience.ts'
 import { notInQuickRun } from './quick.ts'
 
 export interface VisitOptions extends BrowserContextOptions {
@@ -24,8 +19,9 @@ export interface VisitOptions extends BrowserContextOptions {
 
 export interface Chromium {
   /**
-   * Opens an empty page in a context of its own, hands it over and closes it again. Paths such as `/docs` are those of
-   * `origin`. Throws when the page did something wrong meanwhile; `faults` tells what is known of that so far.
+   * Opens a page in a context where nothing is stored, hands it over and closes it again. Paths such as `/docs` are those
+   * of `origin`. Throws when the page did something wrong meanwhile; `faults` tells what is known of that so far. The
+   * viewport and the colour scheme are those of this page; any other option is one of all pages.
    */
   visit<T>(
     origin: string,
@@ -40,20 +36,34 @@ const shared = globalThis as { waystation_browser?: Promise<Browser> }
 /** The browser of the run, started before the tests of the block or file that calls this, unless it is there. */
 export function useChromium(): Chromium {
   let browser: Browser | undefined
+  const contexts = new Map<string, Contexts>()
   beforeAll(async () => {
     const started = await shared.waystation_browser?.catch(() => undefined)
     if (!started?.isConnected()) shared.waystation_browser = launch()
     browser = await shared.waystation_browser
   }, test_ms_max)
-  return { visit: (origin, look, options = {}) => visit(browser!, new URL(origin).origin, look, options) }
+  afterAll(async () => {
+    for (const of of contexts.values()) await of.close()
+    contexts.clear()
+  })
+  return chromiumOf(() => browser!, contexts)
 }
 
 /** The same for scripts, which close it themselves. */
 export async function openChromium(): Promise<Chromium & { close(): Promise<void> }> {
   const browser = await launch()
+  return { ...chromiumOf(() => browser, new Map()), close: () => browser.close() }
+}
+
+/** Fills the map: those of each origin. */
+function chromiumOf(browser: () => Browser, contexts: Map<string, Contexts>): Chromium {
   return {
-    visit: (origin, look, options = {}) => visit(browser, new URL(origin).origin, look, options),
-    close: () => browser.close(),
+    visit: (url, look, options = {}) => {
+      const { origin } = new URL(url)
+      const known = contexts.get(origin) ?? new Contexts(browser(), origin)
+      contexts.set(origin, known)
+      return visit(known, look, options)
+    },
   }
 }
 
@@ -67,6 +77,7 @@ async function launch(): Promise<Browser> {
     // they take a fifth of all the time, because the memory for them is 64 MiB in some containers.
     ignoreDefaultArgs: memoryHasRoom() ? ['--disable-dev-shm-usage'] : [],
     args: [
+      '--process-per-site', // the next page of a context goes on in the process of the one before
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
       // No name is looked up, and no proxy of this machine asked: there is only loopback.
       ...['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost', '--no-proxy-server'],
@@ -75,60 +86,24 @@ async function launch(): Promise<Browser> {
 }
 
 async function visit<T>(
-  browser: Browser,
-  origin: string,
+  contexts: Contexts,
   look: (page: Page, faults: string[]) => Promise<T>,
   { expected = [], ...options }: VisitOptions,
 ): Promise<T> {
-  const context = await browser.newContext({ baseURL: origin, serviceWorkers: 'block', ...options })
+  const context = await contexts.take(options)
+  let whole = false
   try {
-    context.setDefaultTimeout(patience_ms)
-    const faults = await watched(context, origin)
-    const page = await context.newPage()
-    const seen = await look(page, faults)
+    const page = await context.newPage(options)
+    const seen = await look(page, context.faults)
     // What the pages reported before this answer has come with it.
     for (const open of context.pages()) await open.evaluate('1')
-    const unexpected = faults.filter((fault) => !expected.some((pattern) => pattern.test(fault)))
+    const unexpected = context.faults.filter((fault) => !expected.some((pattern) => pattern.test(fault)))
     if (unexpected.length > 0) throw new Error(`the page did wrong:\n${unexpected.join('\n')}`)
+    whole = true
     return seen
   } finally {
-    await context.close()
+    await contexts.giveBack(context, whole)
   }
-}
-
-/** Fills the list that it answers with, as things happen, in every page of the context. */
-async function watched(context: BrowserContext, origin: string): Promise<string[]> {
-  const faults: string[] = []
-  const isForeign = (url: string) => /^(https?|wss?):/.test(url) && !isOf(origin, url)
-  // Seen, not stopped: to stop one, every request would wait for this process, and nothing would come from the cache.
-  context.on('request', (request) => {
-    if (isForeign(request.url())) faults.push(`asked another origin: ${request.url()}`)
-  })
-  await context.exposeBinding('reportPolicyViolation', (_, violation: string) => {
-    faults.push(`broke its policy: ${violation}`)
-  })
-  await context.addInitScript(report_violations)
-  context.on('console', (message) => {
-    if (message.type() === 'error') faults.push(`console: ${message.text()} (${message.location().url})`)
-  })
-  context.on('weberror', (error) => faults.push(`exception: ${error.error().stack ?? error.error().message}`))
-  context.on('page', (page) => {
-    page.on('crash', () => faults.push('the page crashed'))
-    page.on('websocket', (socket) => {
-      if (isForeign(socket.url())) faults.push(`asked another origin: ${socket.url()}`)
-    })
-  })
-  return faults
-}
-
-/** Text, because it is for the page: there is no `document` here. */
-const report_violations = `document.addEventListener('securitypolicyviolation', (event) => {
-  const where = event.sourceFile + ':' + event.lineNumber
-  reportPolicyViolation([event.effectiveDirective, event.blockedURI, where, event.sample].join(' ').trim())
-})`
-
-function isOf(origin: string, url: string): boolean {
-  return new URL(url.replace(/^ws/, 'http')).origin === origin
 }
 
 /** The folder with the browser and its fonts, kept for the next run. */
