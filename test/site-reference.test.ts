@@ -39,6 +39,12 @@ describe('The API reference', () => {
     expect(answered['referrer-policy']).toBe('no-referrer')
   })
 
+  test('takes the security schemes as they are, because they refer to nothing', async () => {
+    const { securitySchemes } = (await service.ask('GET', '/openapi.json')).body.components
+    expect(Object.keys(securitySchemes).length).toBeGreaterThan(3)
+    expect(JSON.stringify(securitySchemes)).not.toContain('$ref')
+  })
+
   test('tries a call out, with a key that is given there and not kept', async () => {
     const { agent_id, api_key } = await service.signUp()
     const put = { key: api_key, body: { value: 'from the store' } }

@@ -27,7 +27,22 @@ try {
     filter: true,
     tryItOutEnabled: true,
     validatorUrl: null,
+    plugins: [securitySchemesAsTheyAre],
   })
 } catch (error) {
   place.textContent = `The reference cannot be shown: ${error.message}. The document itself is at /openapi.json.`
+}
+
+/**
+ * The first thing that Swagger UI asks for: the schemes with their references resolved. They hold none, and to look for
+ * some it reads the whole document, which stops the page for a second or more.
+ */
+function securitySchemesAsTheyAre() {
+  const requestResolvedSubtree =
+    (original, { specActions, specSelectors }) =>
+    (path) => {
+      const schemes = path.join(' ') === 'components securitySchemes' && specSelectors.specJson().getIn(path)
+      return schemes ? specActions.updateResolvedSubtree(path, schemes.toJS()) : original(path)
+    }
+  return { statePlugins: { spec: { wrapActions: { requestResolvedSubtree } } } }
 }
