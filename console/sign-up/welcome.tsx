@@ -3,7 +3,7 @@
 
 import { signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Agent, CreatedTenant } from '../../sdk/src/types.ts'
 import { useCreation } from '../api/action.ts'
 import { call } from '../api/client.ts'
@@ -70,7 +70,8 @@ function Step({ step, title, children }: StepProps) {
 }
 
 function Secrets({ tenant, onSaved }: { tenant: CreatedTenant; onSaved: () => void }) {
-  useEffect(() => {
+  // Before they are drawn: who sees them is asked.
+  useLayoutEffect(() => {
     const ask = (event: BeforeUnloadEvent) => event.preventDefault()
     addEventListener('beforeunload', ask)
     return () => removeEventListener('beforeunload', ask)
