@@ -77,7 +77,7 @@ export class WatchedContext {
   /** A tab of its own: without a history, and with a storage of the session that is empty. */
   async newPage({ viewport, colorScheme }: BrowserContextOptions): Promise<Page> {
     this.faults = []
-    const page = await this.context.newPage()
+    const page = await (this.keeper ? openedBy(this.keeper.page) : this.context.newPage())
     if (this.keeper && viewport) await page.setViewportSize(viewport)
     if (this.keeper && colorScheme) await page.emulateMedia({ colorScheme })
     return page
@@ -147,6 +147,13 @@ async function keeperOf(context: BrowserContext, origin: string): Promise<{ page
   await page.route('**', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }))
   await page.goto(origin)
   return { page, cdp: await context.newCDPSession(page) }
+}
+
+/** The page of a new tab begins in the same process; that of a `newPage` in another, which has to start for it. */
+async function openedBy(keeper: Page): Promise<Page> {
+  const opened = keeper.context().waitForEvent('page')
+  await keeper.evaluate(`void open('about:blank', '_blank', 'noopener')`)
+  return opened
 }
 
 /** Text, because it is for the page: there is no `document` here. */
