@@ -448,7 +448,7 @@ describe('configuration', () => {
     ])
   })
 
-  test('DATA_DIR of an earlier release, with the database elsewhere by default, is not begun anew', () => {
+  test('DATA_DIR of an earlier release, with the database elsewhere by default, does not start with an empty database', () => {
     const cwd = process.cwd()
     const place = mkdtempSync(join(folder, 'earlier-'))
     const moved = (environment: Record<string, string> = {}) =>

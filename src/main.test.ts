@@ -80,7 +80,7 @@ async function start(environment: Environment = {}, cwd = newFolder()) {
   }
 }
 
-/** What a process prints, as it comes. */
+/** The output of a process, as it comes. */
 class Lines {
   readonly #chunks: AsyncIterator<Uint8Array>
   #text = ''

@@ -1,4 +1,4 @@
-// A restore that was interrupted has left something that is no database yet: no command takes it for one.
+// An interrupted restore leaves files that are not a database yet: no command takes them for one.
 
 import { Database } from 'bun:sqlite'
 import { afterAll, expect, test } from 'bun:test'
@@ -103,7 +103,7 @@ forEachDatabase('A restore that was interrupted', (databases) => {
   })
 })
 
-test('a file of a copy that is not whole, and is no backup, is refused before it is looked through', async () => {
+test('a file that is neither a whole copy nor a backup is refused before it is searched', async () => {
   const folder = mkdtempSync(join(root, 'file-'))
   const path = join(folder, 'waystation.db.restoring')
   const db = await openDb(`sqlite:${path}`, { clock: systemClock, exclusive: false, onFatal() {} })

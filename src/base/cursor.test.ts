@@ -14,7 +14,7 @@ const positions: Position[] = [
 describe('a cursor', () => {
   test.each(
     positions.map((position): [string, Position] => [JSON.stringify(position).slice(0, 60), position]),
-  )('gives back its position: %s', (_, position) => {
+  )('decodes to its position: %s', (_, position) => {
     const cursor = encodeCursor(scope, position)
     expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/)
     expect(decodeCursor(scope, cursor)).toEqual(position)

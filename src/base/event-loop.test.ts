@@ -61,7 +61,7 @@ describe('the budget of a turn', () => {
     expect(budget.begin()).toBe(true)
   })
 
-  test('begins anew in the next turn', async () => {
+  test('starts again in the next turn', async () => {
     const clock = new TestClock()
     const budget = new TurnBudget(clock)
     looked(budget)

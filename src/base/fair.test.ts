@@ -287,7 +287,7 @@ describe('a fair queue', () => {
             !place.running &&
             (row === undefined || (rows.get(`${place.key} ${row}`) ?? 0) < limits.row_running_max),
         )
-        // Whoever could run does, save on the reserve.
+        // Every place that may run does, except on the reserve.
         if (running.length < limits.running_max - limits.reserve) expect(idle).toEqual([])
       }
       for (const { place } of places.splice(0)) queue.leave(place)

@@ -21,7 +21,7 @@ async function turns(): Promise<void> {
   for (let turn = 0; turn < 40; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
 }
 
-/** What is entered here waits for as long as it has to. */
+/** The entries made here wait without a time-out. */
 function withoutEnd(enterAll: () => void): void {
   jest.useFakeTimers()
   enterAll()

@@ -37,7 +37,7 @@ describe('an id', () => {
     ]
     const ids = times.map((at) => newId('log', at))
     expect(ids.toSorted()).toEqual(ids)
-    // Whatever was asked in between, and in whatever order.
+    // The order does not depend on the ids that were made in between.
     expect(newId('log', now) < newId('log', now + 1)).toBe(true)
     expect(newId('log', now - 1) < newId('log', now)).toBe(true)
   })
@@ -72,7 +72,7 @@ describe('an id with a number', () => {
   const seq_max = 2 ** 40 - 1
 
   test.each([0, 1, 31, 32, 1_023, 1_024, 2 ** 20 - 1, 2 ** 20, 2 ** 31, 2 ** 32 + 7, seq_max])(
-    'gives back %d',
+    'returns %d',
     (seq) => {
       const id = newSequencedId('msg', now, seq)
       expect(id).toMatch(new RegExp(`^msg_[${alphabet}]{26}$`))

@@ -6,7 +6,7 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-/** Whether it has resolved by now, once everything that was ready has run. */
+/** True when it has resolved once everything that was ready has run. */
 async function isDone({ notified }: Waiting): Promise<boolean> {
   let done = false
   void notified.then(() => {

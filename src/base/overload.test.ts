@@ -4,7 +4,7 @@ import { Overload, Refusals } from './overload.ts'
 function bench() {
   const changes: boolean[] = []
   const overload = new Overload((refuses) => changes.push(refuses))
-  /** What is refused after each of these delays, a look every 500 ms. */
+  /** Returns, for each of these delays, one every 500 ms, whether new work is refused after it. */
   const after = (...delays_ms: number[]) =>
     delays_ms.map((ms, i) => {
       overload.delayed(ms, 10_000 + i * 500)

@@ -46,7 +46,7 @@ test('of the reserve an account may hold less than an eighth of what is free, an
   ])
 })
 
-test('what is released goes to whoever asks, whatever others hold, while more than the reserve is free', () => {
+test('a released permit goes to any tenant that asks, whatever others hold, while more than the reserve is free', () => {
   const permits = new Permits(total, reserve)
   fill(permits, 'one')
   fill(permits, 'two')

@@ -139,7 +139,7 @@ describe('A signal as text', () => {
       { from: 'n' },
     ],
     ['a set of another size', '{"from": "n", "waits": "AAAA"}', { from: 'n' }],
-    ['a set that is no base64', '{"from": "n", "waits": "%"}', { from: 'n' }],
+    ['a set that is not base64', '{"from": "n", "waits": "%"}', { from: 'n' }],
     [
       'groups that there are not',
       `{"from": "n", "groups": [-1, 0.5, ${groups_count}, 5]}`,
@@ -216,7 +216,7 @@ describe('A change that requests may wait for', () => {
     b.waits(topic) // it looked before the change
     await settle()
     expect([b.woken, b.woken_groups]).toEqual([[], [groupOf(topic)]])
-    // What changed long ago was there when it looked.
+    // A change of long ago was there when the request looked.
     await pass(clock, 15_000)
     b.waits(other)
     await pass(clock, 100)

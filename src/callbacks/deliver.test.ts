@@ -12,7 +12,7 @@ import type { EgressPolicy } from './guard.ts'
 import { parseAllow } from './ranges.ts'
 
 const kib = 1_024
-/** What the runtime may hand over in one piece; a limit is only noticed at the end of one. */
+/** The largest chunk that the runtime may hand over; a limit is only noticed at the end of a chunk. */
 const chunk_bytes_max = 512 * kib
 
 const cleanups: (() => unknown)[] = []

@@ -66,7 +66,7 @@ function unescaped(code: string): string {
   return plain[code] ?? String.fromCharCode(Number.parseInt(code.slice(1), 16))
 }
 
-/** What can only be told at the attempt: at creation these are accepted. */
+/** Cases that can only be refused at the attempt: at creation they are accepted. */
 const told_at_delivery = /^(dns-(nxdomain|empty)|redirect-.*)$/
 
 describe('the published SSRF cases', () => {

@@ -38,7 +38,7 @@ interface Held {
   names: HeldNames
   /** Begins as many look-ups of different names; answers how many of all are under way. */
   begin(tenant_id: string, count: number, purpose?: Purpose): Promise<number>
-  /** What the look-ups that ended have found, in that order. */
+  /** The answers of the look-ups that ended, in that order. */
   found: (string[] | null)[]
 }
 

@@ -157,7 +157,7 @@ describe('a name that turns private', () => {
       expect(await send()).toBeNull()
       answers['a.test'].addresses = ['10.0.0.5']
       const at_once = await send()
-      // What is remembered is an answer that was judged, and is connected to.
+      // A cached answer has passed the guard, and is connected to.
       expect(at_once).toBe(ttl_seconds === 0 ? 'blocked' : null)
       clock.advance(1_000)
       expect(await send()).toBe('blocked')

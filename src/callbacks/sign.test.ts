@@ -25,7 +25,7 @@ function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`
 }
 
-/** Whether a receiver that uses the official library, at that time, takes the request for genuine. */
+/** True when a receiver with the official library accepts the signature at that time. */
 function verifies(secret: string, body: string, headers: Record<string, string>): boolean {
   setSystemTime(now_seconds * 1_000)
   try {

@@ -109,7 +109,7 @@ async function tick(service: TestService) {
   return answer.body
 }
 
-/** What the official library takes it for; throws when the signature is not of this secret. */
+/** The payload as the official library verifies it; throws when the signature is not of this secret. */
 function verified(service: TestService, { body, headers }: Received, secret: string): unknown {
   setSystemTime(service.clock.now()) // the library compares the timestamp with the time of day
   try {
@@ -1144,7 +1144,7 @@ forEachRacedService('The moves of a checkpoint', (service) => {
     expect(drawn.toSorted()).toEqual(moved.toSorted())
   })
 
-  /** What does the verb; a timeout is a tick once the time is over, and answers nobody. */
+  /** Performs each verb. A timeout is a tick once the time is over, and answers nobody. */
   const acts: Record<Verb, (tenant: TestTenant, id: string) => Promise<Answer | null>> = {
     approve: (tenant, id) => decide(service, tenant.admin_key, id, 'approve'),
     reject: (tenant, id) => decide(service, tenant.admin_key, id, 'reject'),

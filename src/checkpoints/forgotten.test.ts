@@ -1,4 +1,4 @@
-// What the callback of an approval says when the payload that was approved is no longer kept.
+// The callback of an approval when the payload that was approved is no longer kept.
 
 import { expect, test } from 'bun:test'
 import { ask, proposed, tick } from '../../test/support/effects.ts'

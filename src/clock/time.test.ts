@@ -16,7 +16,7 @@ const second = 1_000
 const advancing = { code: 'CLOCK_ADVANCING' }
 type Write = () => Promise<unknown>
 
-/** What happens to the next writes and to the next reads of the clock is set by a test. */
+/** A database whose next writes, and next reads of the clock, a test can intercept. */
 class Troubled extends DelegatingDb {
   aroundWrite: (write: Write) => Promise<unknown> = (write) => write()
   aroundRead: (read: Write) => Promise<unknown> = (read) => read()

@@ -44,7 +44,7 @@ class Watched {
     })
   }
 
-  /** Changes and tells, as whoever changes it does after the commit. */
+  /** Changes the state and notifies, as a writer does after its commit. */
   change(state: string): void {
     this.state = state
     this.notifier.notify('ten_a/chk_1')
@@ -71,7 +71,7 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()
 }
 
-/** What it resolved to by now, or `waiting`. */
+/** The value that it has resolved to by now, or `waiting`. */
 async function stateOf(answer: Promise<string>): Promise<string> {
   let state = 'waiting'
   void answer.then((value) => {

@@ -124,7 +124,7 @@ describe('A key that was valid', () => {
 })
 
 forEachService('Keys on several nodes', (service) => {
-  /** What another node, or the operator's command, does to the same database, unheard by this node. */
+  /** Runs a change of another node, or of the operator's command, on the same database; this node is not notified. */
   async function elsewhere(
     action: (db: Awaited<ReturnType<typeof openDb>>) => Promise<unknown>,
   ): Promise<void> {

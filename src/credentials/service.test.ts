@@ -74,7 +74,7 @@ forEachDatabase('A key that ends', (databases) => {
     await becomes(async () => (await used()).map((row) => Number(row.last_used_at)), [bench.clock.now()])
   })
 
-  /** What ends a key, and the key. */
+  /** The ways in which a key ends; each returns the key. */
   const ends: [what: string, end: () => Promise<string>][] = [
     [
       'an agent that is removed',

@@ -223,7 +223,7 @@ describe('the reserve', () => {
     await db.maintain()
     expect([reserve(), await growing(db)]).toEqual([32 * mib, true])
     await db.close()
-    // What is left of the file when a start finds no room at all.
+    // A start that finds no room at all leaves nothing of the file.
     space.free = 8 * mib - 1
     open(disk(200 * mib))
     expect(reserve()).toBeNull()

@@ -54,7 +54,7 @@ async function createTables(db: Db): Promise<void> {
 }
 
 /** One counter, `a`, that stands at 1. */
-async function startAnew(db: Db): Promise<void> {
+async function reset(db: Db): Promise<void> {
   for (const statement of EMPTY) await db.write((tx) => tx.run(statement, {}))
   await db.write((tx) => tx.run(INSERT, { id: 'a', n: 1 }))
 }
@@ -80,7 +80,7 @@ forEachDatabase('a database', (databases) => {
     ;({ db, clock, url } = await databases.open())
     await createTables(db)
   })
-  beforeEach(() => startAnew(db))
+  beforeEach(() => reset(db))
 
   describe('statements', () => {
     test('every statement of the service is taken by the engine', async () => {
@@ -379,7 +379,7 @@ forEachDatabase('a database', (databases) => {
   test('close finishes what is under way; afterwards a write is refused as lost', async () => {
     const { db: closing } = await databases.open()
     await createTables(closing)
-    await startAnew(closing)
+    await reset(closing)
     const writes = Array.from({ length: 50 }, () => closing.write((tx) => tx.run(ADD, { id: 'a', n: 1 })))
     await closing.close()
     expect(await Promise.all(writes)).toEqual(Array(50).fill(1))

@@ -3,7 +3,7 @@ import type { SQL } from 'bun'
 import { TestClock } from '../../test/support/clock.ts'
 import { DatabaseClock } from './postgres-clock.ts'
 
-test('the time that a question waits for a connection is no part of its round trip', async () => {
+test('the time that a query waits for a connection does not count as part of its round trip', async () => {
   const local = new TestClock()
   const pool = { unsafe: async () => [{ now: 1_000 }] } as unknown as SQL
   const clock = new DatabaseClock(async (question) => {

@@ -20,7 +20,7 @@ const connections_max = 4
 const accounts = 50
 const balance = 1_000
 const callers_at_work = 20
-/** What waits for the pool at once, of all tenants. */
+/** Most statements that wait for the pool at once, of all tenants. */
 const waiting_max = 2_000
 /** Parameters of the widest statement. */
 const width_max = 40
@@ -117,7 +117,7 @@ interface Move {
   mine: string
   caller: number
   random: (below: number) => number
-  /** What this caller added to its own counter so far. */
+  /** The sum that this caller has added to its own counter so far. */
   added: number
   tally: { committed: number; rolled_back: number; faults: string[] }
 }
@@ -184,7 +184,7 @@ const OPERATIONS: ((move: Move) => Promise<number>)[] = [
   },
 ]
 
-/** Whether a statement's answer is its own, by values that nobody else sends. */
+/** Checks that a statement gets its own answer, by values that no other statement sends. */
 async function wide(
   q: Pick<Db | Tx, 'one'>,
   random: Move['random'],

@@ -181,7 +181,7 @@ describe('the thread that copies the log', () => {
     for (let n = 0; n < 200; n++) await insert(text)
   }
 
-  test('begins the log again: the flush of its header, which every other writer would wait for, is no business of the event loop', async () => {
+  test('begins the log again: the flush of its header, which every other writer would wait for, does not run on the event loop', async () => {
     const asked: object[] = []
     onPost((_, deliver, message) => {
       asked.push(message)

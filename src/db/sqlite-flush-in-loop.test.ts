@@ -182,7 +182,7 @@ describe('a disk that changes its pace', () => {
     expect([await write, await shown()]).toEqual([42, 42])
   })
 
-  test('and hangs: one flush holds up the process, the next is reported', async () => {
+  test('and hangs: one flush blocks the process, the next is reported', async () => {
     const { disk, add, db, subject } = await opened()
     disk.ms = 30_000
     await add()

@@ -170,7 +170,7 @@ describe('a commit whose flush has not returned', () => {
     expect(await read).toEqual([0, 0])
   })
 
-  test('does not hold up a write that only looks while nothing waits for the disk', async () => {
+  test('does not delay a write that only reads while nothing waits for the disk', async () => {
     expect(await db.write(async (tx) => (await tx.one(FIND, { id: 'a' }))!.n)).toBe(0)
     expect(flushes).toEqual([])
   })
@@ -214,7 +214,7 @@ describe('a disk that fails under a flush', () => {
 
 describe('an error of what a flush calls', () => {
   test.each(['inLoop', 'offLoop'])(
-    'is no failure of the disk: it ends the process under its own name, %s',
+    'does not count as a failure of the disk: it ends the process under its own name, %s',
     (where) => {
       for (const name of ['onBegin', 'onDurable']) {
         if (where === 'inLoop' && name === 'onBegin') continue // a flush in the loop has no other beginning

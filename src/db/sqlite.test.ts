@@ -645,7 +645,7 @@ describe('opening', () => {
   })
 
   test('a file that is not a database is refused and left as it was', () => {
-    const text = 'This is no database. '.repeat(100)
+    const text = 'This is not a database. '.repeat(100)
     writeFileSync(path, text)
     expect(() => open()).toThrow(new Error(`${path} is not a SQLite database, or its first page is damaged`))
     expect(readFileSync(path, 'utf8')).toBe(text)

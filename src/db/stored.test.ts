@@ -51,11 +51,11 @@ async function shown(db: Db, tenant_id: string): Promise<number> {
   return (await quotas.usage(db, { tenant_id, plan: 'free' }, counted, viewed)).storage_bytes!.used
 }
 
-/** What this process has not written to the counter. */
+/** The bytes that this process has not written to the counter. */
 const unwritten = async (db: Db, tenant_id: string) =>
   (await shown(db, tenant_id)) - (await counterOf(db, tenant_id))
 
-/** What it stores as a write is told whose caller was looked up now. */
+/** The stored bytes as a write sees them whose caller was looked up now. */
 async function inWrite(db: Db, tenant_id: string): Promise<number> {
   const counted = await counterRow(db, tenant_id)
   return db.write(tenant_id, (tx) => tx.stored(tenant_id, counted))

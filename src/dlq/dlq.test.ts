@@ -581,7 +581,7 @@ forEachRacedService('Dead letters', (service) => {
   })
 
   describe('a lock_token', () => {
-    /** Who asks with which token of a claimed item, and what each verb then answers. */
+    /** The caller and its token of a claimed item, and the answer of each verb. */
     const held: [string, 'holder' | 'other', 'current' | 'stale' | 'none', Record<string, number>][] = [
       [
         'the holder without a token',
@@ -912,7 +912,7 @@ forEachRacedService('The sweep of dead letters', (service) => {
     expect((await tick()).dlq).toEqual({ locks_released: 0 })
   })
 
-  test('leaves one event for each lock that ran out, the first to end first, whoever looks and how often', async () => {
+  test('leaves one event for each lock that ran out, in the order in which they ended, no matter who looks and how often', async () => {
     const tenant = await service.signUp()
     const made = []
     for (const lock_seconds of [30, 20, 10, 40]) {

@@ -216,7 +216,7 @@ forEachRacedService('Operations on many dead letters', (service: TestService) =>
 
   test('of named items say of each that is there what became of it', async () => {
     const tenant = await service.signUp()
-    const [failed, claimed, archived, resolved, lapsed] = [
+    const [failed, claimed, archived, resolved, expired] = [
       await capture(tenant),
       await capture(tenant),
       await capture(tenant),
@@ -225,13 +225,13 @@ forEachRacedService('Operations on many dead letters', (service: TestService) =>
     ]
     const move = (id: string, verb: string, body?: object) =>
       ask('POST', `/v1/dlq/${id}/${verb}`, tenant.api_key, body)
-    await move(lapsed, 'claim', { lock_seconds: 1 })
+    await move(expired, 'claim', { lock_seconds: 1 })
     await move(claimed, 'claim')
     await move(archived, 'claim')
     await move(archived, 'fail')
     await move(resolved, 'resolve')
     service.clock.advance(1_000)
-    const ids = [resolved, failed, 'dlq_none', claimed, archived, lapsed, failed, '', 'x y\n']
+    const ids = [resolved, failed, 'dlq_none', claimed, archived, expired, failed, '', 'x y\n']
     const strict = await discard(tenant, { filter: { ids, status: 'failed' }, dry_run: true })
     expect(strict.body).toEqual({ matched: 2 })
     const { body } = await discard(tenant, { filter: { ids } })
@@ -244,7 +244,7 @@ forEachRacedService('Operations on many dead letters', (service: TestService) =>
       { id: claimed, ...skipped('ALREADY_CLAIMED') },
       { id: archived, ...skipped('INVALID_STATE') },
       { id: resolved, ...skipped('INVALID_STATE') },
-      { id: lapsed, ...done },
+      { id: expired, ...done },
     ])
     expect(await used(tenant)).toBe(1)
   })

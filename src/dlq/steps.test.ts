@@ -75,7 +75,7 @@ forEachDatabase('The steps of an operation', (databases) => {
     return job!
   }
 
-  /** What must hold whenever a transaction has ended. */
+  /** Asserts the invariants that hold whenever a transaction has ended. */
   async function expectWhole(caller: AgentCaller, id: string): Promise<void> {
     const { tenant_id } = caller
     const operation = await read(caller, id)

@@ -77,7 +77,7 @@ abstract class Step implements fc.AsyncCommand<Model, Real> {
   /** Changes the model; returns the answer that it expects. */
   abstract expected(model: Model, now: number): Outcome
   abstract ask(real: Real, model: Model): Promise<Answer>
-  /** What the answer told. */
+  /** Takes values from the answer into the model. */
   learn(_model: Model, _real: Real, _answer: Answer): void {}
 
   async run(model: Model, real: Real): Promise<void> {
@@ -375,7 +375,7 @@ class Freeze extends Step {
   override toString = () => 'freeze'
 }
 
-/** What had not run out at the freeze runs out later by exactly the frozen time. */
+/** Deadlines that had not passed at the freeze move by exactly the frozen time. */
 class Resume extends Step {
   override check() {
     return true

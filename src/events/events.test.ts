@@ -261,7 +261,7 @@ forEachRacedService('Events', (service) => {
         return stream
       }
       const ends = async (stream: Awaited<ReturnType<typeof streamOf>>) => {
-        // What ended the key may be an event, which it may still send.
+        // The change that ended the key may be an event, which the stream may still send.
         for (let block = await stream.next(); block !== null; block = await stream.next());
       }
       const { admin_key: key, agent_id, tenant_id } = tenant

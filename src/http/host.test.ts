@@ -35,7 +35,7 @@ describe('A service that only this machine can reach', () => {
     expect(known('[::1]', 'http://[::1]:8420')).toBe(true)
   })
 
-  test('judges each Host anew, whatever came before', () => {
+  test('judges each Host on its own, whatever came before', () => {
     const hosts = new KnownHosts('http://127.0.0.1:8420')
     const seen = ['localhost', 'evil.example', 'localhost', 'evil.example', 'evil.example', '127.0.0.1']
     expect(seen.map((host) => hosts.isKnown(new Headers({ host })))).toEqual([

@@ -271,7 +271,7 @@ describe('A limit per address', () => {
     expect(limit.retryAfter('unknown')).toBe(1)
   })
 
-  test('gives back what did not count, never below none', () => {
+  test('releases what did not count, and never falls below zero', () => {
     const clock = new TestClock()
     const limit = new AddressLimit(clock, 1, 1_000)
     const counted = limit.acquire('a')!
@@ -284,7 +284,7 @@ describe('A limit per address', () => {
     expect(takes(limit, 'a')).toBe(false)
   })
 
-  test('gives back where it was counted, although it would be counted elsewhere now', () => {
+  test('releases where it was counted, although it would be counted elsewhere now', () => {
     const clock = new TestClock()
     const limit = new AddressLimit(clock, 1, 1_000)
     fill(limit, 9_999, ipv4(10))

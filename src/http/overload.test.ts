@@ -41,7 +41,7 @@ describe('a route', () => {
     expect(routes.filter(({ route }) => route.shed === 'last' && route.auth.length === 0)).toEqual([])
   })
 
-  test('is no new work when it reports on work that has been begun', () => {
+  test('does not count as new work when it reports on work that has begun', () => {
     expect(shed('report')).toEqual([
       'POST /v1/dlq/:id/extend',
       'POST /v1/dlq/:id/fail',

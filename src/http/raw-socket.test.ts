@@ -1,4 +1,4 @@
-// What a client library would not send, or not show: bytes on a socket.
+// Requests that a client library would not send, and answers that it would not show: bytes on a socket.
 
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

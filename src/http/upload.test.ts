@@ -267,7 +267,7 @@ describe('What a body takes of the memory budget', () => {
     expect(() => sending(20_000)).toThrow(new ApiError('UNAVAILABLE'))
   })
 
-  test('a byte now and then is no progress, a KiB is', async () => {
+  test('a byte now and then does not count as progress, a KiB does', async () => {
     const { clock, budget, sending } = bench()
     const [slow, slower] = [sending(body_bytes_max), sending(body_bytes_max)]
     const [slow_reading, slower_reading] = [slow, slower].map(({ upload }) => codeOf(() => upload.read('t')))

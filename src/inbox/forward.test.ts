@@ -409,7 +409,7 @@ forEachDatabase('A forward as work', (databases) => {
     })
 
     const parsed = ssrf_urls.filter(({ url }) => URL.canParse(url))
-    test('of which those that are no URL at all go no further', () => {
+    test('without those that do not parse as a URL', () => {
       expect([ssrf_urls.length, parsed.length]).toEqual([140, 129])
     })
 

@@ -35,7 +35,7 @@ function base64(bytes: string | Uint8Array): string {
   return Buffer.from(bytes as string).toString('base64')
 }
 
-/** What no HTTP client would send, as it stands; answers the status line. */
+/** Sends these bytes as they are, which no HTTP client would send; returns the status line. */
 async function sent(service: TestService, text: string | Uint8Array): Promise<string> {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
   const { promise, resolve, reject } = Promise.withResolvers<string>()

@@ -55,7 +55,7 @@ describe('The preview of a message', () => {
     expect(previewOf(kind, text)).toBe(preview)
   })
 
-  // What takes steps in the square of its length does not end on this.
+  // An algorithm of quadratic time would not finish on these texts.
   test.each([
     [' '.repeat(2_000_000), ' '.repeat(2_000_000)],
     [`${'\t '.repeat(1_000_000)}\n`, ' '],

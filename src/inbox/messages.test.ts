@@ -292,7 +292,7 @@ forEachRacedService('Messages', (service) => {
       await post(service, inbox, 151, 153)
       expect(await count()).toBe(100)
       expect(numbers(await messagesIn(service, tenant, inbox))).toEqual(upTo(54, 153))
-      // What nobody sees any more is removed with the next message.
+      // Messages past the limit are removed when the next message arrives.
       const stored = await rowsOf(
         service.app.db,
         'select min(seq) as first, count(*) as count from inbox_messages where tenant_id = :tenant_id',

@@ -478,7 +478,7 @@ describe('prefetching', () => {
     ['an answer was slow', (limiter) => limiter.end(one, slow)],
     ['no answer came', (limiter) => limiter.end(one, unanswered)],
     ['the node was told to stop', (limiter) => limiter.close()],
-  ])('whoever was leased meanwhile is sent away at once when %s', (_, happens) => {
+  ])('a job that was leased meanwhile is turned away at once when %s', (_, happens) => {
     const limiter = new ConcurrencyLimiter()
     proven(limiter, one, quick)
     const taken = fill(limiter, one)
@@ -560,7 +560,7 @@ test.each([1, 2, 3])(
       expect(sum(at(lane), (one) => Math.min(all(one), lane_max))).toBeLessThanOrEqual(destination_max)
       const ahead = sum(lanes.slice(1), (one) => Math.max(0, all(one) - lane_max))
       expect(ahead).toBeLessThanOrEqual(node_prefetch_max)
-      // Who waits has somebody before it, whose end is its turn.
+      // A job waits only behind one in flight, whose end is its turn.
       expect(of(lane).waiting === 0 || of(lane).in_flight === lane_max).toBe(true)
       reached.ahead = Math.max(reached.ahead, ahead)
       reached.waiting = Math.max(reached.waiting, of(lane).waiting)

@@ -113,7 +113,7 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
     return leased!
   }
 
-  /** How often each of these statements has run since. Whoever lost to a deadlock begins anew. */
+  /** How often each of these statements has run since. A transaction that lost to a deadlock runs again. */
   function counting(...names: string[]): () => Record<string, number> {
     const counts = Object.fromEntries(names.map((name) => [name, 0]))
     bench.db.onStatement((name) => {

@@ -66,7 +66,7 @@ forEachDatabase('what is started next', (databases) => {
     }
   }
 
-  /** What the engine does with a batch: it is nobody else's for now. */
+  /** Leases a batch as the worker does: no other search finds it for now. */
   async function lease(batches: Batch[]): Promise<void> {
     for (const { source_id } of batches.flatMap(({ items }) => items)) {
       await bench.write('update jobs set lease_until = :until where source_id = :source_id', {

@@ -125,7 +125,7 @@ forEachDatabase('jobs that are prefetched', (databases) => {
   test.each([
     ['is slow', 204, quick_ms + 1],
     ['does not come', 'timeout', quick_ms],
-  ] as const)('is given back when an answer %s, and was no attempt', async (_, verdict, duration_ms) => {
+  ] as const)('is released when an answer %s, without an attempt', async (_, verdict, duration_ms) => {
     const { caller } = await quickLane(84)
     const ids = (await waiting(caller)).map(({ source_id }) => source_id)
     bench.network.duration_ms = duration_ms
@@ -162,7 +162,7 @@ forEachDatabase('jobs that are prefetched', (databases) => {
     expect(urls.filter((url) => url === `${hook}/path`)).toHaveLength(83)
   })
 
-  test('is given back when the node stops, and was no attempt', async () => {
+  test('is released when the node stops, without an attempt', async () => {
     const { caller, worker } = await quickLane(84)
     const stopped = worker.stop()
     await bench.db.quiet()
@@ -172,7 +172,7 @@ forEachDatabase('jobs that are prefetched', (databases) => {
     expect(bench.network.sent).toHaveLength(lane_max)
   })
 
-  test('is released later when the database refuses for a moment, and was no attempt', async () => {
+  test('is released later when the database refuses for a moment, without an attempt', async () => {
     const { caller } = await quickLane(84)
     const ids = (await waiting(caller)).map(({ source_id }) => source_id)
     const untried = async () =>
@@ -185,7 +185,7 @@ forEachDatabase('jobs that are prefetched', (databases) => {
     expect(bench.errors).toEqual([])
   })
 
-  test('is given back when the database refuses to say what to send, save the one that asked', async () => {
+  test('is released when the database refuses to say what to send, except the one that asked', async () => {
     const { caller, worker } = await quickLane(84)
     bench.db.onRead = (name) => {
       if (name !== 'schedules.deliverable') return
@@ -194,7 +194,7 @@ forEachDatabase('jobs that are prefetched', (databases) => {
     }
     await bench.settle(204, bench.network.held.slice(0, 1))
     expect(bench.errors.map(String)).toEqual(['Error: the database is away'])
-    // Of 72: the one that asked, and one that was given back and leased anew.
+    // All of 72 but two: the one that asked, and one that was released and leased again.
     expect((await bench.jobs(caller.tenant_id)).filter(isUntried)).toHaveLength(prefetch_max - 2)
     bench.network.answer = () => 204
     await bench.drain()

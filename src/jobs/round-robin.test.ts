@@ -5,7 +5,7 @@ import { RoundRobin } from './round-robin.ts'
 
 const now = 1_000
 
-/** What was asked for, in its order. */
+/** A statement that was run, in order. */
 interface Asked {
   name: string
   params: Params
@@ -107,13 +107,13 @@ describe('one call', () => {
 })
 
 describe('the next call', () => {
-  const laps: [what: string, crowd: Crowd, after: string[]][] = [
+  const cycles: [what: string, crowd: Crowd, after: string[]][] = [
     ['the last tenant that was read', new Crowd(2_000, 1), ['', '000063', '000127']],
     ['the last one that was walked', new Crowd(2_000), ['', '000031', '000063']],
-    ['none, where the lap has ended', new Crowd(64, 1), ['', '', '']],
+    ['none, where the cycle has ended', new Crowd(64, 1), ['', '', '']],
     ['none, where no tenant is left', new Crowd(32), ['', '000031', '']],
   ]
-  test.each(laps)('goes on after %s', async (_, crowd, after) => {
+  test.each(cycles)('goes on after %s', async (_, crowd, after) => {
     const turns = new RoundRobin(crowd.db)
     for (const _ of after) await turns.next(now, new ConcurrencyLimiter())
     expect(crowd.values('jobs.tenants', 'after_tenant_id')).toEqual(after)
@@ -152,7 +152,7 @@ describe('the next call', () => {
       const [tenants, from] = row
       const crowd = new Crowd(tenants)
       const turns = new RoundRobin(crowd.db)
-      // 32 at a time, and at the end of a lap what is left.
+      // 32 at a time, and the rest at the end of a cycle.
       for (let call = 0; call < Math.ceil(tenants / 32); call++)
         await turns.next(now, new ConcurrencyLimiter())
       crowd.asked.length = 0

@@ -159,7 +159,7 @@ forEachDatabase('jobs', (databases) => {
       ['callback', 'checkpoint'],
     ] as const
     test.each(sources)(
-      'that lapses unsettled leaves an attempt of a %s, interrupted',
+      'that expires unsettled leaves an attempt of a %s, interrupted',
       async (kind, source) => {
         const work = await plan(await newTenant(), { kind })
         const logged = () =>
@@ -174,7 +174,7 @@ forEachDatabase('jobs', (databases) => {
         for (let lease = 1; lease <= 5; lease++) {
           began.push(now())
           await leaseOne(work)
-          // The fourth finds that the third was the last, and is no attempt of its own; nor is what comes after it.
+          // The fourth lease finds that the third was the last attempt. It adds no attempt, nor do later leases.
           const rows = [3, 2, 1].filter((attempt) => attempt < lease)
           expect(await logged()).toEqual(
             rows.map((attempt) => ({ ...lost, seq: attempt, attempt, started_at: began[attempt - 1]! })),
@@ -184,7 +184,7 @@ forEachDatabase('jobs', (databases) => {
       },
     )
 
-    test('that was settled, given back or changed leaves no other attempt than it had', async () => {
+    test('that was settled, released or changed leaves no other attempt than it had', async () => {
       const work = await plan(await newTenant())
       const ends: ((tx: Tx, held: LeasedJob) => unknown)[] = [
         (tx, held) => jobs.retry(tx, held, now()),
@@ -215,7 +215,7 @@ forEachDatabase('jobs', (databases) => {
       ).toEqual([])
     })
 
-    test('that lapsed, and whose result comes in the end, is logged as it was', async () => {
+    test('that expired, and whose result still comes, is logged as it was', async () => {
       const work = await plan(await newTenant())
       const { tenant_id, source_id } = work
       const held = await leaseOne(work)
@@ -260,14 +260,14 @@ forEachDatabase('jobs', (databases) => {
   describe('a fence', () => {
     const takers: [how: string, take: (work: NewJob, held: LeasedJob) => Promise<unknown>][] = [
       [
-        'its lease lapsed and another node has it',
+        'its lease expired and another node has it',
         async (work) => {
           bench.clock.advance(lease_ms)
           await leaseOne(work)
         },
       ],
       [
-        'it was given back and leased again',
+        'it was released and leased again',
         async (work, held) => {
           await write((tx) => jobs.release(tx, held))
           await leaseOne(work)
@@ -283,7 +283,7 @@ forEachDatabase('jobs', (databases) => {
     const writers: [verb: string, write: (tx: Tx, held: LeasedJob) => unknown, refused: unknown][] = [
       ['completes', (tx, held) => jobs.complete(tx, held), false],
       ['retries', (tx, held) => jobs.retry(tx, held, now() + 30_000), false],
-      ['gives back', (tx, held) => jobs.release(tx, held), 0],
+      ['releases', (tx, held) => jobs.release(tx, held), 0],
     ]
     const cases = writers.flatMap(([verb, act, refused]) =>
       takers.map(([how, take]) => [verb, how, act, take, refused] as const),
@@ -315,7 +315,7 @@ forEachDatabase('jobs', (databases) => {
       ])
     })
 
-    test('that holds gives the attempt back, as if it had never been leased', async () => {
+    test('that holds releases the attempt, as if it had never been leased', async () => {
       const work = await plan(await newTenant())
       const held = await leaseOne(work)
       bench.clock.advance(16_000)
@@ -331,7 +331,7 @@ forEachDatabase('jobs', (databases) => {
       expect(await leaseOne(work)).toMatchObject({ attempts: 1, first_attempt_at: now(), fence: 2 })
     })
 
-    test('that has ended, by a retry or given back, does not end again', async () => {
+    test('that has ended, by a retry or a release, does not end again', async () => {
       const work = await plan(await newTenant())
       const held = await leaseOne(work)
       for (const ended of [true, false])
@@ -344,7 +344,7 @@ forEachDatabase('jobs', (databases) => {
       ])
     })
 
-    test('gives back a second attempt without touching when the first was', async () => {
+    test('that releases a second attempt keeps the time of the first', async () => {
       const work = await plan(await newTenant())
       const first_attempt_at = now()
       const held = await leaseOne(work)
@@ -396,7 +396,7 @@ forEachDatabase('jobs', (databases) => {
         { attempts: 0, first_attempt_at: null },
         true,
       ],
-      ['once its lease has lapsed at once', lease_ms, { attempts: 0, first_attempt_at: null }, false],
+      ['once its lease has expired at once', lease_ms, { attempts: 0, first_attempt_at: null }, false],
     ])(
       'of the receiver takes back an attempt that was not settled, which is made again: %s',
       async (...row) => {

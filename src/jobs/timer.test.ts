@@ -272,7 +272,7 @@ forEachRacedService(
     test('fires at the due time, and not before, without any tick', async () => {
       const { id } = await newSchedule('/later', later(service, minute_ms))
       service.clock.advance(minute_ms - 1)
-      // What is due at once is fired by a look that would have found the other as well.
+      // The search that fires the second schedule would have found the first as well.
       await newSchedule('/now', later(service, 0))
       await receiver.received(1)
       expect(receiver.requests.map(pathOf)).toEqual(['/now'])

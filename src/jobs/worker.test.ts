@@ -583,7 +583,7 @@ forEachDatabase('due work', (databases) => {
 
     const waits: [what: string, wait_ms: number, leases: number][] = [
       ['15 s: it is sent', 15_000, 1],
-      ['more than 15 s: it is given back, and leased again', 15_001, 2],
+      ['more than 15 s: it is released, and leased again', 15_001, 2],
     ]
     test.each(waits)('after %s', async (_, wait_ms, leases) => {
       const caller = await bench.tenant()
@@ -596,7 +596,7 @@ forEachDatabase('due work', (databases) => {
       ])
     })
 
-    test('is no attempt: the retries count from the one that was sent', async () => {
+    test('does not count as an attempt: the retries count from the one that was sent', async () => {
       const caller = await bench.tenant()
       await schedule(bench, caller)
       stallOnce(16_000)

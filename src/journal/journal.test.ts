@@ -181,7 +181,7 @@ forEachDatabase('The journal', (databases) => {
     expect(followed).toEqual(Array.from({ length: 2_000 }, (_, i) => i + 1))
     const rows = await journal.page(bench.db, tenant_id, {}, { after: 0, rows_max: 2_001 })
     expect(new Set(rows.map(({ subject_id }) => subject_id)).size).toBe(2_000)
-    // What one writer did was committed before it began the next.
+    // A writer committed each change before it began the next.
     for (let writer = 0; writer < 20; writer++) {
       const own = rows.filter(({ subject_id }) => subject_id.startsWith(`${writer}/`))
       expect(own.map(({ subject_id }) => subject_id)).toEqual(own.map((_, n) => `${writer}/${n}`))

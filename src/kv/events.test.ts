@@ -438,7 +438,7 @@ forEachRacedService('A namespace that leaves events', (service) => {
     expect(await expire(app.db, clock.now())).toEqual({ expired: 500, more: false })
   })
 
-  test('of one tenant is no matter of another: its expired keys wait for the sweep', async () => {
+  test('of one tenant does not affect another: its expired keys wait for the sweep', async () => {
     const asking = await watched('state')
     const other = await watched()
     for (const { put } of [asking, other]) await put('state/k', { ttl_seconds: 1 })
@@ -488,7 +488,7 @@ forEachRacedService('A namespace that leaves events', (service) => {
     }
   }, 60_000)
 
-  /** What a follower knows of a key. Throws where an event cannot follow the one before. */
+  /** The state of a key as a follower knows it. Throws where an event cannot follow the one before. */
   function replayed(events: Awaited<ReturnType<typeof eventsOf>>) {
     let version = 0
     let is_live = false

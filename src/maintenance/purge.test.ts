@@ -193,7 +193,7 @@ forEachRacedService(
           more = done.more
           left.push((await rowsPerTable(tenant.tenant_id)).audit_entries!)
           if (!more) break
-          // Whoever goes on knows nothing of who began.
+          // The next step may run on another node, which knows nothing of this one.
           expect((await rowsPerTable(tenant.tenant_id)).tenants).toBe(1)
         }
         service.app.db.onStatement(null)

@@ -199,7 +199,7 @@ forEachRacedService('The sweep', (service) => {
     expect(await hashes()).toEqual(both.slice(1))
   })
 
-  test('buries about 4 MB in one step, and says that there is more', async () => {
+  test('replaces about 4 MB by tombstones in one step, and says that there is more', async () => {
     const { tenant_id, api_key } = await service.signUp()
     const value = 'x'.repeat(256 * 1_024 - 2) // with its quotes a sixteenth of what one step removes
     for (let i = 0; i < 17; i++) {

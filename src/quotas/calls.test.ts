@@ -17,7 +17,7 @@ class Held implements CallCounts {
   stored = 0
   asked: string[] = []
   #waiting: (() => void)[] = []
-  /** What the next add comes to. */
+  /** The outcome of the next add. */
   next: 'added' | 'refused' | 'unknown' = 'added'
 
   look(tenant_id: string, month: string): Promise<number> {
@@ -68,7 +68,7 @@ function heldCalls() {
   return { clock, counts, calls, take }
 }
 
-/** Whether a call was counted or refused. */
+/** `counted`, or the code with which a call was refused. */
 async function tried(work: () => Promise<void> | undefined): Promise<string> {
   try {
     await work()
@@ -230,7 +230,7 @@ describe('the calls of a month', () => {
     expect(counts.asked).toEqual(['add ten_pro 2026-01 3'])
   })
 
-  test('begin anew with the month in UTC', async () => {
+  test('start again from zero with the month in UTC', async () => {
     const { clock, counts, take } = heldCalls()
     counts.stored = free_limit
     clock.advance(31 * day_ms - 1)

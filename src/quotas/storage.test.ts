@@ -33,7 +33,7 @@ forEachRacedService('storage_bytes', (service) => {
     ask('POST', '/v1/audit', { action: 'a', metadata: { text: 'x'.repeat(bytes) } }, headers)
   const put = (key: string, bytes: number) => ask('PUT', `/v1/kv/state/${key}`, { value: 'x'.repeat(bytes) })
 
-  /** What the tenant may store from now on; seen once its key is looked up again. */
+  /** Sets the bytes that the tenant may store from now on; takes effect once its key is looked up again. */
   async function allow(bytes: number | null): Promise<void> {
     await service.app.db.maintain()
     await tenants.setStorage(service.app.db, tenant.tenant_id, bytes)
@@ -119,8 +119,8 @@ forEachRacedService('storage_bytes', (service) => {
     const checkpoint = (await ask('POST', '/v1/checkpoints', question)).body
     await asAdmin('POST', `/v1/checkpoints/${checkpoint.id}/reject`, { reason: 'no, é' })
     const dead = { ...question, timeout_action: 'dlq' }
-    const parked = (await ask('POST', '/v1/checkpoints', dead)).body
-    await asAdmin('POST', `/v1/checkpoints/${parked.id}/reject`, { reason: 'no' })
+    const rejected = (await ask('POST', '/v1/checkpoints', dead)).body
+    await asAdmin('POST', `/v1/checkpoints/${rejected.id}/reject`, { reason: 'no' })
     const inbox = (await ask('POST', '/api/webhook', { label: 'l', ttl: 60 })).body.data
     for (let i = 0; i < 103; i++)
       await service.ask('POST', `/hook/${inbox.token}/p?q=${i}`, { body: 'x'.repeat(i) })
@@ -134,7 +134,7 @@ forEachRacedService('storage_bytes', (service) => {
     await asAdmin('POST', '/v1/approval-keys', { label: 'another' })
     await asAdmin('DELETE', `/v1/approval-keys/${approval.body.approval_key_id}`)
     await called(checkpoint.id)
-    await called(parked.id)
+    await called(rejected.id)
     expect([await off(), (await used()) > 10_000]).toEqual([0, true])
 
     // Everything that ends by itself ends.
@@ -283,7 +283,7 @@ forEachRacedService('storage_bytes', (service) => {
       ['reset', await ask('POST', '/api/rate-limit/reset', { key: 'running' })],
     )
     expect(answers.filter(([, { status }]) => status >= 300)).toEqual([])
-    // What the service itself must keep is kept: the dead letter of the rejection, and the reasons.
+    // The service stores what it must: the dead letter of the rejection, and the reasons.
     expect((await ask('GET', '/v1/dlq?status=failed')).body.items).toHaveLength(1)
     await called(first)
     await called(second)

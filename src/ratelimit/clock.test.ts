@@ -1,4 +1,4 @@
-// What becomes of windows when the wall clock is set back.
+// Windows when the wall clock is set back.
 
 import { describe, expect, test } from 'bun:test'
 import { randomFrom } from '../../test/support/random.ts'

@@ -38,7 +38,7 @@ function limiterOf(service: TestService, api_key: string) {
   }
 }
 
-/** What an answer says besides its data. */
+/** The status and the headers of an answer. */
 function told({ status, headers }: Answer) {
   return [status, headers.get('ratelimit'), headers.get('ratelimit-policy'), headers.get('retry-after')]
 }

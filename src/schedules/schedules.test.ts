@@ -106,7 +106,7 @@ async function tick(service: TestService) {
   return answer.body
 }
 
-/** What the official library takes it for; throws when the signature is not of this secret. */
+/** The payload as the official library verifies it; throws when the signature is not of this secret. */
 function verified(service: TestService, { body, headers }: Received, secret: string): unknown {
   setSystemTime(service.clock.now()) // the library compares the timestamp with the time of day
   try {
@@ -1317,7 +1317,7 @@ forEachRacedService('The moves of a schedule', (service) => {
     return found
   }
 
-  /** What does the verb. A tick answers nobody, so it has no refusal either. */
+  /** Performs each verb. A tick answers nobody, so it has no refusal either. */
   const acts: Record<Verb, (tenant: TestTenant, id: string, receiver: Receiver) => Promise<Answer | null>> = {
     update: (tenant, id) => patch(service, tenant, id, { callback_payload: 'changed' }),
     cancel: (tenant, id) => cancel(service, tenant, id),

@@ -157,7 +157,7 @@ describe('A mail', () => {
     ['mailto:boss', 'mailto∶boss'],
     ['Refund order #7: 50.20 at 10:30', 'Refund order #7: 50.20 at 10:30'],
     ['chk_01m7yjrz7dy8h1gqvnfh3ydc8h', 'chk_01m7yjrz7dy8h1gqvnfh3ydc8h'],
-  ])('makes no link of %j, whoever wrote it', (given, shown) => {
+  ])('makes no link of %j, no matter who wrote it', (given, shown) => {
     const { subject, text } = eventMail(to, titled(given))
     expect(subject).toBe(`Waits for you: ${shown}`)
     expect(text).toContain(`/approve/chk_1\n\n> ${shown}\n`)

@@ -123,7 +123,7 @@ forEachDatabase('the jobs of a tenant that is frozen', (databases) => {
       })
   })
 
-  test('cannot be leased, whoever tries', async () => {
+  test('cannot be leased by any node', async () => {
     const caller = await bench.tenant()
     const { tenant_id } = caller
     const { id: source_id } = await schedule(bench, caller)

@@ -128,7 +128,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     }
   })
 
-  test('takes turns with that of others: much of one does not hold up little of another', async () => {
+  test('takes turns with that of others: much of one does not delay little of another', async () => {
     const [much, little] = [await bench.tenant(), await bench.tenant()]
     await fill(much, 2 * step_rows_max)
     await fill(little, 2 * pause_rows_max)
@@ -147,7 +147,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       await fill(caller, pause_rows_max + 1)
       await remove(caller)
     }
-    // Two full steps, one of what is left, which ends the lap, and one that finds nothing.
+    // Two full steps, one of the rest, which ends the cycle, and one that finds nothing.
     expect(await pauseAll()).toBe(4)
     for (const caller of callers) {
       expect(await stateOf(caller)).toEqual({ paused: pause_rows_max + 1, active: 0, pending: 0 })
@@ -286,7 +286,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     jest.useFakeTimers()
     try {
       newNode(true).start()
-      // What runs meanwhile is answered before its time is over.
+      // Statements that run meanwhile are answered before they time out.
       for (let ms = 0; ms < 5_000; ms += 100) {
         jest.advanceTimersByTime(100)
         await bench.db.quiet()
@@ -328,7 +328,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     expect(await anyDue(bench.db, now(), known_kinds)).toBe(false)
   })
 
-  // What stands before others' work is looked past, 1,000 rows of it.
+  // The search looks past 1,000 rows before the work of others.
   const before: [standing: number, with_other: boolean, due: boolean][] = [
     [999, false, false],
     [999, true, true],

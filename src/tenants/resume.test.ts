@@ -125,7 +125,7 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     expect([first.jobs, first.escalations]).toEqual([first.timeouts, first.timeouts])
     expect(first.locks).toEqual({ 0: count })
     expect((await bench.jobs(caller.tenant_id)).every(({ paused }) => paused === 1)).toBe(true)
-    bench.clock.advance(minute_ms) // the steps may take their time: it is no part of the frozen time
+    bench.clock.advance(minute_ms) // the steps may take long: their time does not count as frozen
     await moveAll()
     expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
     expect(await stateOf(caller)).toEqual(runs)

@@ -68,7 +68,7 @@ describe('the counts of a node', () => {
     expect([written.has('ten_200'), usage.size]).toEqual([true, 1])
   })
 
-  test('that come during a write are in the next one, whoever asks for it', async () => {
+  test('that come during a write are in the next one, no matter who asks for it', async () => {
     const { usage, written } = held()
     usage.count('ten_a', 'dlq', false, noon)
     const first = usage.flush()
@@ -88,7 +88,7 @@ describe('the counts of a node', () => {
   })
 
   test('know the feature of every route that takes a key', () => {
-    // Moving a test clock is no work of a tenant.
+    // Moving a test clock does not count as usage.
     const counted = routes.filter(({ route }) => route.auth.length > 0 && !route.with_test_clock)
     const found = counted.map(({ usage }) => usage)
     const of_contract = [
