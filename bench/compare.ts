@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util'
 import { checkOut, root } from './checkout.ts'
 import { type HotPath, hotPath } from './hot-path.ts'
-import { drive, keptBy, mustHaveKept, slice, type Target, warm_up_seconds } from './load.ts'
+import { drive, keptBy, requireKept, slice, type Target, warm_up_seconds } from './load.ts'
 import { command, pinThisProcess, wholeNumber } from './processes.ts'
 import { Client, type Service, startService } from './service.ts'
 import { median, spread } from './table.ts'
@@ -88,7 +88,7 @@ async function oneRound(
     cpu_micros[turn] += figures.cpu_micros / (turns.length / 2)
   }
   for (const side of [a, b]) {
-    await mustHaveKept(side.target, side.acknowledged)
+    await requireKept(side.target, side.acknowledged)
     await side.service.stop()
   }
   return cpu_micros

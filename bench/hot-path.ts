@@ -1,4 +1,4 @@
-// What a hot path is, and the list of them. A new one is two files (<name>.ts and <name>.lua) and a line here.
+// The shape of a hot path, and the list of them. A new one is two files (<name>.ts and <name>.lua) and a line here.
 
 import { auditAppend } from './audit-append.ts'
 import { auditAppendPlain } from './audit-append-plain.ts'
@@ -22,7 +22,7 @@ export interface HotPath {
   /** The n-th request. `run` differs between two runs against one service. */
   request(n: number, run: string): HotRequest
   preload(client: Client): Promise<void>
-  /** What `run` is, for a path whose requests depend on what was preloaded. */
+  /** Chooses `run` for a path whose requests depend on the preloaded data. */
   run?(client: Client): string
   /** How many writes of this path the service has kept: must rise by what was acknowledged. Absent for reads. */
   kept?(client: Client): Promise<number>

@@ -39,7 +39,7 @@ export async function measured(target: Target, seconds: number): Promise<Figures
   const kept = await keptBy(target)
   const warm_up = await drive(target, warm_up_seconds)
   const figures = await slice(target, seconds)
-  await mustHaveKept(target, kept + warm_up.requests + figures.requests)
+  await requireKept(target, kept + warm_up.requests + figures.requests)
   return figures
 }
 
@@ -75,7 +75,7 @@ export async function keptBy({ path }: Target): Promise<number> {
   return (await path?.hot_path.kept?.(path.client)) ?? 0
 }
 
-export async function mustHaveKept(target: Target, at_least: number): Promise<void> {
+export async function requireKept(target: Target, at_least: number): Promise<void> {
   if (!target.path?.hot_path.kept) return
   const kept = await keptBy(target)
   if (kept < at_least) {

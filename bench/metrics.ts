@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/postgres.ts'
 import { root } from './checkout.ts'
 import { type HotPath, hotPath } from './hot-path.ts'
-import { drive, keptBy, mustHaveKept, slice, type Target, warm_up_seconds } from './load.ts'
+import { drive, keptBy, requireKept, slice, type Target, warm_up_seconds } from './load.ts'
 import { postgresMicros, postmasterOf } from './postgres-processes.ts'
 import { command, cpuMicros, pinThisProcess, wholeNumber } from './processes.ts'
 import { Client, freePort, type Service, startService } from './service.ts'
@@ -146,7 +146,7 @@ async function oneRound(engine: Engine, path: HotPath, { seconds, every_ms }: Op
     cpu_micros[turn] += figures.cpu_micros / (turns.length / 2)
   }
   for (const side of Object.values(sides)) {
-    await mustHaveKept(side.target, side.acknowledged)
+    await requireKept(side.target, side.acknowledged)
     await side.service.stop()
   }
   return cpu_micros

@@ -61,7 +61,7 @@ await command(async () => {
   remove()
 })
 
-/** What happens here is awaited there. */
+/** Two nodes: a change on `here` is awaited on `there`. */
 class Pair {
   constructor(
     private readonly here: Service,

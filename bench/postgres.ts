@@ -8,7 +8,7 @@ import { SQL } from 'bun'
 import { administer, type Cluster, startCluster } from '../test/support/postgres.ts'
 import { checkOut, root } from './checkout.ts'
 import { type HotPath, hotPath } from './hot-path.ts'
-import { connections, drive, keptBy, mustHaveKept, type Target, warm_up_seconds } from './load.ts'
+import { connections, drive, keptBy, requireKept, type Target, warm_up_seconds } from './load.ts'
 import { page_file, pageText } from './peers/page.ts'
 import { keptResult } from './peers/result.ts'
 import {
@@ -31,7 +31,7 @@ const usage = `Usage: bun bench/postgres.ts [<git-rev>] [options]
   --rounds <n>       each with new processes and databases (default: 2)
   --seconds <n>      length of a turn; each side has two in a round (default: 3)
   --row-security     beside the same tree with ROW_LEVEL_SECURITY=off, instead of a revision; both by a login that owns
-                     its tables and is no superuser, as rights cost a superuser nothing
+                     its tables and is not a superuser, as rights cost a superuser nothing
   --write            also writes the figures to docs/performance.md
   --help             this text`
 
@@ -99,7 +99,7 @@ interface Given {
 
 interface Checkout {
   checkout: string
-  /** Given, the login owns its tables and is no superuser. */
+  /** When set, the login owns its tables and is not a superuser. */
   row_security?: 'required' | 'off'
 }
 
@@ -171,7 +171,7 @@ async function oneRound(
     sides[turn].push(figures)
   }
   for (const side of Object.values(running)) {
-    await mustHaveKept(side.target, side.acknowledged)
+    await requireKept(side.target, side.acknowledged)
     await side.service.stop()
   }
   await far.stop()

@@ -41,7 +41,7 @@ export async function withoutSignals<T>(load: () => Promise<T>): Promise<T> {
 
 /** The value of an option that counts. */
 export function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,7}$/.test(text)) throw new Error(`"${text}" is no whole number above 0`)
+  if (!/^[1-9]\d{0,7}$/.test(text)) throw new Error(`"${text}" is not a whole number above 0`)
   return Number(text)
 }
 
@@ -54,13 +54,13 @@ function leave(status: number): Promise<never> {
   return leaving
 }
 
-/** Whatever was started and still runs. */
+/** Kills every child process that still runs. */
 export async function killChildren(): Promise<void> {
   for (const child of children) child.kill('SIGKILL')
   await Promise.all([...children].map((child) => child.exited))
 }
 
-/** What has to be undone at the end. The answer does it earlier. */
+/** Registers a step to undo at the end. Returns a function that undoes it earlier. */
 export function undoLater(undo: () => void): () => void {
   const once = () => {
     if (undos.delete(once)) undo()

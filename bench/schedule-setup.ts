@@ -95,7 +95,7 @@ export async function startReceiver(): Promise<Receiver> {
   }
 }
 
-/** What a child prints on its first lines; it must go on being read. */
+/** Reads the first lines of a child until they match. The output must be read further afterwards. */
 async function printed(child: Child, pattern: RegExp): Promise<string> {
   const reader = child.stdout.getReader()
   let text = ''

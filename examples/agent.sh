@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An agent's working day by curl, the same story as agent.ts: it remembers where it was, keeps to a rate limit, asks a
-# human before it pays, plans a reminder, and parks what fails so that a worker mends it.
+# human before it pays, plans a reminder, and dead-letters what fails so that a worker mends it.
 #
 #   examples/agent.sh [address]      address: where the service is, default http://127.0.0.1:8420
 #
@@ -53,7 +53,7 @@ settle() {
   else
     call 201 POST /v1/dlq \
       "{\"payload\": {\"id\":\"$1\",\"amount\":$2}, \"error\": \"the bank is away\", \"workflow_id\": \"invoices\"}"
-    say "$1 failed (the bank is away) and is parked"
+    say "$1 failed (the bank is away) and is dead-lettered"
   fi
 }
 
@@ -83,7 +83,7 @@ pay() {
   call 201 POST /v1/audit "{\"action\": \"$1.paid\", \"workflow_id\": \"invoices\"}" -H "idempotency-key: $1-paid"
 }
 
-# Whether the bank may be called now; otherwise $retry_after says in how many seconds.
+# Succeeds when the bank may be called now; otherwise $retry_after says in how many seconds.
 allowed() {
   call '200|429' POST /api/rate-limit/check '{"key": "bank", "limit": 10, "windowSeconds": 60}'
   retry_after=$(sed -n 's/^[Rr]etry-[Aa]fter: *\([0-9]*\).*/\1/p' "$folder/headers")

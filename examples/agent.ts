@@ -1,5 +1,5 @@
 // An agent's working day with the SDK: it remembers where it was, keeps to a rate limit, asks a human before it pays,
-// plans a reminder, and parks what fails so that a worker mends it.
+// plans a reminder, and dead-letters what fails so that a worker mends it.
 //
 //   bun examples/agent.ts [address]      address: where the service is, default http://127.0.0.1:8420
 //
@@ -60,7 +60,7 @@ async function settle(agent: Waystation, admin: Waystation, invoice: Invoice): P
   } catch (error) {
     const { message } = error as Error
     await agent.dlq.create({ payload: invoice, error: message, workflow_id: 'invoices' })
-    say(`${invoice.id} failed (${message}) and is parked`)
+    say(`${invoice.id} failed (${message}) and is dead-lettered`)
   }
 }
 

@@ -69,20 +69,20 @@ async function schedule(api_key: string, secret: string): Promise<void> {
   say('a schedule, due in one second')
 
   const callback = await arrival('/reminder')
-  mustBe(isGenuine(secret, callback), 'its signature is not genuine')
-  mustBe(callback.headers.get('x-waystation-event') === 'schedule.fired', 'it is another event')
-  mustBe(callback.body.toString() === '{"order":7}', 'it is not the payload that was given')
+  assert(isGenuine(secret, callback), 'its signature is not genuine')
+  assert(callback.headers.get('x-waystation-event') === 'schedule.fired', 'it is another event')
+  assert(callback.body.toString() === '{"order":7}', 'it is not the payload that was given')
   say('it fired: the payload came byte for byte, and its signature is genuine')
 
   const tampered = { ...callback, body: Buffer.from('{"order":8}') }
-  mustBe(!isGenuine(secret, tampered), 'a tampered copy was taken for genuine')
+  assert(!isGenuine(secret, tampered), 'a tampered copy was taken for genuine')
   const much_later = Date.now() + (timestamp_tolerance_seconds + 60) * 1_000
-  mustBe(!isGenuine(secret, callback, much_later), 'an old copy was taken for genuine')
+  assert(!isGenuine(secret, callback, much_later), 'an old copy was taken for genuine')
   say('a tampered copy and one that comes much later are refused')
 
   await settled(async () => (await call('GET', `/v1/schedules/${id}`, api_key)).status === 'fired')
   const { items } = await call('GET', `/v1/schedules/${id}/attempts`, api_key)
-  mustBe(items[0].webhook_id === callback.headers.get('webhook-id'), 'the attempt is noted under another id')
+  assert(items[0].webhook_id === callback.headers.get('webhook-id'), 'the attempt is noted under another id')
   say(`the service knows that it arrived: attempt ${items[0].attempt}, status ${items[0].status_code}`)
 }
 
@@ -101,14 +101,14 @@ async function approval(api_key: string, admin_key: string, secret: string): Pro
   const answer = call('GET', `/v1/checkpoints/${id}?wait=55`, api_key) // an agent without a URL waits like this
   await call('POST', `/v1/checkpoints/${id}/approve`, approval_key, { reason: 'within policy' })
   say('the human approves, with an approval key bound to it')
-  mustBe((await answer).status === 'approved', 'the agent that waited was told something else')
+  assert((await answer).status === 'approved', 'the agent that waited was told something else')
   say('the agent that waited for the answer has it')
 
   const callback = await arrival('/decision')
-  mustBe(isGenuine(secret, callback), 'its signature is not genuine')
+  assert(isGenuine(secret, callback), 'its signature is not genuine')
   const { type, data }: Answer = JSON.parse(callback.body.toString())
-  mustBe(type === 'checkpoint.approved' && data.checkpoint_id === id, 'it is another decision')
-  mustBe(
+  assert(type === 'checkpoint.approved' && data.checkpoint_id === id, 'it is another decision')
+  assert(
     data.resolved_by.startsWith('approval_key:') && data.callback_payload.order === 7,
     'it says other things',
   )
@@ -116,7 +116,7 @@ async function approval(api_key: string, admin_key: string, secret: string): Pro
 
   const refused = data.reason.replace('within', 'against')
   const tampered = { ...callback, body: Buffer.from(callback.body.toString().replace(data.reason, refused)) }
-  mustBe(!isGenuine(secret, tampered), 'a tampered copy was taken for genuine')
+  assert(!isGenuine(secret, tampered), 'a tampered copy was taken for genuine')
   say('a tampered copy of it is refused')
 }
 
@@ -143,7 +143,7 @@ async function arrival(path: string): Promise<Callback> {
 async function settled(isSo: () => Promise<boolean>): Promise<void> {
   const until = Date.now() + arrival_ms_max
   while (!(await isSo())) {
-    mustBe(
+    assert(
       Date.now() < until,
       `nothing came within ${arrival_ms_max / 1_000} s; does the service run with TICK=internal?`,
     )
@@ -151,7 +151,7 @@ async function settled(isSo: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** One call of the API. An answer that is no success ends the walk with its code. */
+/** One call of the API. An error ends the walk with its code. */
 async function call(method: string, path: string, key: string | null, body?: object): Promise<Answer> {
   const response = await fetch(`${base}${path}`, {
     method,
@@ -166,7 +166,7 @@ async function call(method: string, path: string, key: string | null, body?: obj
   throw new Error(`${method} ${path} answered ${response.status}: ${why}`)
 }
 
-function mustBe(holds: boolean, otherwise: string): void {
+function assert(holds: boolean, otherwise: string): void {
   if (!holds) throw new Error(otherwise)
 }
 

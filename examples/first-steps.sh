@@ -213,10 +213,10 @@ dead_letters() {
   echo 'Dead letters'
   local letter lock_token stale_token
   json '{"payload": {"order": 7.0}, "error": "card declined", "workflow_id": "order-7", "lock_seconds": 60}'
-  call 'park a failure' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}" -H 'idempotency-key: order-7-declined'
+  call 'dead-letter a failure' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}" -H 'idempotency-key: order-7-declined'
   letter=$(field id)
   has '"payload":{"order": 7.0}'
-  call 'the same request again parks nothing' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}" \
+  call 'the same request again creates no second item' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}" \
     -H 'idempotency-key: order-7-declined'
   has "$letter"
   call 'list those that failed' 200 GET '/v1/dlq?status=failed' "${agent[@]}"
@@ -254,7 +254,7 @@ dead_letters() {
   call 'it is gone' 404 GET "/v1/dlq/$letter" "${agent[@]}"
   has DLQ_NOT_FOUND
   json '{"payload": {"order": 8}, "error": "card declined"}'
-  call 'park another failure' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}"
+  call 'dead-letter another failure' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}"
   json '{"filter": {"cause": "card declined"}, "dry_run": true}'
   call 'count those of this cause' 200 POST /v1/dlq/discard "${admin[@]}" "${sent[@]}"
   has '{"matched":1}'

@@ -43,11 +43,11 @@ async function main(): Promise<void> {
 
   const read = messagesOf(api_key, inbox.id)
   const [first] = await Promise.all([read(), deliver(inbox.url)])
-  mustBe(first.method === 'POST' && first.path === '/github', 'it is another message')
-  mustBe(first.query.from === 'shop', 'the query is another one')
+  assert(first.method === 'POST' && first.path === '/github', 'it is another message')
+  assert(first.query.from === 'shop', 'the query is another one')
   say('the agent waited, and has what the stranger sent')
-  mustBe(isGenuine(first), 'the signature is not genuine')
-  mustBe(!isGenuine({ ...first, bodyBase64: 'e30=' }), 'a changed copy was taken for genuine')
+  assert(isGenuine(first), 'the signature is not genuine')
+  assert(!isGenuine({ ...first, bodyBase64: 'e30=' }), 'a changed copy was taken for genuine')
   say("its bytes are exact: the sender's signature is genuine, and that of a changed copy is not")
 
   await call('POST', '/v1/schedules', api_key, {
@@ -56,8 +56,8 @@ async function main(): Promise<void> {
     fire_at: new Date(Date.now() + 1_000).toISOString(),
   })
   const second = await read()
-  mustBe(second.headers['x-waystation-event'] === 'schedule.fired', 'it is another event')
-  mustBe(JSON.stringify(second.body) === '{"remember":"the report"}', 'it is not the payload that was given')
+  assert(second.headers['x-waystation-event'] === 'schedule.fired', 'it is another event')
+  assert(JSON.stringify(second.body) === '{"remember":"the report"}', 'it is not the payload that was given')
   say('a schedule of its own came to the same inbox')
 
   await call('DELETE', `/api/webhook/${inbox.id}`, api_key)
@@ -71,7 +71,7 @@ function messagesOf(api_key: string, id: string): () => Promise<Message> {
   return async () => {
     const query = `limit=1&wait=${wait_seconds}${after}`
     const { data } = await call('GET', `/api/webhook/${id}/messages?${query}`, api_key)
-    mustBe(data.items.length === 1, `nothing came within ${wait_seconds} s`)
+    assert(data.items.length === 1, `nothing came within ${wait_seconds} s`)
     after = `&after=${data.nextAfter}`
     return data.items[0]
   }
@@ -85,7 +85,7 @@ async function deliver(url: string): Promise<void> {
     headers: { 'content-type': 'application/json', 'x-hub-signature-256': signature(body) },
     body,
   })
-  mustBe(response.ok, `the stranger got ${response.status}`)
+  assert(response.ok, `the stranger got ${response.status}`)
 }
 
 function signature(bytes: string | Buffer): string {
@@ -115,7 +115,7 @@ async function call(method: string, path: string, key: string | null, body?: obj
   return answer
 }
 
-function mustBe(condition: boolean, otherwise: string): void {
+function assert(condition: boolean, otherwise: string): void {
   if (!condition) throw new Error(otherwise)
 }
 

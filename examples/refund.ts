@@ -74,7 +74,7 @@ async function story(url: string): Promise<void> {
   const { items } = await admin.effects.list({ type: 'refund' }).page()
   const { id, checkpoint_id } = items[0]!
   const shown = (await kim.approvals.get(checkpoint_id!)).effect_payload
-  mustBe(JSON.stringify(shown) === JSON.stringify(proposed), 'the person was shown something else')
+  assert(JSON.stringify(shown) === JSON.stringify(proposed), 'the person was shown something else')
   await kim.checkpoints.approve(checkpoint_id!, { effective_payload: approved })
   say('the person saw exactly that, made it 600 EUR on the phone, and approved')
 
@@ -100,9 +100,9 @@ async function story(url: string): Promise<void> {
   await last.says(`receipt ${receipt}`)
   say(`started once more, the agent was answered ${receipt} and did nothing`)
 
-  mustBe(JSON.stringify(bank.paid) === JSON.stringify([approved]), 'the bank has paid something else')
+  assert(JSON.stringify(bank.paid) === JSON.stringify([approved]), 'the bank has paid something else')
   const { payload, effective_payload, fence } = await admin.effects.get(id)
-  mustBe(JSON.stringify([payload, effective_payload]) === JSON.stringify([proposed, approved]), 'it forgot')
+  assert(JSON.stringify([payload, effective_payload]) === JSON.stringify([proposed, approved]), 'it forgot')
   say(`the bank has paid once, in ${fence} tries; what was proposed and what was approved are both kept`)
   bank.close()
   await admin.tenants.delete(tenant_id, { confirm: 'DELETE ALL DATA' })
@@ -117,7 +117,7 @@ async function decide(
   answer: { outcome: string; result?: string },
 ): Promise<void> {
   const { status, question_id } = await admin.effects.waitFor(id)
-  mustBe(status === 'unknown' && question_id !== null, `the effect is ${status}`)
+  assert(status === 'unknown' && question_id !== null, `the effect is ${status}`)
   await person.checkpoints.approve(question_id!, { answer })
 }
 
@@ -185,7 +185,7 @@ async function openBank() {
   }
 }
 
-function mustBe(condition: boolean, otherwise: string): void {
+function assert(condition: boolean, otherwise: string): void {
   if (!condition) throw new Error(otherwise)
 }
 

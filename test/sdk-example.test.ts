@@ -15,7 +15,7 @@ const story = [
   '- inv-1 is paid',
   '- inv-2 was approved: expected',
   '- inv-2 is paid',
-  '- inv-3 failed (the bank is away) and is parked',
+  '- inv-3 failed (the bank is away) and is dead-lettered',
   '- a reminder is pending for 2099-01-01T09:00:00.000Z',
   '- inv-3 is paid at the second try',
   '- the worker resolved 1',

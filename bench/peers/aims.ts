@@ -36,7 +36,7 @@ const bare = 'webdis + Redis, bare commands'
 const fastify = 'Fastify + rate-limiter-flexible'
 const queue_names = [graphile_worker.name, pg_boss.name, bullmq.name]
 
-/** Of the part mixed. A shorter run is no figure. */
+/** Of the part mixed. A shorter run counts as no measurement. */
 export const mixed_requests = 5_000_000
 
 const times = { unit: '×', digits: 2 } as const

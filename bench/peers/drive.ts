@@ -51,7 +51,7 @@ export async function sample(running: RunningPeer, prepared: Prepared, seconds: 
   const cpu_used = cpuOf(running) - cpu
   const others_used = coreMicros(cores.server) - core - cpu_used
   const others = Math.max(0, others_used) / ((performance.now() - began) * 1_000)
-  await mustHaveKept(prepared, kept, load.requests)
+  await requireKept(prepared, kept, load.requests)
   return { ...load, cpu_micros: cpu_used / load.requests, others }
 }
 
@@ -61,7 +61,7 @@ export function run({ name, load, file }: Prepared, seconds: number, at_once = c
   return runWrk(wrk_binary!, { name, url: load.url, script, args: [file], seconds, connections: at_once })
 }
 
-export async function mustHaveKept(
+export async function requireKept(
   { name, load }: Prepared,
   before: number | undefined,
   acknowledged: number,

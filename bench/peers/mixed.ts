@@ -3,7 +3,7 @@
 import { memoryMib } from '../processes.ts'
 import { median } from '../table.ts'
 import { own } from './aims.ts'
-import { mustHaveKept, prepare, run } from './drive.ts'
+import { prepare, requireKept, run } from './drive.ts'
 import type { Plan } from './parts.ts'
 import { Collector } from './result.ts'
 import { waystation } from './waystation.ts'
@@ -26,7 +26,7 @@ export async function measureMixed(plan: Plan): Promise<Collector> {
     plan.progress(`${requests} mixed requests, ${series.at(-1)!.mib.toFixed(0)} MiB`)
   }
   // Forty of a hundred are reads; a little less than the rest must be there, since chance chooses each.
-  await mustHaveKept(prepared, before, Math.floor(requests * 0.58))
+  await requireKept(prepared, before, Math.floor(requests * 0.58))
   for (const { requests: count, mib } of series)
     collector.add(own, { series_requests: count, series_mib: mib })
   collector.add(own, {

@@ -27,7 +27,7 @@ const writers = 8
 const disturbed_max = 0.15
 const tries_max = 2
 
-/** Who is measured in each. */
+/** The programs that each part measures. */
 export const paths: Partial<Record<PartName, readonly Peer[]>> = {
   'kv-get': [waystation, webdis, etcd],
   'kv-put': [waystation, webdis, etcd],

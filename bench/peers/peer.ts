@@ -13,7 +13,7 @@ export interface Peer {
   /** One line for the page: how it does the same, and where that differs. */
   how: string
   available(): Promise<Availability>
-  /** What it can do with a slower disk: nothing, for programs that flush without the C library. */
+  /** False when its disk cannot be made slower: the program flushes without the C library. */
   slow_disk: boolean
   start(options: StartOptions): Promise<RunningPeer>
 }

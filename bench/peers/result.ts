@@ -1,4 +1,4 @@
-// What a run leaves: every sample of every part, in a file beside the sources, from which the page and the chart are made.
+// The result of a run: every sample of every part, in a file beside the sources, from which the page and the chart are made.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { median } from '../table.ts'
 
 export interface Result {
   machine: Machine
-  /** What was measured or is missing, by name. */
+  /** Each program that was measured or is missing, by name. */
   subjects: Record<string, Subject>
   parts: Record<string, Part>
 }

@@ -58,7 +58,7 @@ const usage = `Usage: npm run bench -- --peers [options]
   --before <rev>    also puts on a slower disk of this revision
   --rounds <n>      how often everything is measured; figures are medians (default: 3)
   --seconds <n>     length of a measured run (default: 4)
-  --requests <n>    of the part mixed (default: 5000000); fewer are no figure
+  --requests <n>    of the part mixed (default: 5000000); fewer count as no measurement
   --dry             write no file
   --page            measure nothing; write the page and the chart from the kept result
   --help            this text

@@ -11,7 +11,7 @@ let library: string | undefined
 /** Why the disk cannot be made slower here, or null. */
 export const slow_disk_missing = compiler ? null : 'a C compiler (cc) is needed to make the disk slower'
 
-/** What the environment of a server needs for it. */
+/** The environment variables that slow down the disk of a server. */
 export function slowDisk(flush_delay_ms: number): Record<string, string> {
   if (flush_delay_ms === 0) return {}
   library ??= compile()

@@ -11,7 +11,7 @@ export interface AnswerRule {
   sentence: string
   section: string
   profile: Profile
-  /** What is wrong with the answer, or null. */
+  /** The fault of the answer, or null. */
   fault(answer: Answer): string | null
 }
 
@@ -49,7 +49,7 @@ export class AnswerRules {
   }
 }
 
-/** What the two API documents say of every answer. */
+/** The rules of the two API documents for every answer. */
 const documented: Omit<AnswerRule, 'profile'>[] = [
   {
     name: 'every-answer.has-request-id',
@@ -100,7 +100,7 @@ const documented: Omit<AnswerRule, 'profile'>[] = [
   },
 ]
 
-/** What the decisions add to that. */
+/** The rules that the decisions add. */
 const decided: Omit<AnswerRule, 'profile'>[] = [
   {
     name: 'every-answer.request-id',

@@ -1,4 +1,4 @@
-// What a check demands. A demand that is not met ends the check with a sentence that says what came instead.
+// The assertions of checks. One that fails ends the check with a sentence that says what came instead.
 
 import type { Answer } from './client.ts'
 import { errorStatuses, marksErrors } from './contract.ts'
@@ -67,7 +67,7 @@ export function invalid(answer: Answer, ...paths: string[]): void {
   equal([...new Set(named)].sort(), paths.sort(), `${what}: paths of details.issues`)
 }
 
-/** What stands there in this JSON is this text, byte for byte. */
+/** Asserts that the value at this place of the JSON is this text, byte for byte. */
 export function sameText(json: string, expected: string, ...way: [string, ...(string | number)[]]): void {
   const got = rawAt(json, ...way)
   if (got !== expected)

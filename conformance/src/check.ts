@@ -2,7 +2,7 @@
 
 import type { Trial } from './trial.ts'
 
-/** What a check demands: the two API documents, what is decided where they are silent, or additions to both. */
+/** The source of a check: the two API documents, the decisions where they are silent, or additions to both. */
 export const profiles = ['documents', 'contract', 'extensions'] as const
 export type Profile = (typeof profiles)[number]
 

@@ -25,7 +25,7 @@ export interface Answer {
   json: any
 }
 
-/** A service that hangs would hold up each check for a whole time-out. */
+/** Requests that may time out before no more are sent: a service that hangs would delay each check by a time-out. */
 const unanswered_max = 10
 
 export class Client {

@@ -1,4 +1,4 @@
-// What the contract fixes for the whole API: error codes with their statuses, plans, forms of ids and times.
+// The parts of the contract that hold for the whole API: error codes with their statuses, plans, forms of ids and times.
 
 /** The statuses of each code. One code has one status, VERSION_MISMATCH apart. */
 export const errorStatuses: Record<string, number[]> = {

@@ -64,7 +64,7 @@ async function idIn({ json, text }: Answer, isIt: (id: string) => Promise<boolea
   return holds(false, `no member of the answer is the id of what was created: ${text.slice(0, 300)}`) as never
 }
 
-/** What a POST creates, by the id under which the same path reads it. */
+/** Creates a record by POST, and finds the id under which the same path reads it. */
 export async function created(
   actor: Actor,
   path: string,

@@ -16,7 +16,7 @@ export interface Operation {
   callers: readonly Kind[] | 'anyone' | 'cron'
   /** The status of its success. */
   status: number
-  /** What a success answers; null for an empty body. */
+  /** The shape of a successful answer; null for an empty body. */
   shape: shapes.Shape | null
   /** An example of its body; null when it takes none. */
   body: ((place: objects.Place) => Record<string, unknown>) | null

@@ -4,7 +4,7 @@ import { answer_rules } from './answer-rules.ts'
 import { type Chapter, type Check, type Profile, profiles } from './check.ts'
 import type { Report, Result } from './runner.ts'
 
-/** What failed with its last calls, what was not run with the reason, and the counts. */
+/** The failed checks with their last calls, the checks that were not run with the reason, and the counts. */
 export function textOf(report: Report): string {
   const failed = report.results.filter(({ outcome }) => outcome === 'failed')
   const left_out = report.results.filter(({ outcome }) => outcome === 'not_run')

@@ -252,7 +252,7 @@ export function page(shape: Shape): Shape {
   return { items: listOf(shape), next_cursor: orNull(text) }
 }
 
-/** Whether this text holds a key, or a signing secret, in clear. */
+/** True when this text holds a key or a signing secret in clear. */
 export function hasSecret(body: string): boolean {
   const prefixes = Object.values(key_prefixes).join('|')
   return new RegExp(`(${prefixes})[0-9A-Za-z_-]{16,}|"whsec_[A-Za-z0-9+/]{20,}`).test(body)

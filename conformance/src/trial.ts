@@ -68,7 +68,7 @@ export class Trial {
     const { patience_ms } = this.world.options
     const give_up_at = Date.now() + patience_ms
     while (!(await condition())) {
-      if (Date.now() > give_up_at) holds(false, `waited ${patience_ms / 1_000} s in vain: ${what}`)
+      if (Date.now() > give_up_at) holds(false, `waited ${patience_ms / 1_000} s without success: ${what}`)
       await meanwhile()
       await pause(look_again_ms)
     }

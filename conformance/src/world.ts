@@ -1,4 +1,4 @@
-// What all checks share: the service, tenants, the receiver of callbacks, and the rules that every answer keeps.
+// The state that all checks share: the service, tenants, the receiver of callbacks, and the rules that every answer keeps.
 
 import type { AnswerRules } from './answer-rules.ts'
 import { NotRun, succeeded } from './assert.ts'
@@ -92,7 +92,7 @@ export class World {
     return new Tenant({ tenant_id, name, admin_key, signing_secret }, this, (sent) => this.send(sent))
   }
 
-  /** What several checks of a chapter use and none changes, made by the first. */
+  /** An object that several checks of a chapter use and none changes; the first check makes it. */
   once<T>(name: string, make: () => Promise<T>): Promise<T> {
     const made = this.#made.get(name) ?? make()
     this.#made.set(name, made)

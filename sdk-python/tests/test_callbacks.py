@@ -123,7 +123,7 @@ def test_a_large_body_is_refused_and_limits_of_time_are_kept() -> None:
     assert verify_callback(headers, body, secret, tolerance_seconds=0, now_ms=(int(now) - 100) * 1_000 + 999)
 
 
-def test_mistakes_of_set_up_are_no_verdict() -> None:
+def test_mistakes_of_set_up_give_no_verdict() -> None:
     with pytest.raises(ValueError, match="whsec_"):
         verify_callback(signed(), body, "whsec_")
     with pytest.raises(ValueError, match="whsec_"):

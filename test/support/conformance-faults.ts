@@ -366,7 +366,7 @@ const rows: Row[] = [
   ['drops the reason', 'checkpoints.approve', () => onBody((text) => text.replace('"reason"', '"x"'))],
   [
     'leaves no dead letter of a rejection',
-    'checkpoints.reject-cascades',
+    'checkpoints.reject-dead-letters',
     () => onBody((text) => text.replace('"timeout_action":"dlq"', '"timeout_action":"auto_reject"')),
   ],
 

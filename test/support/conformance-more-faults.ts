@@ -24,7 +24,7 @@ import type { Fault } from './conformance-proxy.ts'
 export type Row = [name: string, found_by: string, plant: () => Fault, beside?: string]
 
 export const more_rows: Row[] = [
-  // What the two API documents say alone.
+  // Faults against the two API documents alone.
   ['answers 200 for 201', 'core.sign-up', () => answering(201, 200)],
   [
     'gives a new tenant another plan',
@@ -86,7 +86,7 @@ export const more_rows: Row[] = [
   ],
   [
     'leaves no dead letter of a rejection',
-    'core-work.reject-cascades',
+    'core-work.reject-dead-letters',
     () => onBody((text) => text.replace('"timeout_action":"dlq"', '"timeout_action":"auto_reject"')),
   ],
   ['needs no key under /api', 'edge.no-key', () => answering(401, 200)],
@@ -112,7 +112,7 @@ export const more_rows: Row[] = [
   ],
   ['counts no inboxes', 'edge.list', () => onText((text) => text.replace(/"total":\d+/, '"total":0'))],
 
-  // What once passed.
+  // Faults that the suite once missed.
   ['makes the object again at a repeat', 'idempotency.once POST /v1/dlq', createsAgain],
   ['replays on any path', 'idempotency.path', replaysOnAnyPath],
   ['waits for a tick with the callback of a decision', 'callbacks.approved', waitsForTick],

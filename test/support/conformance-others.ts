@@ -3,7 +3,7 @@
 import { type Part, partsOf } from '../../conformance/src/raw-json.ts'
 import type { Fault, Reply } from './conformance-proxy.ts'
 
-/** What is the client's own stays as it is. */
+/** Members that hold data of the client; they stay as they are. */
 const of_the_client = [
   'value',
   'payload',
@@ -25,7 +25,7 @@ function rewritten(json: string, name: string | null = null): string {
   return `{\n ${['"of_another" : [ null ]', ...members].join(' ,\n ')} }\n`
 }
 
-/** All of the contract, otherwise said: order, space and number of members, sentences, what the contract leaves open. */
+/** Keeps the contract in another form: order, space and number of members, sentences, what the contract leaves open. */
 export function spelledOtherwise(): Fault {
   return {
     answer: (reply) => {
@@ -50,7 +50,7 @@ function earlierDraft({ headers }: Reply): void {
   headers.set('ratelimit-policy', `${limit};w=${window}`)
 }
 
-/** Whose implementer has read the two API documents and nothing else, and decided what they leave open in another way. */
+/** An implementation made from the two API documents alone. It decides differently what they leave open. */
 export function ofTheDocumentsAlone(): Fault {
   return {
     request: (request) => {

@@ -2,7 +2,7 @@
 
 import type { Fault, Reply, Request, Send } from './conformance-proxy.ts'
 
-/** Whatever a short function returns is of no interest. */
+/** The returned value is ignored, so that a short function may return any. */
 type Change<T extends unknown[]> = (...args: T) => unknown
 
 export function onAnswer(change: Change<[Reply]>): Fault {
@@ -141,7 +141,7 @@ export function livesOn(): Fault {
   }
 }
 
-/** What succeeds on the first paths gives its caller to all calls of the object on the others. */
+/** A success on a path of `making` lends its credentials to all calls for the object on paths of `using`. */
 export function remembers(making: RegExp, using: RegExp): Fault {
   const owners = new Map<string, Headers>()
   return {
@@ -229,7 +229,7 @@ export function followsRedirects(): Fault {
   return { callback: followRedirect }
 }
 
-/** What the receiver says counts as Gone. */
+/** Every answer of the receiver counts as 410 Gone. */
 export function answersGone(): Fault {
   return {
     callback: async (callback, send) => {
@@ -300,7 +300,7 @@ export function replaysOnAnyPath(): Fault {
   }
 }
 
-/** What is to be sent is held back until the next tick. */
+/** Callbacks wait until the next tick. */
 export function waitsForTick(): Fault {
   const held = new Set<() => void>()
   return {

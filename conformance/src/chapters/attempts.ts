@@ -168,7 +168,7 @@ export const attempts = chapter('attempts', {
       equal([kept.received.length, stopped.received.length], [1, 0], 'calls in the end')
     },
   ),
-  'patch-starts-anew': timed(
+  'patch-starts-again': timed(
     hour,
     'A new fire_at starts the attempts again',
     'decisions 5 Schedules',

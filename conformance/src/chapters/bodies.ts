@@ -1,4 +1,4 @@
-// What a body may be, for every operation that takes one.
+// The rules for a body, on every operation that takes one.
 
 import { equal, invalid, refused, succeeded } from '../assert.ts'
 import { chapter, forEach, type Made } from '../check.ts'

@@ -264,7 +264,7 @@ export const checkpoints = chapter('checkpoints', {
       invalid(await agent.get('/v1/checkpoints?status=unknown'), 'query.status')
     },
   ],
-  'reject-cascades': [
+  'reject-dead-letters': [
     'A reject with timeout_action dlq sends the callback and leaves a DLQ item; with auto_reject it leaves none',
     'core 3, core 6, decisions 5 Checkpoints',
     async (t) => {

@@ -162,7 +162,7 @@ export const core_work = chapter(
           )
       },
     ],
-    'reject-cascades': [
+    'reject-dead-letters': [
       'A rejection with timeout_action dlq leaves a DLQ item',
       'core 3, core 6',
       async (t) => {

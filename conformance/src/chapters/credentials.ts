@@ -1,4 +1,4 @@
-// Who may call what, for every operation.
+// The kinds of keys that may call each operation.
 
 import { bytesOf, equal, refused, succeeded } from '../assert.ts'
 import { chapter, forEach, type Made } from '../check.ts'

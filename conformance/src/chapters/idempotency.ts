@@ -140,7 +140,7 @@ function replayed(operation: Operation): Made {
   })
 }
 
-/** What an operation creates is counted by the list on its path. */
+/** Counts the created records by the list on the path of the operation. */
 function once(operation: Operation): Made {
   return rule('once', operation, 'a request that is repeated has exactly one effect', async (t) => {
     const tenant = await t.newTenant()

@@ -66,7 +66,7 @@ export const lists = chapter('lists', {
   ],
 })
 
-/** What a list shows, of its own tenant or with one more item each time. */
+/** Makes one more item of a list, by the path of the list. */
 const makers: Record<string, objects.Maker> = {
   '/v1/agents': objects.agent,
   '/v1/approval-keys': objects.approvalKey,

@@ -154,7 +154,7 @@ class AsyncOnce(Generic[R]):
             if claimed["status"] == "awaiting_approval":
                 await self._approval(claimed)
             elif claimed["status"] != "approved":
-                # Whatever else it has, it is over: its members are those of an effect.
+                # It is over, whatever else it has: its members are those of an effect.
                 return cast("Effect", claimed)
             else:
                 lease = await self._start(claimed["id"], lease_token)

@@ -183,7 +183,7 @@ class AsyncTransport:
             text = "" if done.answer is None else encode_json({"success": True, "data": done.answer})
             return Answer(200, text)
         try:
-            # What reads takes no Idempotency-Key.
+            # A read takes no Idempotency-Key.
             return await self.send(done.read, Input(params=given.params), options)
         except WaystationError as failed:
             # An approval key may settle a checkpoint that it may not read; the refusal has its status.

@@ -155,7 +155,7 @@ class Once(Generic[R]):
             if claimed["status"] == "awaiting_approval":
                 self._approval(claimed)
             elif claimed["status"] != "approved":
-                # Whatever else it has, it is over: its members are those of an effect.
+                # It is over, whatever else it has: its members are those of an effect.
                 return cast("Effect", claimed)
             else:
                 lease = self._start(claimed["id"], lease_token)

@@ -185,7 +185,7 @@ class Transport:
             text = "" if done.answer is None else encode_json({"success": True, "data": done.answer})
             return Answer(200, text)
         try:
-            # What reads takes no Idempotency-Key.
+            # A read takes no Idempotency-Key.
             return self.send(done.read, Input(params=given.params), options)
         except WaystationError as failed:
             # An approval key may settle a checkpoint that it may not read; the refusal has its status.
