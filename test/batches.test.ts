@@ -114,7 +114,7 @@ forEachRacedService(
       await expectCounted()
     })
 
-    test('a key whose tombstone was removed continues above its versions, for all puts that make it anew', async () => {
+    test('a key whose tombstone was removed continues above its versions, for all puts that create it again', async () => {
       await times(3, () => put('again'))
       await ask('DELETE', '/v1/kv/state/again')
       service.clock.advance(2 * day_ms)

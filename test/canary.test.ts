@@ -150,7 +150,7 @@ async function walk(service: TestService, a: Keyring, marker: string): Promise<v
       await call(service, named, made, sent)
       if (named.route.create) await call(service, named, made, sent)
     }
-    // What is sent to an inbox is kept as it came, for the tenant to see.
+    // A request to an inbox is kept as it came, for the tenant to see.
     if (named.route.raw) continue
     const refused = await readyToRefuse(service, named, a)
     for (const headers of Object.values(unusable(dead, named.route)))

@@ -56,7 +56,7 @@ test('the binary serves from an empty folder, is its own client, and drains at S
     expect(ended.stdout).toStartWith(stdout)
   }
 
-  // What lies beside the sources in a checkout is inside: pages, the reference, the console, the MCP server.
+  // Files beside the sources of a checkout are in the executable: pages, the reference, the console, the MCP server.
   const pages: [path: string, has: RegExp][] = [
     ['/docs/reference', /<script src="[^"]+"/],
     ['/docs', /<h1 id="waystation">Waystation</],

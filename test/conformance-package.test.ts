@@ -180,7 +180,7 @@ test('a service that hangs, or ends its answers early, fails the check within th
   expect([exit_code, report.passed]).toEqual([1, 0])
   const reasons: string[] = report.results.map(({ reason }: { reason: string }) => reason)
   expect(reasons.filter((reason) => reason.includes('no answer within 0.2 s')).length).toBeGreaterThan(0)
-  // Whoever has not answered so many is not asked again.
+  // A service that left ten requests unanswered gets no more.
   expect(reasons.filter((reason) => reason.includes('nothing more is sent')).length).toBeGreaterThan(0)
 })
 

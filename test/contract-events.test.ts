@@ -128,7 +128,7 @@ forEachWholeService('the journal', (service) => {
       ['a garbage key', target, bearer('garbage')],
       ['a wrong workflow', target, { ...own, 'x-workflow-id': '' }],
     ]
-    if (route.body) wrong.push(['a body that is no object', { ...target, body: [] as never }, own])
+    if (route.body) wrong.push(['a body that is not an object', { ...target, body: [] as never }, own])
     if (idParams(route).length > 0) {
       const never = `${pathWith(route, neverExisted(route))}${exampleQuery(route)}`
       wrong.push(['an id that never was', { ...target, path: never }, own])

@@ -9,7 +9,7 @@ import { type Answer, forEachWholeService, type TestService } from './support/se
 
 const of_agents = routes.filter(({ route }) => route.auth.includes('agent'))
 
-/** What an agent may call although it changes something, or is no GET. */
+/** The routes that an agent may call although they change something, or are not a GET. */
 const allowed = [
   ...['extendEffect', 'extendItem', 'failEffect', 'failItem', 'releaseItem', 'resolveItem'],
   ...['succeedEffect', 'waitForEvent'],

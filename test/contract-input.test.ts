@@ -1,4 +1,4 @@
-// What a body and a query may hold, generated from the schemas of every route that takes one.
+// Bodies and queries, valid and invalid, generated from the schemas of every route that takes one.
 
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { ErrorCode, Issue } from '../src/base/errors.ts'
@@ -45,7 +45,7 @@ const with_body = titled(
 /** Passes every `beside_ms` while the time of the tests stands still: it bounds how long an advance works. */
 const passing_ms = 1_000
 const beside_ms = 100
-/** What a page before has given: no example can be made up. */
+/** Positions that an earlier page returned: no example can be made up. */
 const of_pages = ['cursor', 'after', 'before']
 /** The workflow in the example of a wait. */
 const waited_for = 'night-17'
@@ -62,7 +62,7 @@ forEachWholeService(
       a = await newKeyring(service)
     })
 
-    /** What ends a request that would go on for long: of the advance its time, of a wait an event. */
+    /** Ends a request that would take long: the advance by its time bound, a wait by an event. */
     const beside: Record<string, (keyring: Keyring) => unknown> = {
       advanceClock: () => service.clock.advance(passing_ms),
       waitForEvent: ({ keys }) =>
@@ -201,7 +201,7 @@ forEachWholeService(
           413,
           'PAYLOAD_TOO_LARGE',
         ])
-        // What is still to come of a body without a length has no known end.
+        // The rest of a body without a length has no known end.
         expect(refused.headers.get('connection')).toBe('close')
       },
     )

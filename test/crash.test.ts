@@ -161,7 +161,7 @@ describe('kill -9 under load', () => {
   }, 300_000)
 })
 
-/** What lies in the file is what the API answers. */
+/** Asserts that the API answers what lies in the file. */
 async function expectServed({ server, tenants }: Run, found: Found): Promise<void> {
   const get = async (path: string, key: string) => {
     const response = await fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${key}` } })

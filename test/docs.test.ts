@@ -216,7 +216,7 @@ describe('the pages', () => {
   })
 })
 
-/** What the command line reads from the environment. */
+/** The variables that the command line reads from the environment. */
 function namesOfCommandLine(): string[] {
   const files = readdirSync(join(root, 'cli'), { recursive: true, encoding: 'utf8' })
   const found = files.flatMap((file) =>
@@ -241,7 +241,7 @@ function textOf(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/** What stands under each heading of the third level. */
+/** The text under each heading of the third level. */
 function sectionsOf(page: string): { title: string; text: string }[] {
   return textOf(page)
     .split(/^### /m)

@@ -1,4 +1,4 @@
-// What README prints and what examples/ holds, run as a reader would run it.
+// The commands in README and the programs in examples/, run as a reader would run them.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

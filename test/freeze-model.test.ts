@@ -22,7 +22,7 @@ interface Asking {
   status: 'pending' | 'rejected'
 }
 
-/** What the tenant is, as the test has asked for it. */
+/** The expected state of the tenant, from the calls that the test has made. */
 class Model {
   frozen_at: number | null = null
   deleted = false

@@ -132,7 +132,7 @@ forEachService(
         ['another JSON-RPC', { body: { ...list, jsonrpc: '1.0' } }, 400, -32_600],
         ['no method', { body: { jsonrpc: '2.0', id: 1 } }, 400, -32_600],
         ['a method that is not a string', { body: { ...list, method: ['a'] } }, 400, -32_600],
-        ['params that are no object', { body: { ...list, params: [1] } }, 400, -32_600],
+        ['params that are not an object', { body: { ...list, params: [1] } }, 400, -32_600],
         ['null', { body: 'null', headers: json }, 400, -32_600],
         ['a string', { body: '"a"', headers: json }, 400, -32_600],
         ['a form', { body: 'a=b', headers: { 'content-type': 'text/plain' } }, 400, -32_700],
@@ -242,7 +242,7 @@ forEachService(
           400,
           { code: -32_600, message: 'The message is nested deeper than 128 levels.' },
         ])
-        // What goes on beside the request is of short texts.
+        // Other work of the service handles short texts only.
         expect(parsed.filter((length) => length > 1_000)).toEqual([])
         expect(made.filter((text) => !text.startsWith('return ') || text.length > 1_000)).toEqual([])
       })

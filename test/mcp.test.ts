@@ -101,7 +101,7 @@ forEachService('MCP', (service) => {
       expect(await call('audit_list', { workflow_id: 'w-1' })).toEqual({ items: [first], next_cursor: null })
     })
 
-    test('an agent parks failures, and takes them up', async () => {
+    test('an agent dead-letters failures, and claims and resolves them', async () => {
       const { id } = await call('dlq_create', { payload: { order: 7 }, error: 'card declined' })
       service.clock.advance(1)
       const other = await call('dlq_create', { payload: null, error: 'no such order' })

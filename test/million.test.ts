@@ -230,7 +230,7 @@ const pages: Record<string, string> = {
   'checkpoints.list': 'INDEX sqlite_autoindex_checkpoints_1 (tenant_id=? AND id<?)',
   'checkpoints.list_status': of_status('checkpoints'),
 }
-/** What is small whatever happens: a row a tenant and month or quota, or one row by its key. */
+/** Statements on few rows whatever happens: one row per tenant and month or quota, or one row by its key. */
 const of_few_rows = [
   'quotas.purge',
   'quotas.purge_calls',
@@ -309,9 +309,9 @@ function givenTo({ name }: Statement<unknown>): Params {
 
 interface Engine {
   open(databases: { open(): Promise<{ url: string }>; newUrl(): Promise<string> }): Promise<void>
-  /** What the planner may know of the tables, one after the other. */
+  /** The statistics that the planner may have, one after the other. */
   beliefs: { belief: string; believe(): Promise<void> }[]
-  /** What the statement reads past its limits, in words. */
+  /** The reads of the statement past its limits, in words. */
   excess(statement: Statement<unknown>): Promise<string[]>
   close(): Promise<void>
 }

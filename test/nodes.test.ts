@@ -235,7 +235,7 @@ onPostgres('Two nodes that hear each other', () => {
     expect(seen.filter((name) => name.startsWith('credentials.'))).toEqual([])
   })
 
-  test('texts that are no signals change nothing', async () => {
+  test('texts that are not signals change nothing', async () => {
     for (const text of ['', 'hello', '{}', '[1]', '{"from": 1}', '{"from":"x","waits":"?","topics":[1]}']) {
       await cluster.sql`select pg_notify('waystation', ${text})`
     }

@@ -270,7 +270,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true })
 addFormats.default(ajv)
 ajv.addSchema(document, 'openapi')
 
-/** What is wrong with a value; null when it fits. */
+/** The faults of a value; null when it fits. */
 function faultsOf(schema: object, value: unknown): unknown {
   const here = JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"openapi#/components'))
   const isValid = ajv.compile(here)

@@ -1,4 +1,4 @@
-// What many do at once settles as if they had come one after the other. On PostgreSQL several nodes share the
+// Concurrent requests end as if they had come one after the other. On PostgreSQL several nodes share the
 // database; SQLite has one server per file.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

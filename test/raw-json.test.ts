@@ -1,4 +1,4 @@
-// What went in as JSON comes out as the same bytes: numbers, key order, duplicates, white space and all.
+// JSON that was stored comes back as the same bytes, with its numbers, key order, duplicates and white space.
 
 import { beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -122,7 +122,7 @@ const objects = fc.sample(
   { numRuns: documents_min, seed: 20_260_102 },
 )
 
-/** What the documents are about, each in how many at least. */
+/** Features of the documents; at least `floor_min` documents have each. */
 const floors: [what: string, shows: (text: string) => boolean][] = [
   ['30 digits', (text) => /[0-9]{30}/.test(text)],
   ['1e400', (text) => text.includes('1e400')],

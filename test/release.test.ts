@@ -1,4 +1,4 @@
-// What `npm run release -- <version>` writes, from the files as they are.
+// The changes of `npm run release -- <version>` to the files as they are.
 
 import { describe, expect, test } from 'bun:test'
 import { changedFiles, places, sectionOf } from '../scripts/release.ts'

@@ -59,7 +59,7 @@ interface Work {
 
 let planted = false
 
-/** What ticks do while a month goes by for a tenant that has something of everything, and when it is removed. */
+/** Runs ticks for a month on a tenant with a record of each kind, and then on its removal. */
 async function work(environment: Record<string, string>): Promise<Work> {
   const service = new TestService({ ...few_connections, METRICS: '127.0.0.1:0', ...environment })
   service.engine = 'postgres'

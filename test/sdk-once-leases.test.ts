@@ -1,5 +1,5 @@
 // effects.once of the SDK: the lease that it has is the one that the service gave, and one that it may have without knowing is
-// given back.
+// released.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { EffectUnknownError, type OnceEffect, Waystation } from '../sdk/src/index.ts'

@@ -227,7 +227,7 @@ forEachService('effects.once', (service) => {
       expect(hasCode((error as Error).cause, 'EFFECT_NOT_HELD')).toBe(true)
     })
 
-    test('EffectUnrecordedError for a result that is no JSON; that it has happened is recorded', async () => {
+    test('EffectUnrecordedError for a result that is not JSON; that it has happened is recorded', async () => {
       const effect = newEffect()
       const cyclic: Record<string, unknown> = {}
       cyclic.self = cyclic

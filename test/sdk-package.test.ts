@@ -35,7 +35,7 @@ async function run(
   return finished(child)
 }
 
-async function mustRun(
+async function outputOf(
   command: string[],
   cwd: string,
   environment?: Record<string, string>,
@@ -50,11 +50,11 @@ beforeAll(async () => {
   cpSync(join(root, 'sdk'), source, { recursive: true, filter: (path) => !path.endsWith('dist') })
   const installer = join('scripts', 'ensure-install.mjs')
   cpSync(join(root, installer), join(folder, installer))
-  packed = JSON.parse(await mustRun(['npm', 'pack', '--json', '--silent'], source))[0]
+  packed = JSON.parse(await outputOf(['npm', 'pack', '--json', '--silent'], source))[0]
   mkdirSync(project)
   writeFileSync(join(project, 'package.json'), '{"private": true, "type": "module"}')
   const tarball = join(source, packed.filename)
-  await mustRun(['npm', 'install', tarball, '--offline', '--no-audit', '--no-fund'], project)
+  await outputOf(['npm', 'install', tarball, '--offline', '--no-audit', '--no-fund'], project)
 }, 300_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -185,7 +185,7 @@ export async function right(request: Request): Promise<void> {
     "hasCode(new Error(), 'NO_SUCH_CODE')",
     "verifyCallback(new Request('http://x'))",
   ]
-  /** What tells the compiler that the next line is wrong; put together, since our own code never says it. */
+  /** Tells the compiler that the next line is wrong. Put together, because our own code must not contain it. */
   const expected_error = ['// @ts', 'expect', 'error'].join('-')
 
   async function compile(name: string, text: string): Promise<Finished> {
@@ -283,7 +283,7 @@ console.log(JSON.stringify({ value, version: updated.version, actions, work, cod
       const { api_key } = await service.signUp()
       writeFileSync(join(project, 'smoke.mjs'), script)
       const environment = { URL_OF_SERVICE: service.url, AGENT_KEY: api_key }
-      const printed = await mustRun([...command, 'smoke.mjs'], project, environment)
+      const printed = await outputOf([...command, 'smoke.mjs'], project, environment)
       expect(JSON.parse(printed)).toEqual(expected)
     },
     300_000,
@@ -297,7 +297,7 @@ console.log(JSON.stringify({ value, version: updated.version, actions, work, cod
       expect(lines!.trim().split('\n')).toHaveLength(5)
       expect(lines).toContain("'http://127.0.0.1:8420'")
       writeFileSync(join(project, 'first.mjs'), lines!.replace('http://127.0.0.1:8420', service.url))
-      const printed = await mustRun(['node', 'first.mjs'], project, { AGENT_KEY: api_key })
+      const printed = await outputOf(['node', 'first.mjs'], project, { AGENT_KEY: api_key })
       expect(printed).toContain("key: 'last-run',\n  value: { rows: 42 },\n  version: 1,")
     },
     300_000,

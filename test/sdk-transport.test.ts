@@ -1,4 +1,4 @@
-// What a call of the SDK tells and keeps when its tries end in different ways, and what it takes from where it runs.
+// A call of the SDK: what it reports and keeps when its tries end in different ways, and what it reads from its runtime.
 
 import { describe, expect, spyOn, test } from 'bun:test'
 import openapi from '../openapi.json' with { type: 'json' }

@@ -132,7 +132,7 @@ async function write(shared: Shared, ended: (count: number) => boolean): Promise
   )
 }
 
-/** What is kept is what was acknowledged, and no more than that of which nobody knows besides. */
+/** Asserts that the kept writes are the acknowledged ones, and at most those of unknown outcome besides. */
 async function expectKept(shared: Shared): Promise<void> {
   expect(shared.faults.slice(0, 5)).toEqual([])
   for (const tenant of shared.tenants) {
@@ -151,7 +151,7 @@ async function expectKept(shared: Shared): Promise<void> {
   }
 }
 
-/** How many writes of each kind the rows of a tenant tell of; also that the log has no gaps and the quota counts the keys. */
+/** How many writes of each kind the rows of a tenant show. Asserts that the log has no gaps and the quota counts the keys. */
 async function keptOf(shared: Shared, tenant: Shared['tenants'][number]): Promise<Record<string, number>> {
   const [node] = shared.nodes
   const get = async (path: string, key = tenant.api_key) => (await node!.ask('GET', path, { key })).body

@@ -1,5 +1,5 @@
-// Pages that end early: before a row that would take them past a MiB, or when they have looked at enough rows. Whoever
-// goes on with next_cursor misses nothing.
+// Pages that end early: before a row that would take them past a MiB, or when they have looked at enough rows. A client
+// that goes on with next_cursor misses nothing.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Waystation } from '../sdk/src/index.ts'

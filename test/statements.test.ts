@@ -240,7 +240,7 @@ forEachWholeService(
     /** A call that is ready, by a caller whose key was used a moment ago. */
     async function warm(named: NamedRoute) {
       const made = await ready(service, named, a)
-      // What was decided to get there is told first, so that nothing of it runs meanwhile.
+      // Decisions made to get there are delivered first, so that no delivery runs meanwhile.
       await service.ask('POST', '/v1/tick', { key: cron_secret })
       const [, headers] = callersOf(named.route, made.keyring)[0]!
       await requireKnown(service, made.keyring.keys[named.route.auth[0] ?? 'admin'])

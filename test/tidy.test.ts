@@ -185,7 +185,7 @@ describe('a feature is named', () => {
     expect(found.map(shown).toSorted()).toEqual(Object.keys(reasons).toSorted())
   })
 
-  /** What belongs to one feature: first parts of its paths, its quotas and limits, its tables, its names elsewhere. */
+  /** The names of one feature: first parts of its paths, its quotas and limits, its tables, its names elsewhere. */
   function namesOf(feature: Feature): string[] {
     const paths = (feature.routes ?? []).map(({ route }) => route.path.split('/').slice(0, 3).join('/'))
     const tables = (feature.migrations ?? []).flatMap(({ text }) =>

@@ -198,7 +198,7 @@ describe('a disk that does not flush', () => {
         undefined,
       ])
       if (its.named.name in writes_beside) {
-        // What it left is on the disk before the next is asked.
+        // Its writes are on the disk before the next request.
         const body = { name: `after-${its.named.name.toLowerCase()}`, owner_email: 'a@example.com' }
         expect((await service.ask('POST', '/v1/tenants', { body })).status).toBe(201)
         continue

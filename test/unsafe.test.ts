@@ -1,5 +1,5 @@
 // Real start-ups that must be refused: one line that says why, exit code 1, nothing served.
-// What cannot be brought about here (a network file system, an old SQLite) is in src/db/dialect.test.ts.
+// Conditions that cannot be created here (a network file system, an old SQLite) are in src/db/dialect.test.ts.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -186,7 +186,7 @@ describe('a start on SQLite', () => {
     'is refused on a file that is not a database, which stays as it is',
     async () => {
       const path = join(newFolder(), 'letter.txt')
-      const text = 'Dear reader, this is no database. '.repeat(50)
+      const text = 'Dear reader, this is not a database. '.repeat(50)
       writeFileSync(path, text)
       await expectRefusal(
         { DATABASE_URL: `sqlite:${path}` },

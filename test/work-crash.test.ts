@@ -286,7 +286,7 @@ async function atAnyMoment(mortal: Mortal): Promise<void> {
   const random = seededRandom(20_260_303)
   const { receiver } = mortal
   const keys = await signUpAt(mortal.url)
-  /** What was answered with 2xx. */
+  /** The paths of schedules whose creation was answered with 2xx. */
   const scheduled: string[] = []
   const decided = new Map<string, string>()
 

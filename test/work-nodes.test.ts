@@ -160,7 +160,7 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
       )
       await Bun.sleep(Math.max(0, from - Date.now()))
 
-      /** What any node had in flight when one of them was killed. */
+      /** The jobs that any node had in flight when one of them was killed. */
       const in_flight = new Set<string>()
       for (let kill = 0; kill < kills; kill++) {
         await Bun.sleep(kill_every_ms)

@@ -241,7 +241,7 @@ forEachRacedService(
           ...{ callback_url: `${receiver.url}/${i}`, callback_payload: i, fire_at: now() },
         }))
         const answers = await ticks(30)
-        // What the last of these did not see settled is counted by the next tick of the same node.
+        // Settlements that the last of these ticks did not see are counted by the next tick of the same node.
         answers.push(...(await ticks(nodes.length)))
         const ids = receiver.requests.map(({ headers }) => headers['webhook-id'])
         expect(ids).toHaveLength(300)

@@ -36,7 +36,7 @@ forEachService('The workflow', (service) => {
   const ask = (tenant: TestTenant, method: string, path: string, body?: unknown) =>
     service.ask(method, path, { key: tenant.api_key, ...(body === undefined ? {} : { body }) })
 
-  /** What it answers with, without an envelope. */
+  /** Returns the answer without its envelope. */
   async function make(tenant: TestTenant, { path, body, field }: Noun, workflow_id?: string) {
     service.clock.advance(1) // ids made in one millisecond are in no order
     const answer = await ask(tenant, 'POST', path, {

@@ -61,7 +61,7 @@ describe('a percentile', () => {
 describe('a bound', () => {
   const seen = { good: spreadOf([1, 2, 100]), good_errors: 0, late: spreadOf([5]), rss_peak_mb: 512 }
 
-  test('holds up to its figure and not above', () => {
+  test('is met up to its figure and not above', () => {
     expect(holds({ figure: 'ms', value: 100, most: 100 })).toBe(true)
     expect(holds({ figure: 'ms', value: 100.1, most: 100 })).toBe(false)
   })

@@ -9,9 +9,9 @@ const seconds = 5
 const served = { status: 200, least: 200 }
 
 /**
- * What the service promises at the limit: open connections are served as before, and the start has warned. A known
+ * The promise of the service at the limit: open connections are served as before, and the start has warned. A known
  * limitation, in docs/self-hosting.md: Bun asks for the waiting connection in a loop, which takes most of a core and
- * which the service cannot stop. So the CPU is told, without a bound.
+ * which the service cannot stop. So the CPU is reported, without a bound.
  */
 export const descriptorLimit: Attack = {
   name: 'descriptors',

@@ -91,7 +91,7 @@ function parentOf(pid: string): number | null {
   }
 }
 
-/** What is frozen goes on at the end, whatever happens: else nobody could stop it. */
+/** Sends the signal to the processes. Stopped ones continue at the end, whatever happens: else nothing could end them. */
 function freeze(lab: Lab, pids: number[], signal: 'SIGSTOP' | 'SIGCONT'): void {
   for (const pid of pids) {
     try {

@@ -16,7 +16,7 @@ const usage = `Usage: npm run attacks -- [options] [name ...]
   --engine <name>      only on sqlite, or only on postgres
   --service <folder>   attack the service of another checkout
   --json               the measurements as JSON on stdout, everything else on stderr
-  --allow-skips        attacks that this machine cannot run are no failure
+  --allow-skips        attacks that this machine cannot run do not fail the run
   --list               names, and what each attack does
   --help               this text
 

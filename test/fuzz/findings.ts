@@ -1,4 +1,4 @@
-// What Schemathesis found, from its report, and which of it is excused.
+// The findings of Schemathesis, from its report, and which of them are excused.
 
 import { readFileSync } from 'node:fs'
 import { resolved } from '../../mcp/schema.ts'
@@ -8,9 +8,9 @@ export interface Finding {
   check: string
   /** `POST /v1/tenants`. */
   operation: string
-  /** What was answered: `400 VALIDATION_FAILED /cost must not be above limit`. */
+  /** The answer: `400 VALIDATION_FAILED /cost must not be above limit`. */
   answer: string
-  /** What Schemathesis says. */
+  /** The message of Schemathesis. */
   message: string
   /** How to ask again. */
   request: string
@@ -75,7 +75,7 @@ export const groups: Record<string, (operation: string) => boolean> = {
 
 const error_events = ['NonFatalError', 'FatalError', 'Interrupted']
 
-/** What one run of Schemathesis found, from its report in NDJSON. */
+/** The findings of one run of Schemathesis, from its report in NDJSON. */
 export class Report {
   readonly findings: Finding[] = []
   /** Those that were answered. */
@@ -150,7 +150,7 @@ function errorOf(text: string): string[] {
 }
 
 /**
- * What is known of the fields of the body that break the schema, when that excuses each. ` to null as plan`: it is null and
+ * Describes the fields of the body that break the schema, when each has an excuse. ` to null as plan`: it is null and
  * optional, so it counts as absent. ` with plan, which it ignores`: other operations have such a member.
  */
 function fieldsOf(info: Check['failure_info'], interaction: Interaction | undefined): string {

@@ -113,7 +113,7 @@ function shown({ check, operation, answer, message, request }: Finding): string 
   return `  ${check} | ${operation} | ${answer}\n    ${message}\n    ${request}`
 }
 
-/** A service and a tenant of its own for each kind of key: what one run deletes, rotates or uses up is no other's. */
+/** Each kind of key has a service and a tenant of its own: no run deletes, rotates or uses up what another needs. */
 async function fuzzed(lab: Lab, kind: Kind, seed: string, quick: boolean): Promise<Report> {
   // Later attempts are not made; the first ones start at once and end in this run's network.
   const service = await lab.service({ env: { TICK: 'external', LOG_LEVEL: 'error' } })

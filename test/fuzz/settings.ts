@@ -1,4 +1,4 @@
-// What Schemathesis gets for each kind of key: the key, and the parameters that it cannot choose itself.
+// The settings of Schemathesis for each kind of key: the key, and the parameters that it cannot choose itself.
 
 import type { Tenant } from '../attacks/lib/service.ts'
 

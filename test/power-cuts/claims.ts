@@ -1,4 +1,4 @@
-// What must be there after a cut, because an answer said so, a reader was shown it, or a callback rests on it.
+// Claims: facts that must survive a cut, because an answer stated them, a reader saw them, or a callback rests on them.
 
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
@@ -118,7 +118,7 @@ export class Claims {
     if (is_higher) this.#highest.set(claim.what, claim)
   }
 
-  /** What the cut took back. `values`: those that were acknowledged. */
+  /** The claims that the cut took back. `acknowledged`: the values of acknowledged writes. */
   lost({ ranks, values, found }: Left, acknowledged: Values): string[] {
     const faults: string[] = []
     for (const { kind, what, rank } of this.#highest.values()) {

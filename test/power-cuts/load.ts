@@ -177,7 +177,7 @@ export class Load {
     this.values.set(valueNamed(tenant.tenant_id, key, body.version), value)
   }
 
-  /** What lists show. */
+  /** Claims the items that lists show. */
   async #read({ tenant_id, admin_key }: Tenant): Promise<void> {
     const entries = await this.#ask(200, { method: 'GET', path: '/v1/audit?limit=50', key: admin_key })
     entries.claim(

@@ -1,4 +1,4 @@
-// What a power cut leaves of the files of a recorded process: all that was written before the last flush of each file began,
+// The files of a recorded process after a power cut: all that was written before the last flush of each file began,
 // and of what came later any part, torn at sectors of 512 bytes. A name in a folder is there for certain once the folder was
 // flushed. Nothing is assumed of the order in which the system writes back.
 
@@ -7,7 +7,7 @@ import type { Step } from './system-calls.ts'
 
 const sector_bytes = 512
 
-/** What its name stands for; two names may stand for one. */
+/** An inode: two names may refer to the same one. */
 class File {
   #bytes: Buffer = Buffer.alloc(0)
   #size = 0

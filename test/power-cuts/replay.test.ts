@@ -90,7 +90,7 @@ describe('a disk', () => {
   const sync = (name = '') => ({ kind: 'sync', path: name ? `/data/${name}` : '/data' })
   const remove = (name: string) => ({ kind: 'remove', path: `/data/${name}` })
 
-  /** What is left when nothing that was not flushed reached the disk, when all of it did, or as the dice fall. */
+  /** The files after a cut: without any unflushed write, with all of them, or with a random part. */
   function left(random: () => number, list: Step[], under_way: Step[] = []): Record<string, string> {
     const disk = new RecordedDisk('/data', random)
     for (const step of list) disk.take(step)

@@ -192,7 +192,7 @@ export interface CutResult {
   cuts: number
   /** Cuts after which the service started and had kept everything. */
   kept: number
-  /** What answers and callbacks had claimed at the last of them. */
+  /** How many claims answers and callbacks had made at the last cut. */
   claims: number
   lost: string[]
 }
@@ -230,7 +230,7 @@ export async function cut(recorded: Recorded, options: CutOptions): Promise<CutR
   return result
 }
 
-/** What is written to a file before its flush is as good a moment as the flush. */
+/** A cut may also come during the writes before a flush, this many lines of the record earlier. */
 const lines_before_flush = 40
 
 function pointsOf({ steps, claimed }: Recorded, cuts: number, random: () => number): number[] {

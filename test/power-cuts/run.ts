@@ -108,7 +108,7 @@ async function recordedBy(name: string, options: RecordOptions): Promise<Recorde
   console.log(
     `        ${name}: ${answers} answers, ${callbacks} callbacks, ${steps.length} steps, ${flushes} flushes; the log began again ${logsBegun(recorded)} times`,
   )
-  // What a planted fault shows, or hides, may be refused later.
+  // With a planted fault, requests may be refused later for what it shows or hides.
   if (refused.length > 0 && !options.fault) failures.push(`${name}: ${refused[0]}`)
   return recorded
 }

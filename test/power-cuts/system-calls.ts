@@ -96,7 +96,7 @@ export class RecordReader {
     return this.#line
   }
 
-  /** What a kill has broken off: a write that has begun is done by the system all the same, and a flush counts for nothing. */
+  /** Ends the calls that a kill interrupted: the system completes a write that has begun, and a flush does not count. */
   end(): void {
     for (const [thread, { text }] of this.#begun) {
       if (/^pwrite64/.test(text)) this.read(`${thread} ${text}) = ${Number.MAX_SAFE_INTEGER}`)

@@ -48,7 +48,7 @@ export interface Materials {
   kept_at_begin: string
   key: string
   stranger: Signer
-  /** What whoever has the key says of the tree of so many events. */
+  /** A checkpoint of the tree of so many events, as the holder of the key signs it. */
   signs(size: number, lines: string[], by?: Signer): Promise<{ size: number; root: string; note: string }>
 }
 

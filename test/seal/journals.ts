@@ -39,7 +39,7 @@ const NEW_TENANT = unnamedAcrossTenants(
    values (:tenant_id, :tenant_id, 'o@example.com', 'free', 'active', 's', 1)`,
 )
 
-/** What the service's functions need besides the database. */
+/** The dependencies of the service's functions besides the database. */
 export function dependenciesFor(db: Db): Dependencies {
   const dependencies = {
     keys: { secrets: secretsUnder('a secret key of the tests') },
@@ -112,7 +112,7 @@ export class Journal {
   }
 }
 
-/** What somebody has kept of a journal of `size` events. */
+/** Checkpoints of a journal of `size` events that a reader has kept. */
 export interface Kept {
   size: number
   journal: string

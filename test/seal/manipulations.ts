@@ -1,4 +1,4 @@
-// What somebody with the database, and with the keys of the service, could do to the stored rows of a journal.
+// Changes to the stored rows of a journal by an attacker who has the database and the keys of the service.
 
 import { type Params, unnamedAcrossTenants } from '../../src/db/db.ts'
 import { countIn, hashAt } from '../../src/seal/tiles.ts'

@@ -27,7 +27,7 @@ function sizes(random: (below: number) => number): { before: number; since: numb
   return { before: 2 + more + random(30 + more), since: 2 + random(30 + 2 * more) }
 }
 
-/** What went wrong in this round; empty when each verifier has found the change. */
+/** The faults of this round; empty when each verifier has found the change. */
 export async function changedRound(db: Db, n: number, seed: number, verifiers: Record<string, Verifier>) {
   const random = randomFrom(seed * 1_000_003 + n)
   const names = Object.keys(manipulations)

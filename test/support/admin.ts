@@ -17,7 +17,7 @@ export function pastPooler(env: Record<string, string>): Record<string, string> 
 }
 
 export class Operator {
-  /** What is typed on the terminal, one line for each question; without any there is no terminal. */
+  /** The lines typed on the terminal, one for each question. */
   answers: string[] = []
   questions: string[] = []
   is_terminal = false
@@ -46,7 +46,7 @@ export class Operator {
     return { code, stdout: printed.join(''), stderr: complaints.join('') }
   }
 
-  /** What it printed. Fails when it did not do it. */
+  /** Returns its output. Fails when the command fails. */
   async does(...words: string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(...words)
     expect([words.join(' '), code, stderr]).toEqual([words.join(' '), 0, ''])

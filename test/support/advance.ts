@@ -1,4 +1,4 @@
-// What the tests of the test clock share: services whose real time stands still, and what they ask.
+// Helpers for tests of the test clock: services whose real time stands still, and requests to them.
 
 import { type Receiver, startReceiver } from './receiver.ts'
 import { type Answer, few_connections, TestService } from './service.ts'

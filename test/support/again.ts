@@ -1,4 +1,4 @@
-// What tests of redrive, retry and replay share.
+// Helpers for tests of redrive, retry and replay.
 
 import { afterAll, expect } from 'bun:test'
 import { type ErrorCode, errors } from '../../src/base/errors.ts'
@@ -37,7 +37,7 @@ export function expectRefusal(answer: Answer, code: ErrorCode, details?: object,
   expect(answer.status).toBe(errors[code].status)
 }
 
-/** What counts for the two quotas. */
+/** The use of the two quotas. */
 export async function usedOf(service: TestService, { admin_key }: TestTenant) {
   const { quota } = (await service.ask('GET', '/v1/tenants/me', { key: admin_key })).body
   return { active_schedules: quota.active_schedules.used, dlq_items: quota.dlq_items.used }

@@ -26,7 +26,7 @@ export class Driven {
   readonly flush = new HeldFlush()
   readonly service: TestService
   readonly prometheus: Prometheus
-  /** What a scrape gets. */
+  /** Returns the text of a scrape. */
   target = async () => (await fetch(this.service.app.metrics!.url!)).text()
   tenant!: TestTenant
   /** Of each look, in its order: true when the condition held. */

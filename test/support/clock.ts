@@ -18,7 +18,7 @@ export class TestClock implements Clock {
     this.#monotonic += ms
   }
 
-  /** What an operator's hand or NTP does: the wall clock alone jumps. */
+  /** Sets the wall clock alone, as an operator or NTP does. */
   jump(ms: number): void {
     this.#now += ms
   }

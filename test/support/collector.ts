@@ -88,7 +88,7 @@ export class Collector {
     return attributesOf(this.exported[0]!.resourceSpans[0]!.resource.attributes)
   }
 
-  /** What it has taken is in the file then. */
+  /** Afterwards everything that it received is in the file. */
   async stop(): Promise<void> {
     await this.running.stop()
   }

@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import type { Param, Route } from '../../src/contract/route.ts'
 
-/** What these tests read of a JSON Schema. */
+/** The members of a JSON Schema that these tests read. */
 export interface Schema {
   type?: string | string[]
   enum?: unknown[]

@@ -1,5 +1,5 @@
-// What the contract tests share: tenants with every kind of key, requests that a route is ready for, and what
-// holds for every answer.
+// Helpers of the contract tests: tenants with every kind of key, requests that a route is ready for, and the rules
+// for every answer.
 
 import { expect } from 'bun:test'
 import { Value } from 'typebox/value'
@@ -38,7 +38,7 @@ export interface Keyring {
   approval_key_id: string
 }
 
-/** A new tenant on the plan without limits: quotas are no subject here. */
+/** A new tenant on the plan without limits: these tests are not about quotas. */
 export async function newKeyring(service: TestService): Promise<Keyring> {
   const name = `t-${crypto.randomUUID().slice(0, 13)}`
   const made = await service.ask('POST', '/v1/tenants', { body: { name, owner_email: 'owner@example.com' } })
@@ -67,7 +67,7 @@ export function bearer(key: string): Record<string, string> {
   return { authorization: `Bearer ${key}` }
 }
 
-/** Whom a route serves, and with which headers: nobody in particular for a public one. */
+/** The callers that a route accepts, with their headers; `anybody` for a public one. */
 export function callersOf(route: Route, keyring: Keyring): [who: string, headers: Record<string, string>][] {
   if (route.cron) return [['cron', bearer(cron_secret)]]
   if (route.auth.length === 0) return [['anybody', {}]]
@@ -99,7 +99,7 @@ export async function readyIn(service: TestService, named: NamedRoute, keyring: 
   }
   const first = await firstStep(service, named)
   const made = await newTarget(service, named.route, keyring)
-  if (first) await mustSucceed(service, first, made)
+  if (first) await requireSuccess(service, first, made)
   return made
 }
 
@@ -124,12 +124,12 @@ export async function call(
     ...(body === undefined ? {} : { body }),
     ...other,
   })
-  mustKeepContract(route, answer)
+  expectContract(route, answer)
   return answer
 }
 
-/** What holds for every answer of a route, whatever was asked. */
-export function mustKeepContract(route: Route, answer: Answer): void {
+/** Asserts the rules for every answer of a route, whatever was asked. */
+export function expectContract(route: Route, answer: Answer): void {
   const request_id = answer.headers.get('x-request-id')
   expect(request_id).toMatch(/^[A-Za-z0-9_.-]{8,64}$/)
   if (answer.status >= 400 && !(route.replies[answer.status] && answer.body.data)) {
@@ -155,7 +155,7 @@ export function mustKeepContract(route: Route, answer: Answer): void {
   expect(undeclared(schema as Schema, data, '')).toEqual([])
 }
 
-/** What an answer is about: under /api it lies in an envelope. */
+/** The data of an answer: under /api it lies in an envelope. */
 // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer's shape
 function dataOf({ group }: Route, { body }: Answer): any {
   return group.wraps_data ? body.data : body
@@ -200,7 +200,7 @@ export function wrongKindBytes(key_kind: CallerKind, route: OfGroup & Pick<Route
 /** Answers as /v1 does. */
 const unknown_route: OfGroup = { group: null }
 
-/** What a tenant can see of itself: the answer of every list and of its own record. */
+/** The view that a tenant has of itself: the answer of every list and of its own record. */
 export async function seenBy(service: TestService, keyring: Keyring, also: string[] = []): Promise<string[]> {
   // Numbers what has happened: each answer below is of all of it, in whatever order they are made.
   await service.ask('GET', '/v1/events', { key: keyring.keys.admin })
@@ -276,7 +276,7 @@ async function newTarget(service: TestService, route: Route, own: Keyring): Prom
     ({ route: { method, params } }) => method === 'PUT' && Object.keys(params ?? {}).join() === names,
   )
   if (put && put.route !== route && !isSetting(put.route))
-    await mustSucceed(service, put, { ...made, body: exampleBody(put.route) })
+    await requireSuccess(service, put, { ...made, body: exampleBody(put.route) })
   return made
 }
 
@@ -305,7 +305,7 @@ async function newObject(
       fieldsOf(other.route.replies[successStatus(other.route)]!.body).some(([n]) => n === name),
     )
   if (!maker) throw new Error(`${route.path}: nothing makes a :${name}, there is no POST ${collection}`)
-  const made = await mustSucceed(service, maker, await newTarget(service, maker.route, keyring))
+  const made = await requireSuccess(service, maker, await newTarget(service, maker.route, keyring))
   const field = maker === noun && maker.route.path !== collection ? 'id' : name
   const id: unknown = dataOf(maker.route, made)[field]
   if (typeof id !== 'string')
@@ -325,7 +325,7 @@ async function messageOf(service: TestService, { keys }: Keyring, id: string): P
   return newMessage(service, keys.agent, body.data.inbox)
 }
 
-async function mustSucceed(service: TestService, named: NamedRoute, made: Ready): Promise<Answer> {
+async function requireSuccess(service: TestService, named: NamedRoute, made: Ready): Promise<Answer> {
   const path = `${pathWith(named.route, made.params)}${exampleQuery(named.route)}`
   const body = exampleBody(named.route)
   const [who] = callersOf(named.route, made.keyring)
@@ -334,7 +334,7 @@ async function mustSucceed(service: TestService, named: NamedRoute, made: Ready)
   throw new Error(`${named.route.method} ${path} with its example answers ${answer.status} ${answer.text}`)
 }
 
-/** Where no verb leads to a state that allows the route, but what the service does by itself. */
+/** For routes whose state no verb leads to, because the service itself brings it about. */
 const steps_by_hand: Readonly<
   Record<string, (service: TestService, route: Route, made: Ready) => Promise<Ready>>
 > = {
@@ -430,7 +430,7 @@ async function newMessage(
 const first_steps = new Map<string, NamedRoute | null>()
 
 /**
- * What must be done to a new object before this route can succeed; null for most. Found by trying: where a new
+ * The call that a new object needs before this route can succeed; null for most. Found by trying: where a new
  * object's state does not allow the route, one of the other verbs on the object leads to a state that does.
  */
 async function firstStep(service: TestService, named: NamedRoute): Promise<NamedRoute | null> {
@@ -458,7 +458,7 @@ async function succeedsAfter(
   verb: NamedRoute | null,
 ): Promise<boolean> {
   const made = await newTarget(service, named.route, await newKeyring(service))
-  if (verb) await mustSucceed(service, verb, made)
+  if (verb) await requireSuccess(service, verb, made)
   const [who] = callersOf(named.route, made.keyring)
   const answer = await call(service, named, made, { headers: who![1] })
   if (answer.status < 300) return true

@@ -1,4 +1,4 @@
-// What clients did, what lies in the database afterwards, and whether the two can both be true.
+// The calls of clients, the rows in the database afterwards, and whether the two can both be true.
 
 import { Database } from 'bun:sqlite'
 import { bytesIn } from '../../src/db/recount.ts'
@@ -105,12 +105,12 @@ const unused_counters = `
   select t.tenant_id, q.quota, 0 from tenants t, (select 'agents' as quota union select 'kv_keys') q
    where not exists (select 1 from quota_usage u where u.tenant_id = t.tenant_id and u.quota = q.quota)`
 
-/** What the tenant's rows of one table come to. */
+/** The sum of the bytes of the tenant's rows in one table. */
 function storedIn(item: (typeof stored_tables)[number]): string {
   return `(select coalesce(sum(${row_bytes} + ${bytesIn(item)}), 0) from ${item.table} r where r.tenant_id = u.tenant_id)`
 }
 
-/** What cannot be: every line is a broken promise. Empty when all was kept. */
+/** The contradictions: every line is a broken promise. Empty when all was kept. */
 export function judge(history: History, found: Found): string[] {
   return [
     ...judgeIntegrity(found),
@@ -121,7 +121,7 @@ export function judge(history: History, found: Found): string[] {
   ]
 }
 
-/** What cannot be, whatever clients did. */
+/** The contradictions that do not depend on what clients did. */
 export function judgeWhole(found: Found): string[] {
   return [...judgeIntegrity(found), ...judgeAudit(found), ...judgeCounters(found)]
 }

@@ -11,7 +11,7 @@ export interface LoadTenant {
   api_key: string
 }
 
-/** What a create needs to be sent again. */
+/** A create, with all that a repeat needs. */
 export interface Sent {
   call: CreateCall
   idempotency_key: string
@@ -33,7 +33,7 @@ export interface Load {
 export const newLoad = (): Load => ({ history: { kv: [], creates: [] }, sent: [], refused: [] })
 
 export const kv_namespace = 'crash'
-/** What the test itself made before the load, so that nothing found is of nobody. */
+/** Records a creation of the test itself before the load, so that every row found has a creator. */
 export function madeBefore({ history }: Load, what: Creation, tenant_id: string, name: string): void {
   history.creates.push({ what, tenant_id, name, key_hash: null, outcome: 'acknowledged', seq: null })
 }

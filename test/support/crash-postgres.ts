@@ -118,7 +118,7 @@ export async function wireTo(url: string): Promise<Wire> {
       deaf ||= fate === 'cut_after'
       server.write(bytes)
     })
-    // Whatever the server says once it is not to be heard is its answer: it has done what it was asked.
+    // With `cut_after`, the first bytes of the server are its answer: it has done what it was asked.
     server.on('data', (bytes) => (deaf ? cut() : client.write(bytes)))
   })
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))

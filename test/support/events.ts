@@ -1,4 +1,4 @@
-// What the journal has of a tenant, with or without numbers yet.
+// The events of a tenant in the journal, with or without numbers.
 
 import { rowsOf } from './job-bench.ts'
 import type { TestService } from './service.ts'

@@ -13,7 +13,7 @@ let parent: string | undefined
 
 /**
  * A new folder. In memory where there is room: a test of answers alone need not wait for a disk.
- * What must outlive a process or a crash is tested elsewhere, on a disk.
+ * Tests of what survives a process or a crash use a disk, elsewhere.
  */
 export function databaseFolder(): string {
   parent ??= memoryHasRoom() ? memory : tmpdir()

@@ -54,9 +54,9 @@ export class Network {
   /** Every request so far, in the order of their sending. */
   readonly sent: Sent[] = []
   readonly #held = new Map<Sent, (outcome: Outcome) => void>()
-  /** What each answer says of the time that it took. */
+  /** The time that each answer reports. */
   duration_ms = 7
-  /** What to answer at once; null holds the request. */
+  /** Returns the immediate answer; null holds the request. */
   answer: (request: Sent) => Verdict | null = () => null
 
   send({ url, headers, body }: Outgoing): Promise<Outcome> {
@@ -105,7 +105,7 @@ export function kindOf(name: string): JobKind {
   return job_kinds.find((kind) => kind.name === name)!
 }
 
-/** What a node does by itself. */
+/** The parts of a node that run on their own. */
 export class TestNode {
   constructor(
     readonly worker: JobWorker,

@@ -107,7 +107,7 @@ export class Mortal {
   }
 }
 
-/** What must be true of the file at any moment: either both of two things that belong together, or neither. */
+/** Violations of an invariant of the file: of two rows that belong together, both or neither exist at any moment. */
 const halves: Record<string, string> = {
   'a pending schedule has no job': `
     select id from schedules s where status = 'pending' and not exists

@@ -24,7 +24,7 @@ export interface Race {
   kept: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** The journal, from its oldest event on. */
   journal: readonly SeenEvent[]
-  /** What each reader that followed by `after` got, in the order in which it got it. */
+  /** The events that each reader got by `after`, in the order in which they came. */
   readers: readonly (readonly SeenEvent[])[]
 }
 
@@ -77,7 +77,7 @@ function overtaken({ changes, kept, journal }: Race): string[] {
   return faults
 }
 
-/** What a reader got is the journal, from the event that it got first. */
+/** Finds where a reader got anything but the journal, from its first event on. */
 function missed({ journal, readers }: Race): string[] {
   return readers.flatMap((got, i) => {
     const first = got[0]?.seq ?? 1

@@ -114,7 +114,7 @@ export class JournalLoad {
       if (status === 201 || status === 200) {
         change.acknowledged_at = performance.now()
         this.acknowledged += 1
-        // What the database or the node has not answered may have been made or not.
+        // Without an answer of the database or the node, the change may have been made or not.
       } else if (status !== 503) this.refused.push(`${type}: ${status} ${text}`)
     } catch {
       await Bun.sleep(20) // the node is gone

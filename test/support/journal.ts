@@ -19,7 +19,7 @@ const OF_REQUEST = unnamedAcrossTenants<StoredEvent>(
   'select * from events where request_id = :request_id order by position',
 )
 
-/** What a call has left, of any tenant, in the order in which it was written. */
+/** The events that a call left, of any tenant, in the order in which they were written. */
 export async function eventsOf(db: Db, request_id: string): Promise<StoredEvent[]> {
   return db.all(OF_REQUEST, { request_id })
 }

@@ -11,7 +11,7 @@ export const transports: readonly Over[] = ['http', 'stdio']
 
 export interface McpClient {
   client: Client
-  /** What a call answered; the client has checked it against the tool's output schema. */
+  /** Returns the answer; the client has checked it against the tool's output schema. */
   call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<ToolAnswer>
   close(): Promise<void>
 }

@@ -3,7 +3,7 @@
 
 import { expect } from 'bun:test'
 
-/** What a browser or another process may take for one step. */
+/** The time that a browser or another process may take for one step. */
 export const patience_ms = 60_000
 /** The same for a test of many steps; longer than `patience_ms`, so that the step that hangs is named. */
 export const test_ms_max = 300_000

@@ -41,7 +41,7 @@ const bare = 'ten_bare'
 /** One of the many others. */
 const small = 'ten_100007'
 const first_id = 10_000_000
-/** What a statement may choose at once; a row that is chosen may be looked at again, and beside its neighbours. */
+/** The most rows that a statement chooses at once; it may read a chosen row again, and its neighbours. */
 const rows_max = 20
 /** The most rows that a statement may read, unless `reads` says otherwise. */
 export const reads_max = 16 + 6 * rows_max
@@ -234,7 +234,7 @@ export interface Parts {
   fill: Fill
 }
 
-/** The oldest quarter of them is locked for long: whoever claims the oldest has to get past it. */
+/** The oldest quarter of them is locked for long: a claim of the oldest has to get past it. */
 function letterSeeds(others: number, { tenant, id, past, future, fill }: Parts): string[] {
   const locked = others / 4
   const status = `case when i < ${locked} then 'claimed' when i % 10 < 5 then 'failed' when i % 10 < 6 then 'claimed'

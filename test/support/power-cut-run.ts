@@ -30,7 +30,7 @@ export interface CutResult {
   shown: number
   /** How often the log began again. */
   begun_again: number
-  /** What a cut took back. */
+  /** The acknowledged writes that a cut took back. */
   lost: string[]
 }
 

@@ -1,4 +1,4 @@
-// What a power cut leaves of a SQLite database whose log is flushed by `sync`: all that was written before the last flush
+// A SQLite database, whose log is flushed by `sync`, after a power cut: all that was written before the last flush
 // began, and of what came later any subset, torn at sectors of 512 bytes. The files are copied when a flush begins, so
 // nothing is assumed of the order in which the system writes back.
 //

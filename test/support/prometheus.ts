@@ -72,7 +72,7 @@ interface UnitTest {
   promql_expr_test: { expr: string; eval_time: string; exp_samples: { labels: string }[] }[]
 }
 
-/** What promtool is told of the rules, each with the alerts that it expects and those that `evaluate` finds. */
+/** The unit tests for promtool, each with the alerts that it expects and those that `evaluate` finds. */
 export function unitTests(file: string): { query: string; expected: string[]; found: string[] }[] {
   // To YAML `0x60` is a number.
   const text = readFileSync(file, 'utf8').replace(/values: (.*)$/gm, "values: '$1'")

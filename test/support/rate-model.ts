@@ -1,4 +1,4 @@
-// What a rate counter is meant to do, in the plainest words: the service is held against it.
+// A model of a rate counter, as plain as possible: the service is compared with it.
 
 export interface Asked {
   algorithm: 'fixed_window' | 'sliding_window'

@@ -71,10 +71,10 @@ export async function clientsOf(
 
 export interface LossyProxy {
   url: string
-  /** What came, latest last. */
+  /** The requests that came, latest last. */
   seen: { method: string; path: string; headers: Record<string, string> }[]
   /**
-   * What happens to the next requests, in this order: `lose_answer` passes the request on and then ends the
+   * The fate of the next requests, in this order: `lose_answer` passes the request on and then ends the
    * connection, `lose_request` does only the latter, an answer is given instead of the service's.
    */
   next: (FakeAnswer | 'lose_answer' | 'lose_request')[]
@@ -125,7 +125,7 @@ async function bytesOf(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer
   return new Uint8Array(Buffer.concat(chunks))
 }
 
-/** What a promise was rejected with. */
+/** The reason with which a promise was rejected. */
 export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise

@@ -9,7 +9,7 @@ export interface ServerProcess {
   /** `http://127.0.0.1:port` */
   url: string
   pid: number
-  /** What it said when it was ready. */
+  /** Its output when it was ready. */
   banner: string
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number>

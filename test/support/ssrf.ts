@@ -21,7 +21,7 @@ export const ssrf_urls: SsrfCase[] = readRows('ssrf-cases.tsv')
   }))
   .filter(({ name }) => !name.startsWith('ip-'))
 
-/** What can only be told at the attempt: at creation these are accepted. */
+/** Cases that can only be refused at the attempt: at creation they are accepted. */
 export const told_at_delivery = /^(dns-(nxdomain|empty)|redirect-.*)$/
 
 /** Nothing is allowed that is not public, and names are answered by ssrf-dns.tsv. */

@@ -1,4 +1,4 @@
-// What the tests of subscriptions share: events that happen, and deliveries that are waited for.
+// Helpers for tests of subscriptions: events that happen, and waits for deliveries.
 
 import { service_cause } from '../../src/contract/event.ts'
 import { unnamedAcrossTenants } from '../../src/db/db.ts'

@@ -1,4 +1,4 @@
-// What is measured, and how it is judged. No I/O.
+// The measurements, and how they are judged. No I/O.
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -45,7 +45,7 @@ export function holds({ value, most, least = Number.NEGATIVE_INFINITY }: Bound):
 export interface Line {
   attack: string
   engine: Engine
-  /** What was done, in a few words. */
+  /** The measured action, in a few words. */
   what: string
   /** Latencies of the other tenant's requests. Null where the attack is about something else. */
   good_before: Spread | null
@@ -58,7 +58,7 @@ export interface Line {
   rss_peak_mb: number | null
   bounds: Bound[]
   verdict: 'ok' | 'FAILED' | 'skipped'
-  /** What else was seen. */
+  /** Other observations. */
   note: string
 }
 
@@ -128,7 +128,7 @@ export function cellsOf(line: Line): string[] {
   ]
 }
 
-/** What is printed as soon as it was measured. */
+/** The line that is printed after a measurement. */
 export function lineText(line: Line): string {
   const { good_before: before, good, late } = line
   const parts = [

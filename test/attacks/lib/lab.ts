@@ -1,4 +1,4 @@
-// What an attack works with: services, tenants, probes and loads of one engine, all of which end with it.
+// The tools of an attack: services, tenants, probes and loads of one engine, all of which end with it.
 
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -143,7 +143,7 @@ export class Lab {
     this.#mustGoOn()
     const spec = { from: attacker_address, ...load, port: service.port }
     const heard = spec.manner === 'answers' || spec.manner === 'opens'
-    if (served && (!heard || served.least === 0)) await mustServe(spec, served.status)
+    if (served && (!heard || served.least === 0)) await requireServed(spec, served.status)
     const result = await runLoad(spec)
     if (served && heard) expectServed(result, served)
     return result
@@ -203,7 +203,7 @@ export class Lab {
     })
   }
 
-  /** What the last measurement left under way is not counted to this one, as far as it ends soon. */
+  /** Waits a while for the requests that the last measurement left under way, so that they do not count in this one. */
   async #settled({ probe, service }: Good): Promise<void> {
     for (let tries = 0; tries < settle_tries_max && service.ended() === null; tries++) {
       await probe.take()
@@ -274,7 +274,7 @@ export class Lab {
   }
 }
 
-async function mustServe({ port, from, requests }: LoadSpec, status: number): Promise<void> {
+async function requireServed({ port, from, requests }: LoadSpec, status: number): Promise<void> {
   for (const { method, path, headers, body } of requests) {
     const wire = await Wire.connect(port, { from })
     const answer = await wire.ask(requestBytes(method, path, headers, body))

@@ -41,7 +41,7 @@ export interface Lateness {
   count: number
   /** Between two schedules. */
   gap_ms: number
-  /** What did not arrive this long after the last one was due counts as this late. */
+  /** A callback that did not arrive this long after the last one was due counts as this late. */
   patience_ms: number
   /** Where the receiver is for the service, when that is not where it listens. */
   url?: string

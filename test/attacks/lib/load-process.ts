@@ -125,7 +125,7 @@ async function load(spec: LoadSpec): Promise<LoadResult> {
     }
   }
 
-  /** What waits at the end hears no more. */
+  // Requests that still wait at the end are reset.
   setTimeout(() => {
     for (const wire of wires) wire.reset()
   }, spec.seconds * 1_000)
@@ -135,7 +135,7 @@ async function load(spec: LoadSpec): Promise<LoadResult> {
     running.push(manners[spec.manner](i))
     if (i % opened_at_once === opened_at_once - 1) await Bun.sleep(10)
   }
-  // A connection that was never taken up has no end of its own.
+  // A connection that was never accepted does not end on its own.
   await Promise.race([Promise.all(running), Bun.sleep(Math.max(0, ends - performance.now()) + after_end_ms)])
   if (spec.manner === 'opens') await Bun.sleep(Math.max(0, ends - performance.now()))
   result.seconds = (performance.now() - began) / 1_000

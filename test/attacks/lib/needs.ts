@@ -1,4 +1,4 @@
-// What an attack needs from the machine. Each answers null, or why it is not there.
+// The needs of an attack on the machine. Each returns null, or why it is not there.
 
 /** A network and mounts of one's own: root, or user namespaces. */
 export function namespaces(): string | null {

@@ -16,7 +16,7 @@ export interface ProbeSpec {
 export interface Taken {
   latencies_ms: number[]
   errors: number
-  /** What the last errors were. */
+  /** The last errors. */
   told: string[]
 }
 

@@ -22,7 +22,7 @@ export class Probe {
     return new Probe(spec)
   }
 
-  /** What was seen since the last time; a request under way counts with its age. */
+  /** The measurements since the last call; a request under way counts with its age. */
   take(): Promise<Taken> {
     return new Promise((resolve) => {
       this.#waiting = resolve

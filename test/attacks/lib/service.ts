@@ -37,7 +37,7 @@ export interface ServiceOptions {
   folder: string
   database_url: string
   env?: Record<string, string>
-  /** What the command is started with: `['unshare', '-n', …]`. */
+  /** A prefix of the command: `['unshare', '-n', …]`. */
   wrap?: string[]
   port?: number
 }

@@ -76,7 +76,7 @@ export class Wire {
     this.#send()
   }
 
-  /** What comes stays in the buffers of the system until they are full. */
+  /** Reads nothing more: answers stay in the buffers of the system until they are full. */
   stopReading(): void {
     if (!this.#closed) this.#socket.pause()
   }
