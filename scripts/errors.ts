@@ -7,7 +7,7 @@ const columns_max = 120
 
 const intro = `# Errors
 
-Every error has a code that says what went wrong and what to do about it; each code stands below. An error has this
+Every error has a code that says what went wrong and what to do about it; each code is listed below. An error has this
 body:
 
 \`\`\`json
@@ -21,13 +21,13 @@ body:
 }
 \`\`\`
 
-\`code\` is for programs: each has one status, save \`VERSION_MISMATCH\`. \`message\` is for people and may be reworded.
+\`code\` is for programs: each has one status, except \`VERSION_MISMATCH\`. \`message\` is for people and may be reworded.
 \`details\` is there only where this page says so. \`request_id\` is the \`X-Request-Id\` of the answer.
 \`/openapi.json\` has the same codes in \`x-errors\`, for clients: status, message, the next step, and the class by which
 the [command line](cli.md#errors-and-exit-codes) exits.
 
 **Repeating a request.** 408, 429 and 503 are about the moment: try again, after \`Retry-After\` seconds when it is
-sent. 409 \`IDEMPOTENCY_IN_PROGRESS\` likewise. Everything else stays wrong until the request, or what it meets,
+sent. 409 \`IDEMPOTENCY_IN_PROGRESS\` likewise. Everything else fails again until the request, or the state that it meets,
 changes. Only 2xx answers are kept for an [Idempotency-Key](idempotency.md), so the same key may be used again after
 an error.`
 

@@ -21,7 +21,7 @@ export const notes: Readonly<Record<string, string>> = {
   'audit-append':
     'Two statements, and an index for each filter. The index by id cannot go: filters by time need it.',
   burst:
-    'Each call is settled by itself, in six statements: the job, the attempt, the schedule, the quota and two events; a queue completes many jobs in one. About a quarter of the CPU is `node:http`: `fetch` has no hook between the look-up of a name and the connection, where its address is judged. To open signing secrets was a thirtieth in a profile, so they stay in memory; one settlement for several calls was not built.',
+    'Each call is settled alone, in six statements: the job, the attempt, the schedule, the quota and two events; a queue completes many jobs in one. About a quarter of the CPU is `node:http`: `fetch` has no hook between the look-up of a name and the connection, where its address is judged. To open signing secrets was a thirtieth in a profile, so they stay in memory; one settlement for several calls was not built.',
   'trickle-cpu':
     'A search for due jobs each 10 ms, and results that wait up to 25 ms for the commit of the next lease, once halved it; since then each call leaves two events with numbers. Calls that come 5 ms apart still share a lease, a commit and a flush with one other at most.',
   'trickle-late':

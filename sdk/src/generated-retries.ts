@@ -34,10 +34,10 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   updateNamespace: { safe: true, why: 'the same settings are set again' },
   cancelOperation: { safe: true, why: 'one that has ended answers the same' },
-  claimItem: { safe: false, why: 'the token of the lock would be lost; it expires by itself' },
+  claimItem: { safe: false, why: 'the token of the lock would be lost; it expires on its own' },
   claimOldestItem: {
     safe: false,
-    why: 'a repeat would claim another item; the first lock expires by itself',
+    why: 'a repeat would claim another item; the first lock expires on its own',
   },
   deleteItem: {
     safe: true,

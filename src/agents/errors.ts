@@ -13,7 +13,7 @@ export const errors = declareErrors({
   AGENT_PAUSED: {
     status: 403,
     message: 'This agent is paused: it may change nothing until the admin resumes it.',
-    when: 'The admin has [paused](freeze.md#pause-one-agent) this agent. It may read, and report how work ended that it holds a token for; everything else that it asks gets this answer. Nothing was changed. `details` holds `since` and `reason`.',
+    when: 'The admin has [paused](freeze.md#pause-one-agent) this agent. It may read, and report the end of work that it holds a token for; everything else that it asks gets this answer. Nothing was changed. `details` holds `since` and `reason`.',
     next: 'Stop changing things and wait. The admin resumes the agent; until then the same request fails again.',
     exit: 'forbidden',
   },

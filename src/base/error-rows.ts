@@ -55,7 +55,7 @@ export const shared_rows = {
   FORBIDDEN: {
     status: 403,
     message: 'This credential may not do that.',
-    when: 'The key is valid, but not for this: its kind is not one that the route accepts, it is bound to something else, only the creator may do this, or the tenant is another one. A sign-up gets this answer while sign-up is closed. When `details.issues` names `header.Origin` or `header.Host`, the request came from [a page of another site](http.md#pages-of-other-sites), or under a name that a service on loopback does not go by.',
+    when: 'The key is valid, but not for this: its kind is not one that the route accepts, it is bound to something else, only the creator may do this, or the tenant is another one. A sign-up gets this answer while sign-up is closed. When `details.issues` names `header.Origin` or `header.Host`, the request came from [a page of another site](http.md#pages-of-other-sites), or under a name that a service on loopback does not answer to.',
     next: 'Use a key of the kind that may do this, or ask the operator. The same request fails again.',
     exit: 'forbidden',
   },

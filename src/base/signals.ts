@@ -18,7 +18,7 @@ export const gap_ms = limit(
   'nodes.gap',
   10,
   'milliseconds',
-  'A node sends no two signals to the other nodes closer together; what changes meanwhile goes with the next.',
+  'The least time between two signals of a node to the others; what changes meanwhile goes with the next.',
 )
 const topics_max = limit(
   'nodes.topics',
@@ -30,13 +30,13 @@ const tenants_max = limit(
   'nodes.tenants',
   1_000,
   'entries',
-  'Tenants of whose keys or plans a node has to signal a change. Past it the other nodes forget all keys that they remember.',
+  'Tenants with changed keys or plans that a node has to signal. Past it the other nodes forget all keys that they remember.',
 )
 const nodes_max = limit(
   'nodes.known',
   256,
   'entries',
-  'Nodes of which a node remembers what their requests wait for. Past it every change is signalled.',
+  'Other nodes whose waiting requests a node knows. Past it every change is signalled.',
 )
 /** A node says this often what its requests wait for. */
 const announce_every_ms = 5_000

@@ -60,7 +60,7 @@ export const events = declareEvents({
     data: { attempts: Attempts },
   },
   'callback.failed': {
-    about: 'No receiver took the decision, and no attempt is left. It stands.',
+    about: 'No receiver took the decision, and no attempt is left. The decision stands.',
     subject: 'checkpoint',
     data: {
       attempts: Attempts,

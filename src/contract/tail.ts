@@ -18,7 +18,7 @@ const read_max = limit(
   'events.read',
   500,
   'rows',
-  'New events of a tenant that a node reads at once for those who wait.',
+  'New events of a tenant that a node reads at once for the requests that wait.',
 )
 /** How long a node waits at most before it looks for events by itself. */
 const look_ms_max = limit(

@@ -105,7 +105,7 @@ const changes_max = limit(
   'credentials.changes',
   1_000,
   'entries',
-  'Tenants of which a node remembers when their keys last changed. Past it no key that is being looked up is remembered.',
+  'Tenants for which a node remembers when their keys last changed. Past it no key that is being looked up is remembered.',
 )
 
 /** Numbers each change, so that a look-up that began before it is not remembered. */

@@ -23,7 +23,7 @@ export const connections_default = limit(
   'postgres.connections',
   12,
   'connections',
-  'Connections of a process to PostgreSQL, requests that want one wait, in fair order between tenants.',
+  'Connections of a process to PostgreSQL; requests that need one wait, in fair order between tenants.',
   'DATABASE_CONNECTIONS',
 )
 

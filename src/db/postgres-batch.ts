@@ -23,7 +23,7 @@ const line_lock_ms_max = limit(
   'postgres.batch_lock_ms',
   1_000,
   'milliseconds',
-  'Bounds the wait for the lock that batches of one line have one after the other, on all nodes; past it the writes run alone.',
+  'Bounds the wait for the lock that the batches of one line, on all nodes, take in turn; past it the writes run alone.',
 )
 const row_lock_ms_max = limit(
   'postgres.batch_row_lock_ms',

@@ -19,7 +19,7 @@ const alone_ms = limit(
   'postgres.alone_after_failure',
   1_000,
   'milliseconds',
-  'How long the writes of a tenant have transactions of their own after one made its batch fail, so that it makes few of others’ fail. Twice as long each time that one does so again within as long after it.',
+  'How long the writes of a tenant have transactions of their own after one made its batch fail, so that few writes of others fail with it. Doubled each time that one does so again within as long afterwards.',
 )
 const alone_ms_max = limit(
   'postgres.alone_after_failures',
@@ -31,7 +31,7 @@ const unlocked_ms = limit(
   'postgres.alone_after_lock',
   5_000,
   'milliseconds',
-  'How long the writes of a line have transactions of their own after its lock was not to be had, as while another node hangs.',
+  'How long the writes of a line have transactions of their own after its lock could not be taken, as while another node hangs.',
 )
 const shared_ms = limit(
   'postgres.batches_shared',

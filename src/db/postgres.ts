@@ -59,7 +59,7 @@ const tries_max = limit(
   'postgres.tries',
   4,
   'attempts',
-  'How often a transaction is tried that PostgreSQL refused for another one. Past it 503.',
+  'How often a transaction that PostgreSQL refused because of another one is tried. Past it 503.',
 )
 const readiness_ms_max = limit(
   'postgres.readiness_ms',

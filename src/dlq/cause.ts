@@ -13,7 +13,7 @@ const line_characters_max = limit(
   'dlq.cause_line',
   1_000,
   'characters',
-  'The first line of an error, as far as its cause is made from it.',
+  'The part of the first line of an error from which its cause is made.',
 )
 
 /** Kept as they are: HTTP statuses, reply codes and enhanced status codes of mail (RFC 3463), codes that are named so. */

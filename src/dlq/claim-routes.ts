@@ -22,7 +22,7 @@ export const claimOldestItem = route({
     'Of any number of callers each gets another item. The lock ends by itself after `lock_seconds`.',
   sdk: {
     name: 'dlq.claimOldest',
-    retry: { safe: false, why: 'a repeat would claim another item; the first lock expires by itself' },
+    retry: { safe: false, why: 'a repeat would claim another item; the first lock expires on its own' },
   },
   auth: ['agent'],
   body: ClaimBody,
@@ -44,7 +44,7 @@ export const claimItem = route({
   description: 'Of any number of callers exactly one gets the lock. It ends by itself after `lock_seconds`.',
   sdk: {
     name: 'dlq.claim',
-    retry: { safe: false, why: 'the token of the lock would be lost; it expires by itself' },
+    retry: { safe: false, why: 'the token of the lock would be lost; it expires on its own' },
   },
   cli: {
     usage: 'dlq claim [id]',

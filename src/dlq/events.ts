@@ -36,7 +36,7 @@ export const events = declareEvents({
     data: {},
   },
   'dlq.lock_expired': {
-    about: 'The lock ended by itself: it has failed again.',
+    about: 'The lock ran out: it has failed again.',
     subject: 'dlq_item',
     data: { locked_until: Time('When the lock ended; the event may come a second later.') },
   },

@@ -27,7 +27,7 @@ export const errors = declareErrors({
   EFFECT_NOT_HELD: {
     status: 409,
     message: 'This is not the lease of the effect.',
-    when: 'The `lease_token` is not that of the last lease of the [effect](effects.md), or that lease was settled or has run out; `details.status` says how the effect stands.',
+    when: 'The `lease_token` is not that of the last lease of the [effect](effects.md), or that lease was settled or has run out; `details.status` is the status of the effect.',
     next: 'Stop: do not do the effect. Read it to see what became of it.',
     exit: 'conflict',
   },

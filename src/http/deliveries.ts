@@ -32,7 +32,7 @@ const room_wait_ms_max = limit(
   'http.room_wait_ms',
   10_000,
   'milliseconds',
-  'How long the next part of an answer, or the answer to a write, waits for room; then it is broken off.',
+  'How long the next part of an answer, or the answer to a write, waits for room; then it is cut off.',
 )
 
 export class Deliveries {

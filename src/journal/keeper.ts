@@ -22,7 +22,7 @@ const tenants_at_once_max = limit(
   'journal.tenants_at_once',
   4,
   'entries',
-  'Tenants whose events one node numbers at the same time beside its requests.',
+  'Tenants whose events one node numbers at the same time in the background.',
 )
 
 interface Run {

@@ -28,7 +28,7 @@ export const errors = declareErrors({
   TOO_MANY_NAMESPACES: {
     status: 409,
     message: 'A hundred namespaces leave events.',
-    when: 'As many namespaces of the tenant [leave events](kv.md#events) as may.',
+    when: 'The tenant has as many namespaces that [leave events](kv.md#events) as are allowed.',
     next: 'Turn the events of another namespace off.',
     exit: 'conflict',
   },

@@ -25,7 +25,7 @@ const steps_max = limit(
   'seal.steps',
   20,
   'entries',
-  'Steps of sealing when a seal is asked for. What is left is sealed beside requests, and not yet in the answer.',
+  'Steps of sealing when a seal is asked for. The rest is sealed in the background, and is not in the answer yet.',
 )
 
 const nothing: StoredHead = { size: 0, edge: '' }

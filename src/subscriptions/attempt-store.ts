@@ -9,7 +9,7 @@ export const attempts_kept_max = limit(
   'subscriptions.attempts_kept',
   100,
   'rows',
-  'The last attempts of a subscription that are kept and shown. Older ones give way.',
+  'The last attempts of a subscription that are kept and shown. Older ones are removed.',
 )
 
 export interface LoggedAttempt {

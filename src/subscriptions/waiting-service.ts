@@ -11,13 +11,13 @@ const looked_max = limit(
   'subscriptions.looked_at',
   1_000,
   'rows',
-  'Events that one look for what a subscription takes passes. The next look continues.',
+  'Events that one search for those of a subscription passes. The next search continues.',
 )
 const page_rows_max = limit(
   'subscriptions.looked_at_once',
   200,
   'rows',
-  'Events that one statement of such a look reads.',
+  'Events that one statement of such a search reads.',
 )
 /** Up to so many types each is looked up by itself; more are found by reading all events. */
 const types_apart_max = limit(

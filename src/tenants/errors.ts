@@ -13,7 +13,7 @@ export const errors = declareErrors({
   TENANT_FROZEN: {
     status: 403,
     message: 'This tenant is frozen: its agents may change nothing until its admin resumes it.',
-    when: 'The admin has [frozen](freeze.md) the tenant. Its agents may read, and report how work ended that they hold a token for; everything else that they ask gets this answer. Nothing was changed. `details` holds `since` and `reason`.',
+    when: 'The admin has [frozen](freeze.md) the tenant. Its agents may read, and report the end of work that they hold a token for; everything else that they ask gets this answer. Nothing was changed. `details` holds `since` and `reason`.',
     next: 'Stop changing things and wait. The admin resumes the tenant; until then the same request fails again.',
     exit: 'forbidden',
   },

@@ -27,7 +27,7 @@ export const events = declareEvents({
   'tenant.signing_secret_rotated': {
     about: 'It has a new signing secret.',
     subject: 'tenant',
-    data: { previous_until: Time('Until then the old secret signs beside it.') },
+    data: { previous_until: Time('Until then the old secret signs as well.') },
   },
   'tenant.plan_changed': {
     about: 'The operator put it on another plan.',
@@ -52,9 +52,9 @@ export const events = declareEvents({
     data: { reason: Nullable(Type.String({ description: 'Why.' })) },
   },
   'tenant.resumed': {
-    about: 'Its freeze was taken back.',
+    about: 'Its freeze was ended.',
     subject: 'tenant',
     data: { frozen_ms: Type.Integer({ description: 'How long it was frozen, in milliseconds.' }) },
   },
-  'tenant.restored': { about: 'Its deletion was taken back.', subject: 'tenant', data: {} },
+  'tenant.restored': { about: 'Its deletion was cancelled.', subject: 'tenant', data: {} },
 })

@@ -15,7 +15,7 @@ export const previous_secret_ms = limit(
   'tenants.previous_secret',
   24 * hour_ms,
   'milliseconds',
-  'How long a rotated signing secret still signs beside the new one.',
+  'How long a rotated signing secret still signs along with the new one.',
 )
 
 export type TenantStatus = 'active' | 'pending_deletion'

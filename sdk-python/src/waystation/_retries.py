@@ -36,8 +36,8 @@ retries: Final[Mapping[str, Retry]] = {
     ),
     "updateNamespace": Retry(why="the same settings are set again"),
     "cancelOperation": Retry(why="one that has ended answers the same"),
-    "claimItem": Retry(why="the token of the lock would be lost; it expires by itself", safe=False),
-    "claimOldestItem": Retry(why="a repeat would claim another item; the first lock expires by itself", safe=False),
+    "claimItem": Retry(why="the token of the lock would be lost; it expires on its own", safe=False),
+    "claimOldestItem": Retry(why="a repeat would claim another item; the first lock expires on its own", safe=False),
     "deleteItem": Retry(why="an id is used once; a deleted item stays deleted", done=(Done(code="DLQ_NOT_FOUND"), )),
     "extendItem": Retry(why="the token names one lock", with_="lock_token"),
     "failItem": Retry(
