@@ -1,5 +1,5 @@
-// The approval of an effect: a checkpoint that shows its exact bytes, with what a policy asks for at the least. Or one that
-// another effect of the same type and bytes was asked for, and that has a use left.
+// The approval of an effect: a checkpoint that shows its exact bytes, with at least the terms of its policy. Or an approval
+// with a use left that was asked for another effect of the same type and bytes.
 
 import './errors.ts'
 import type { Millis } from '../base/clock.ts'
@@ -71,7 +71,7 @@ export async function openApproval(
 }
 
 /**
- * Takes a use of an approval that another effect was asked for; returns until when it holds, null for no end. Throws
+ * Takes a use of an approval that was asked for another effect; returns until when it holds, null for no end. Throws
  * EFFECT_REJECTED, EFFECT_KEY_REUSED for another type or other bytes, EFFECT_APPROVAL_REQUIRED when the policy wants more,
  * INVALID_STATE while it is pending, CHECKPOINT_NOT_FOUND.
  */

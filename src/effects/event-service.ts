@@ -21,7 +21,7 @@ export function leaseDataOf(row: EffectRow) {
   return { ...dataOf(row), lease_until: iso(row.lease_until!), checkpoint_id: row.checkpoint_id }
 }
 
-/** Those who wait for this effect look again. */
+/** Requests that wait for this effect look again. */
 export function notify(
   tx: Tx,
   { shared }: { shared: Pick<Dependencies['shared'], 'notifier'> },

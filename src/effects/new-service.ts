@@ -34,7 +34,7 @@ export interface Claim {
   lease_token: string | null
   /** Null: only when a policy asks for one. */
   approval: Approval | null
-  /** An approval that another effect was asked for, and that has a use left; null: none. */
+  /** An approval with a use left that was asked for another effect; null: none. */
   under_checkpoint_id: string | null
 }
 

@@ -13,8 +13,8 @@ import { events } from './events.ts'
 import * as permits from './permit-store.ts'
 
 /**
- * Ends an effect whose permit is over; returns the refusal, which stands. Of one whose last lease was not reported nobody knows
- * whether it happened. Null when it has changed meanwhile.
+ * Ends an effect whose permit is over; returns the refusal, which stands. Nobody knows whether it happened when its last
+ * lease was not reported. Null when it has changed meanwhile.
  */
 export async function permitExpired(
   tx: Tx,

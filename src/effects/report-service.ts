@@ -1,4 +1,4 @@
-// Reports of the holder of a lease, and the verdict of a person on an effect of which nobody knows.
+// Reports of the holder of a lease, and the verdict of a person on an unknown effect.
 
 import './errors.ts'
 import { ApiError } from '../base/errors.ts'
@@ -146,7 +146,7 @@ export async function endQuestion(
   await store.endQuestion(tx, tenant_id, id, question_id)
 }
 
-/** An effect that was unknown counts no longer as a failure of its workflow. */
+/** An effect that was unknown no longer counts as a failure of its workflow. */
 export function failingAfter(before: WholeEffect | null): -1 | 0 {
   return before?.status === 'unknown' ? -1 : 0
 }

@@ -1,4 +1,4 @@
-// The verdict of a person on an effect of which nobody knows.
+// The verdict of a person on an unknown effect.
 
 import './errors.ts'
 import { ApiError } from '../base/errors.ts'

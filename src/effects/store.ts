@@ -23,7 +23,7 @@ export const no_lease = 'lease_token_hash = null, lease_until = null'
 /** Back to where it can be started. */
 export const startable = `case when checkpoint_id is null then 'ready' else 'approved' end`
 
-// One statement for the pair, and for the policies that no effect may go around: `policies_known` for one that was made with
+// One statement for the pair, and for the policies, which no effect may bypass: `policies_known` for one that was made with
 // them in mind.
 const INSERT = sql<{ id: string }>(
   'effects.insert',

@@ -26,8 +26,8 @@ export async function atLeast(
 }
 
 /**
- * The bar of the policy counts, and a lower one of the agent does not: so many approve, nobody whom it does not name, and one
- * rejection is enough. Null when too few of its approvers are left.
+ * The policy sets the minimum, and a lower one of the agent does not count: it says how many approve, only those it names do, and
+ * one rejection is enough. Null when too few of its approvers are left.
  */
 async function raise(
   tx: Tx,

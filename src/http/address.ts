@@ -58,9 +58,9 @@ const normal_ipv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 export interface Networks {
   /** The client itself: the address, or the /64 of IPv6, which is what one line gets. */
   client: string
-  /** The /48 of IPv6, of which one customer may have all; null for IPv4. */
+  /** The /48 of IPv6, all of which may belong to one customer; null for IPv4. */
   site: string | null
-  /** The /16 of IPv4 or the /32 of IPv6, which is about a provider. */
+  /** The /16 of IPv4 or the /32 of IPv6, roughly a provider. */
   provider: string
 }
 

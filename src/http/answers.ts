@@ -137,7 +137,7 @@ function databaseError(error: unknown): ApiError | null {
   return new ApiError(database_codes[error.kind], { retry_after_seconds: 1 })
 }
 
-/** Why this failure refused a request for want of room; null when it is another one. */
+/** Why this failure refused a request for lack of room; null when it is another one. */
 export function shedReasonOf(error: unknown): ShedReason | null {
   if (error instanceof ApiError) return error.shed ?? null
   if (!(error instanceof DbError)) return null

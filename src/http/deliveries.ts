@@ -52,8 +52,8 @@ export class Deliveries {
 
   /**
    * The response that Bun sends; `onEnd` is called in any case. Throws UNAVAILABLE to a safe method when
-   * there is no room; any other has had its effect, so its answer waits for room, and is broken off when there is none
-   * for long.
+   * there is no room; any other has had its effect, so its answer waits for room, and is cut off when there is
+   * none for long.
    */
   send(answer: LargeAnswer, asked: Asked): Response {
     const { status, headers, body } = answer
@@ -101,7 +101,7 @@ export class Deliveries {
   }
 }
 
-/** With the headers of GET: Bun sends no Content-Length beside a stream, but chunked coding. */
+/** With the headers of GET: Bun sends no Content-Length with a stream, but chunked coding. */
 function headOf({ status, headers, body }: LargeAnswer): Response {
   close(body)
   return new Response(new ReadableStream(), { status, headers })

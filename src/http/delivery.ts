@@ -128,7 +128,7 @@ export class Delivery {
     }
   }
 
-  /** The whole part before is sent, and of an answer that never ends nobody knows when the next one comes. */
+  /** The previous part is sent in full; nobody knows when the next part of an answer that never ends will come. */
   #beginPause(): void {
     if (!this.answer.is_live) return
     this.#hold.shrink(this.#part_bytes)

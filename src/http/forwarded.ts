@@ -1,4 +1,4 @@
-// Requests that a proxy or a tunnel has passed on, as far as they say so.
+// Recognises requests that a proxy or a tunnel has passed on and marked.
 
 /** Names that proxies and tunnels add; RFC 7239 and RFC 9110 section 7.6.3 have the first two. */
 const names = new Set([

@@ -9,7 +9,7 @@ const ignored_names_max = limit(
   'Unknown fields that `X-Ignored-Fields` names.',
 )
 
-/** The first names that may stand in a header, each once. */
+/** The first names that may appear in a header, each once. */
 export class IgnoredNames {
   #names: Set<string> | null = null
 

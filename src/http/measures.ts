@@ -37,7 +37,7 @@ export class RequestMeasures {
   readonly routes: RouteMeasures[] = []
   /** Unknown paths, other methods, OPTIONS, and hosts that are not this service. */
   readonly unrouted = this.route('other', 'unrouted')
-  /** Requests that were refused for want of room. */
+  /** Requests that were refused for lack of room. */
   readonly shed = new Map<ShedReason, Counter>(shed_reasons.map((reason) => [reason, new Counter()]))
 
   route(method: string, path: string): RouteMeasures {

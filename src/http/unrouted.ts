@@ -102,7 +102,7 @@ export function findPath(known: readonly KnownPath[], url: string): KnownPath | 
   return known.find(({ segments }) => matches(segments, path))
 }
 
-/** The group of a path, also of one that no route takes: it goes with the routes beside it. */
+/** The group of a path, also of one that no route takes: it is that of its sibling routes. */
 export function groupOf(known: readonly KnownPath[], url: string): Group | null {
   const found = findPath(known, url)
   if (found) return found.group

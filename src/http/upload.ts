@@ -43,7 +43,7 @@ export class Upload {
   #stream: BodyStream | null = null
 
   /**
-   * Counts what Bun takes in by itself until `read`, which is up to 1 MiB. Throws UNAVAILABLE when there is no room
+   * Counts what Bun receives on its own until `read`, which is up to 1 MiB. Throws UNAVAILABLE when there is no room
    * for a large body, and VALIDATION_FAILED when its length is not a number.
    */
   constructor(

@@ -46,7 +46,7 @@ const stragglers_passed_max = limit(
   'Jobs of deleted and frozen tenants that one search for due jobs passes.',
 )
 
-/** True when a job that was due then is still to run, leased or not, or when too many stragglers stand before it. */
+/** True when a job that was due then is still to run, leased or not, or when too many stragglers come before it. */
 export async function anyDue(
   q: Reader,
   due_at: Millis,

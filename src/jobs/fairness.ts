@@ -88,7 +88,7 @@ export class JobQueue {
     this.#left_out = true
   }
 
-  /** There was no room for a look, which is made when there is some. */
+  /** There was no room for a search: it is made once there is some. */
   postpone(): void {
     if (this.isDrained) this.expire()
   }
@@ -119,7 +119,7 @@ export class JobQueue {
     return this.#full || this.#buffer.size > 0
   }
 
-  /** Tenants that are deleted or frozen and of which a due job was read that waits; each is reported once. */
+  /** Deleted or frozen tenants whose due jobs were read and wait; each is reported once. */
   takeStragglers(): string[] {
     const stragglers = [...this.#stragglers]
     this.#stragglers.clear()

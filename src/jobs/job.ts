@@ -4,7 +4,7 @@ import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Sendable } from '../callbacks/attempt.ts'
 
-/** Attempts at 0, +30 s and +90 s, both counted from the first . No jitter. */
+/** Attempts at 0, +30 s and +90 s, both counted from the first. No jitter. */
 export const attempt_offsets_ms: readonly number[] = [0, 30 * second_ms, 90 * second_ms]
 export const attempts_max = limit(
   'jobs.attempts',
@@ -13,7 +13,7 @@ export const attempts_max = limit(
   'Attempts of one callback, at 0, 30 and 90 seconds. Then it has failed.',
 )
 
-/** Longer than an attempt may last: once it is over, the node that leased the job is taken for dead. */
+/** Longer than an attempt may last: once it is over, the node that leased the job is presumed dead. */
 export const lease_ms = limit(
   'jobs.lease',
   30 * second_ms,

@@ -7,7 +7,7 @@ import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { type AttemptResult, attempt_offsets_ms, type LeasedJob, type Sequence } from './job.ts'
 
-/** The worker hands this to a kind, beside the job. */
+/** The worker hands this to a kind, along with the job. */
 export interface MessageContext {
   db: Db
   dependencies: Dependencies
@@ -65,7 +65,7 @@ export interface Later {
   not_before: Millis
 }
 
-/** Nothing is left to send; `seen` is how far was looked, which `idle` is given. */
+/** Nothing is left to send; `seen` says how far was searched; `idle` gets it. */
 export interface Nothing {
   seen: number
 }

@@ -1,4 +1,4 @@
-// Statements on leases whose node may be gone, for a test clock: its time stands still, so that no lease ends by itself.
+// Statements on leases whose node may be gone, for a test clock: its time stands still, so that no lease expires on its own.
 
 import type { Millis } from '../base/clock.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'

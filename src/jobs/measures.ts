@@ -1,4 +1,4 @@
-// Jobs as numbers: attempts and their outcomes, how late they began, and leases that ended by themselves.
+// Jobs as numbers: attempts and their outcomes, how late they began, and leases that expired.
 
 import { Counter, Family, Histogram } from '../base/measures.ts'
 import type { AttemptResult, LeasedJob } from './job.ts'

@@ -1,4 +1,4 @@
-// Writes what becomes of leased jobs: they are settled, or released because nothing was sent. A database that refuses for a
+// Writes the outcomes of leased jobs: they are settled, or released because nothing was sent. A database that refuses for a
 // moment is asked again while the lease holds; the fencing token makes that safe.
 
 import type { Millis } from '../base/clock.ts'
@@ -30,7 +30,7 @@ export class Outcomes {
 
   constructor(private readonly options: Pick<WorkerOptions, 'db' | 'clock' | 'dependencies'>) {}
 
-  /** A commit whose answer was lost may have settled it all the same: the next try then finds the lease gone. */
+  /** A commit whose answer was lost may still have settled it: the next try then finds the lease gone. */
   async settle(running: Running<SendingKind>, result: AttemptResult): Promise<void> {
     const { db, dependencies } = this.options
     const { job, kind } = running
@@ -83,7 +83,7 @@ export class Outcomes {
     )
   }
 
-  /** The commit of the lease may have been lost, or its answer alone: then nothing but this tells that the job was not tried. */
+  /** The commit of the lease may have been lost, or only its answer: then nothing else shows that the job was not tried. */
   async undoLease(running: Running, lease_until: Millis): Promise<void> {
     const { job } = running
     const undo = (tx: Tx) => undoLease(tx, job, lease_until)
@@ -136,7 +136,7 @@ export class Outcomes {
     return counts
   }
 
-  /** Nothing that fails is written again, and nothing waited for. */
+  /** Writes nothing again that fails, and waits for nothing. */
   stop(): void {
     this.#stopped = true
   }

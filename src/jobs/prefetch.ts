@@ -3,14 +3,14 @@
 
 import { limit } from '../base/limit.ts'
 
-/** Jobs that a lane may have leased beside its permits, to follow at once when an attempt ends. */
+/** Jobs that a lane may have leased in addition to its permits, to follow at once when an attempt ends. */
 export const prefetch_max = limit(
   'jobs.prefetch_of_destination',
   72,
   'attempts',
   'Jobs that are leased for a quick receiver and not sent yet. A node that dies delays them.',
 )
-/** The same for all lanes of the node, beside the attempts in flight. */
+/** The same for all lanes of the node, in addition to the attempts in flight. */
 export const node_prefetch_max = limit(
   'jobs.prefetch',
   96,

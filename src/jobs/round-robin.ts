@@ -8,7 +8,7 @@ import type { Db } from '../db/db.ts'
 import { type ConcurrencyLimiter, lane_max } from './concurrency.ts'
 import * as search from './search-store.ts'
 
-// The cost of one call on SQLite, beside the buffer's own millisecond: 4 ms at most.
+// The cost of one call on SQLite, in addition to the buffer's own millisecond: 4 ms at most.
 /** Tenants that one call passes: 1.3 µs each. */
 const tenants_max = limit(
   'jobs.tenants_passed',

@@ -45,7 +45,7 @@ export async function reschedule(
 }
 
 /**
- * A job that is done in steps has its next one at `next_at`, as many attempts of it made as `tried` says. False when the
+ * A job that is done in steps has its next one at `next_at`, with `tried` attempts of it made. False when the
  * lease was lost, or when this was done before: a transaction whose answer was lost may run again.
  */
 export async function repeat(

@@ -272,7 +272,7 @@ export async function lease(
 
 /**
  * Logs the outcome of an attempt, whether it still counted or not; a late report of a node that was
- * taken for dead replaces `interrupted`. A lease past the last attempt is not an attempt: it only says that no node lived to end the last one.
+ * presumed dead replaces `interrupted`. A lease past the last attempt is not an attempt: it only says that no node lived to end the last one.
  * False when nothing was logged: also for an outcome that is in the log.
  */
 export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: AttemptResult): Promise<boolean> {

@@ -25,7 +25,7 @@ export interface TimerOptions {
   db: Db
   clock: Clock
   worker: JobWorker
-  /** TICK=internal: runs by itself. Otherwise only kinds that start at once do, and all others at ticks. */
+  /** TICK=internal: runs on its own. Otherwise only kinds that start at once do, and all others at ticks. */
   internal: boolean
   /** A bounded part of what is left to pause or resume, for the tenants after this one. Returns where to continue, or null
    * when none is left anywhere. */

@@ -1,4 +1,4 @@
-// The statement by which a lease is undone of which nobody knows whether it was committed.
+// The statement that undoes a lease when nobody knows whether it was committed.
 
 import type { Millis } from '../base/clock.ts'
 import { sql, type Tx } from '../db/db.ts'

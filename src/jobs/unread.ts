@@ -1,10 +1,10 @@
-// Jobs of which the database could not give what they send: how long each has been released for that.
+// Jobs whose message the database could not return, and how long each has been released for that.
 
 import { type Clock, minute_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { Remembered } from '../base/remembered.ts'
 
-/** Longer than a database is away that comes back. A read that alone is refused, because it takes too long say, ends here. */
+/** Longer than an outage of the database. A read that is refused for one job alone, because it takes too long, ends here. */
 const unread_ms_max = limit(
   'jobs.unread',
   10 * minute_ms,

@@ -13,7 +13,7 @@ export interface WorkerOptions {
   clock: Clock
   dependencies: Dependencies
   kinds: readonly JobKind[]
-  /** True when due jobs start by themselves (TICK=internal), false when at ticks only. */
+  /** True when due jobs start on their own (TICK=internal), false when at ticks only. */
   internal: boolean
   /** True while nothing may start at all. Absent: never. */
   held?: () => boolean

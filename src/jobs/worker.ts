@@ -75,7 +75,7 @@ export class JobWorker {
   }
 
   /**
-   * Starts what is due and for which there is room; more follows by itself as room is made. Resolves when nothing more
+   * Starts what is due and for which there is room; more follows on its own as room is made. Resolves when nothing more
    * can be started now, or after a bounded part of it.
    */
   dispatch(): Promise<void> {
@@ -167,7 +167,7 @@ export class JobWorker {
     return 'no_progress'
   }
 
-  /** With TICK=external, outside a tick, only first attempts of kinds that wait for none start by themselves. */
+  /** With TICK=external, outside a tick, only first attempts of kinds that wait for none start on their own. */
   #mayStart(job: QueuedJob): boolean {
     const { kind, attempts } = job
     if (this.#undoing.has(idOf(job))) return false
@@ -195,7 +195,7 @@ export class JobWorker {
       this.options.measures?.leased(leased, clock.now())
       const got = new Set(leased.map(({ source_id }) => source_id))
       for (const item of items) if (!got.has(item.source_id)) this.#limiter.release(item)
-      // Another transaction holds the row, say: the job may be due all the same.
+      // For example, another transaction holds the row: the job may still be due.
       if (got.size < items.length) this.#queue.leftOut()
       // The permit was acquired for the destination that was read; a PATCH may have given the job another since.
       const destinations = new Map(items.map(({ source_id, destination }) => [source_id, destination]))
@@ -294,7 +294,7 @@ export class JobWorker {
     }
   }
 
-  /** Ends the lease of a job of which nothing was sent. */
+  /** Ends the lease of a job that sent nothing. */
   async #endUnsent(running: Running<SendingKind>, unsent: Unsent): Promise<void> {
     this.#dispatchWaiting() // its permit is free
     try {

@@ -1,5 +1,5 @@
-// The journal of a node beside its requests: within about half a second of a change its event has a number, and what
-// follows the journal goes on.
+// The background work of a node on its journal: within about half a second of a change its event has a number, and features
+// that follow the journal act.
 
 import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
@@ -27,14 +27,14 @@ const tenants_at_once_max = limit(
 
 interface Run {
   now: Promise<void>
-  /** For those who came while `now` was under way, which may not have seen their events. */
+  /** For callers that came while `now` was under way, which may not have seen their events. */
   next: Promise<void> | null
 }
 
 export interface KeeperOptions {
   db: Db
   follows: readonly Follows[]
-  /** TICK=internal: runs by itself. Otherwise at ticks, and when somebody reads. */
+  /** TICK=internal: runs on its own. Otherwise at ticks, and when somebody reads. */
   internal: boolean
   onError: (error: unknown) => void
 }
@@ -50,7 +50,7 @@ export class JournalKeeper implements Journal {
   readonly #repeat = new Repeat(every_ms, () => this.#runAlone())
   #rounds = 0
   #is_stopped = false
-  /** The look for what other nodes have left goes on behind this tenant; '' when it begins. */
+  /** The search for what other nodes have left continues after this tenant; '' when it begins. */
   #looked_up_to = ''
   /** Resolves when no tick is under way. */
   #ticks_over: Promise<void> = Promise.resolve()
@@ -101,7 +101,7 @@ export class JournalKeeper implements Journal {
     this.#removal.start()
   }
 
-  /** Numbers what is there and does what follows, until that is done or until then on the monotonic clock. For ticks. */
+  /** Numbers the events that are there and runs what follows, until done or until this monotonic time. For ticks. */
   tick(until: number): Promise<void> {
     const tick = this.#tick(until)
     // Without the results: each would hold those before it.
@@ -139,7 +139,7 @@ export class JournalKeeper implements Journal {
     return this.#unfinished.size > 0 || this.#looked_up_to !== ''
   }
 
-  /** A round of TICK=internal. A look that is not at its end goes on with the next round. */
+  /** A round of TICK=internal. An unfinished search continues with the next round. */
   async #runAlone(): Promise<void> {
     const looks = this.#rounds++ % rounds_a_look === 0
     this.#resumeFailed()

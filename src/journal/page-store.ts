@@ -28,7 +28,7 @@ function pageStatement(index: string, condition: string) {
   )
 }
 
-/** Of public events so many, and so many of the private ones: in one statement, so that none that comes meanwhile is between. */
+/** So many public events and so many private ones: in one statement, so that no event comes in between. */
 function workflowStatement(name: string, index: string, is_shown: string) {
   const part = (of_index: string, condition: string) =>
     `select ${columns} from events {by ${of_index}}

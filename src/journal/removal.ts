@@ -1,4 +1,4 @@
-// The removal of old events beside requests: in bounded turns, and at once again while there are more.
+// Removes old events in the background: in bounded turns, which follow each other at once while there are more.
 
 import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'

@@ -1,4 +1,4 @@
-// Statements by which events go once they are as old as the plan lets them become.
+// Statements that remove events once they are as old as the plan allows.
 
 import type { Millis } from '../base/clock.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
@@ -14,7 +14,7 @@ export function tenantsDue(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_DUE, { now, rows_max })
 }
 
-// It takes the lock under which numbers are given. The tenant is due behind the others from now on.
+// It takes the lock under which numbers are given. From then on the tenant is due after the others.
 const LOCK_DUE = sql<{ seq: number; plan: string }>(
   'journal.lock_due',
   `update event_heads set look_at = :now

@@ -1,4 +1,4 @@
-// Events go once they are as old as the plan lets them become: from the oldest on, so that what is left has no gaps.
+// Removes events once they are as old as the plan allows: the oldest first, so that the rest has no gaps.
 
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'

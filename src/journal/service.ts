@@ -24,7 +24,7 @@ interface Happened<D> {
   cause: Cause
   subject_id: string
   /**
-   * That of the thing itself. Null, empty or absent: that of the cause, which does not wait for it, since what ends it may come
+   * That of the thing itself. Null, empty or absent: that of the cause, which does not wait for it, since its end may come
    * from another request.
    */
   workflow_id?: string | null
@@ -109,7 +109,7 @@ export async function unnumberedTenants(q: Reader, after_tenant_id: string): Pro
   return found
 }
 
-/** The journal as those who wait for events read it. */
+/** The journal as waiting requests read it. */
 export function journalReader(db: Db, journal: Journal): JournalReader {
   return {
     number: (tenant_id) => numberIfPossible(journal, tenant_id),

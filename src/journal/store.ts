@@ -53,7 +53,7 @@ export async function anyUnnumbered(q: Reader, tenant_id: string): Promise<boole
   return (await q.one(ANY_UNNUMBERED, { tenant_id })) !== null
 }
 
-// Changes nothing: on PostgreSQL the next statement then sees all that was committed before the lock was had.
+// Changes nothing: on PostgreSQL the next statement then sees all that was committed before the lock was taken.
 const LOCK = sql<{ seq: number }>(
   'journal.lock',
   `insert into event_heads (tenant_id, seq) values (:tenant_id, 0)
