@@ -1,4 +1,4 @@
-// The service as it is started in earnest, on a new database, and a client for what surrounds the measurement.
+// The service as it is started in production, on a new database, and a client for the calls around the measurement.
 
 import { join } from 'node:path'
 import type { HotRequest } from './hot-path.ts'

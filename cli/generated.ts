@@ -356,7 +356,7 @@ export const generated: readonly GeneratedCommand[] = [
     options: [
       { sets: 'checkpoint_id', flag: '--checkpoint <id>', about: 'for this checkpoint only' },
       { sets: 'label', flag: '--label <text>', about: 'for people: who has it. Votes and comments show it' },
-      { sets: 'expires_at', flag: '--expires-at <time>', about: 'when it ends by itself, RFC 3339' },
+      { sets: 'expires_at', flag: '--expires-at <time>', about: 'when it expires, RFC 3339' },
     ],
     creates: true,
     key: 'approval_key',

@@ -60,7 +60,7 @@ const rows: [heading: string, panels: Panel[]][] = [
         ],
       },
       {
-        title: 'Refused for want of room, by reason',
+        title: 'Refused for lack of room, by reason',
         unit: 'reqps',
         queries: [[`sum by (reason) (${rate('waystation_requests_shed_total')})`, '{{reason}}']],
       },

@@ -54,7 +54,7 @@ export const settings = {
   DATA_DIR: { initial: 'data', help: 'folder of the SQLite database and of the generated secrets' },
   TICK: {
     initial: 'internal',
-    help: 'internal: do what falls due by itself; external: leave it to the caller of the tick',
+    help: 'internal: run due work on its own; external: leave it to the caller of the tick',
   },
   CLOCK: {
     initial: 'system',
@@ -90,7 +90,7 @@ export const settings = {
     initial: '256 MiB or 5 % of the disk',
     help: 'SQLite: bytes of disk that are kept for deletes and for what the service must write; 0 for none',
   },
-  BACKUP_EVERY: { initial: 'none', help: 'such as 6h: how often the service writes a backup by itself' },
+  BACKUP_EVERY: { initial: 'none', help: 'such as 6h: how often the service writes a backup' },
   BACKUP_KEEP: { initial: '7', help: 'how many of these backups are kept' },
   BACKUP_DIR: { initial: '<DATA_DIR>/backups', help: 'folder of these backups; best on another disk' },
   LOG_LEVEL: { initial: 'info', help: log_levels.join(', ') },

@@ -89,7 +89,7 @@ forEachRacedService(
       await expectCounted()
     })
 
-    test('at the limit of keys exactly as many are made as fit; keys that are there are written over all the same', async () => {
+    test('at the limit of keys exactly as many are made as fit; keys that are there are still written over', async () => {
       await put('known')
       const answers = await times(60, (i) => (i % 3 ? put(`new-${i}`) : put('known', { value: i })))
       const made = answers.filter((_, i) => i % 3)

@@ -418,7 +418,7 @@ describe('An exit code', () => {
     expect(stderr).toStartWith('waystation: UNEXPECTED_ANSWER: Status 502')
   })
 
-  test('of a blocked rate check is 6, and the result is printed all the same', async () => {
+  test('of a blocked rate check is 6, and the result is still printed', async () => {
     const data = { allowed: false, count: 2, remaining: 0, resetAt: 'x', retryAfter: 9, limit: 1 }
     const answer = () => Response.json({ success: false, data }, { status: 429 })
     const { code, stdout } = await runInside([...commands.checkRateLimit!, '--json'], { answer })

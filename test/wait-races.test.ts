@@ -1,5 +1,5 @@
 // Callers that begin to wait at the very moment at which what they wait for happens, on another node where there is one.
-// No node looks by itself: a notification that is lost ends as a missed event. `npm run wait-races` does it 10,000 times on
+// No node polls: a notification that is lost ends as a missed event. `npm run wait-races` does it 10,000 times on
 // each engine, and says how late the latest was.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
@@ -8,7 +8,7 @@ import { randomFrom } from './support/random.ts'
 import { TestService, type TestTenant } from './support/service.ts'
 
 const races_count = Number(process.env.WAIT_RACES ?? 200)
-/** Only where it is asked for: a machine that does much else is late by itself. */
+/** Only where it is asked for: a machine that does much else is late in any case. */
 const late_ms_max = Number(process.env.WAIT_LATE_MS ?? Number.POSITIVE_INFINITY)
 /** Requests of the first share a tail; each of the second has one of its own, which others' requests cannot wake. */
 const [sharing, alone] = [10, 10]

@@ -37,6 +37,9 @@ describe('words that must not come back', () => {
     cancel: /\bsend away\b/i,
     jobs: /\boutbox/i,
     'by this': /\bthereby\b/i,
+    'for lack of': /\b(for|from) want of\b/i,
+    still: /(?<!\b(is|are|was|were|be) )\ball the same\b/i,
+    'in production': /\bin earnest\b/i,
   }
 
   test.each(Object.entries(words))('%s is the word', (_, word) => {

@@ -196,7 +196,7 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
         repeated += extra
         if (extra > 0) expect(in_flight.has(idOf(sent[0]!))).toBe(true)
       }
-      // The test kills in earnest: somebody was under way, and the work of the dead was done again.
+      // The kills hit work in progress: some was in flight, and the work of dead nodes was done again.
       expect(in_flight.size).toBeGreaterThan(0)
       expect(repeated).toBeLessThanOrEqual(in_flight.size)
       const failures = receiver.requests.filter((request) => attemptOf(request) > 1).length

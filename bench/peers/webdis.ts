@@ -12,7 +12,7 @@ import { listens, type Redis, redisAvailable, startRedis } from './redis.ts'
 const start_ms_max = 5_000
 const webdis_binary = Bun.which('webdis', { PATH: `${process.env.PATH}:/usr/sbin:/usr/local/bin` })
 
-/** A window that ends by itself, counted and read in one step. */
+/** A window that expires, counted and read in one step. */
 const fixed_window = `local count = redis.call('INCRBY', KEYS[1], ARGV[1])
 if count == tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return {count, redis.call('PTTL', KEYS[1])}`

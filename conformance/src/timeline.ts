@@ -55,7 +55,7 @@ export interface Timeline {
   now(): Promise<number>
 }
 
-/** Time passes by itself. */
+/** Time passes on its own. */
 export function realTime(clock: Clock): Timeline {
   return { wait: (seconds) => pause(seconds * 1_000), now: () => clock.now() }
 }

@@ -12,7 +12,7 @@ const shown_calls_max = 4
 const look_again_ms = 40
 /** For what is under way when a tick has answered. */
 const settled_ms = 200
-/** A service that works by itself begins within 250 ms of the due time. */
+/** A service that ticks on its own begins within 250 ms of the due time. */
 const by_itself_ms = 1_000
 
 export class Trial {
@@ -55,7 +55,7 @@ export class Trial {
     return this.#look(condition, what, async () => void (await this.world.pushDueWork()))
   }
 
-  /** Looks until the condition holds: the service has to bring it about by itself, at once. */
+  /** Polls until the condition holds: the service has to bring it about on its own, at once. */
   happens(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
     return this.#look(condition, what, async () => {})
   }

@@ -110,7 +110,7 @@ export class World {
     return cron_secret === null ? null : { authorization: `Bearer ${cron_secret}` }
   }
 
-  /** A tick, or the smallest move of a test clock. False without both: the service works by itself. */
+  /** A tick, or the smallest move of a test clock. False without both: the service ticks on its own. */
   async pushDueWork(): Promise<boolean> {
     const headers = this.cron_headers
     if (headers) await this.send({ method: 'POST', path: '/v1/tick', headers })

@@ -393,7 +393,7 @@ export class Dlq extends Resource {
 
   /**
    * Archive many failed items. Takes the failed items that match, oldest first. Returns at once; the
-   * operation goes on by itself. With `dry_run` it only counts. Throws QUOTA_EXCEEDED,
+   * operation runs in the background. With `dry_run` it only counts. Throws QUOTA_EXCEEDED,
    * TOO_MANY_OPERATIONS.
    */
   discardMany(
@@ -414,8 +414,8 @@ export class Dlq extends Resource {
 
   /**
    * Send many items again. Takes the failed items that match, or with `status` the archived ones, oldest
-   * first, and redrives each. Returns at once; the operation goes on by itself, and waits while a quota
-   * is full. With `dry_run` it only counts. Throws QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
+   * first, and redrives each. Returns at once; the operation runs in the background, and waits while a
+   * quota is full. With `dry_run` it only counts. Throws QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
    */
   redriveMany(
     body: Body<'redriveItems'>,
@@ -433,7 +433,7 @@ export class Dlq extends Resource {
   }
 
   /**
-   * Lock a failed item. Of any number of callers exactly one gets the lock. It ends by itself after
+   * Lock a failed item. Of any number of callers exactly one gets the lock. It expires after
    * `lock_seconds`. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE.
    */
   claim(id: string, given: Body<'claimItem'> & CallOptions = {}): Promise<ClaimedDeadLetter> {
@@ -443,7 +443,7 @@ export class Dlq extends Resource {
 
   /**
    * Lock the oldest failed item; 204 when there is none. Of any number of callers each gets another
-   * item. The lock ends by itself after `lock_seconds`.
+   * item. The lock expires after `lock_seconds`.
    */
   async claimOldest(given: Body<'claimOldestItem'> & CallOptions = {}): Promise<ClaimedDeadLetter | null> {
     const [body, options] = split(given)
@@ -1100,7 +1100,7 @@ export class Resources {
 
   /**
    * Do all that is due, and answer when it is done. For an external timer, with the cron secret. The
-   * service does the same by itself. Throws UNAUTHORIZED, QUARANTINED.
+   * service does the same on its own. Throws UNAUTHORIZED, QUARANTINED.
    */
   tick(options: CallOptions = {}): Promise<TickSummary> {
     return this.#transport.call('tick', {}, options)

@@ -1023,7 +1023,7 @@ export interface Effect {
 /** The conditions on which the effects of a type may start. */
 export interface EffectPolicy {
   type: string
-  /** required: an effect that asks for no approval gets one all the same. */
+  /** required: an effect that asks for no approval still gets one. */
   approval: 'optional' | 'required'
   /** The least number of approvals. */
   required_approvals: number
@@ -1523,7 +1523,7 @@ export interface Operations {
       checkpoint_id?: string | undefined
       /** For people: who has it. Votes and comments show it. */
       label?: string | undefined
-      /** When it ends by itself, in the future. Default: never. */
+      /** When it expires, in the future. Default: never. */
       expires_at?: string | undefined
     }
     answer: CreatedApprovalKey
@@ -2603,7 +2603,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** required: an effect that asks for no approval gets one all the same. */
+      /** required: an effect that asks for no approval still gets one. */
       approval: 'optional' | 'required'
       /** The least number of approvals; default 1. */
       required_approvals?: number | undefined

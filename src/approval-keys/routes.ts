@@ -32,7 +32,7 @@ const fields = {
     description: 'In full at creation only, afterwards masked: svc_apr_****x7Qa.',
   }),
   created_at: Time('When it was created.'),
-  expires_at: Nullable(Time('From then on it is refused; null: it does not end by itself.')),
+  expires_at: Nullable(Time('From then on it is refused; null: it does not expire.')),
   last_used_at: Nullable(Time('When it was last used, to the minute; null: never.')),
 }
 const ApprovalKey = Shape('ApprovalKey', 'A key with which a person decides checkpoints, masked.', fields)
@@ -56,7 +56,7 @@ export const createApprovalKey = route({
     ],
     options: {
       checkpoint_id: ['--checkpoint <id>', 'for this checkpoint only'],
-      expires_at: ['--expires-at <time>', 'when it ends by itself, RFC 3339'],
+      expires_at: ['--expires-at <time>', 'when it expires, RFC 3339'],
     },
     key: 'approval_key',
   },
@@ -64,7 +64,7 @@ export const createApprovalKey = route({
   body: Type.Object({
     checkpoint_id: Type.Optional(Type.String({ description: 'Binds the key to this checkpoint.' })),
     label: Type.Optional(Text(label_characters_max, 'For people: who has it. Votes and comments show it.')),
-    expires_at: Type.Optional(Time('When it ends by itself, in the future. Default: never.')),
+    expires_at: Type.Optional(Time('When it expires, in the future. Default: never.')),
   }),
   replies: {
     201: {

@@ -10,7 +10,7 @@ export interface ApprovalKeyRow {
   label: string | null
   last_four: string
   created_at: Millis
-  /** Null: it does not end by itself. */
+  /** Null: it does not expire. */
   expires_at: Millis | null
   /** To the minute; null when it was never used. */
   last_used_at: Millis | null

@@ -82,7 +82,7 @@ const niceness = 10
 
 /**
  * `admin backup` with the settings of this process. Resolves when the backup is there, with its lines beside the output. One whose
- * priority could not be lowered is written all the same, and says so.
+ * priority could not be lowered is still written, and says so.
  */
 export async function writeInProcess(
   file: string,

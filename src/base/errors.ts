@@ -65,7 +65,7 @@ interface ErrorOptions {
   close?: boolean
   /** True when a condition in a header failed, which has a status of its own. */
   precondition?: boolean
-  /** Set when the request was refused for want of room. */
+  /** Set when the request was refused for lack of room. */
   shed?: ShedReason
   /** Instead of the sentence of the code's row, where more can be said. */
   message?: string

@@ -121,7 +121,7 @@ describe('the memory budget', () => {
     expect(cut).toEqual(['asking'])
   })
 
-  test('cuts off nobody when one of the shares cannot have room all the same', () => {
+  test('cuts off nobody when one of the shares would still have no room', () => {
     const { clock, cut, hold } = bench()
     hold('of the tenant', 'b', 't').grow(200)
     const pinned = hold('pinned', 'a')

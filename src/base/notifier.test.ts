@@ -113,7 +113,7 @@ describe('places', () => {
   const entered = (notifier: Notifier, tenant_id: string, asking: number) =>
     Array.from({ length: asking }, () => notifier.enter(tenant_id)).filter(Boolean).length
 
-  test('are 1,000 for one tenant, and others find one all the same', () => {
+  test('are 1,000 for one tenant, and others still find one', () => {
     const notifier = new Notifier()
     expect(waiting_of_tenant_max).toBe(1_000)
     expect(entered(notifier, 'ten_a', 1_002)).toBe(1_000)

@@ -19,7 +19,7 @@ export const waiting_of_tenant_max = limit(
   'requests',
   'Requests of one tenant that wait for an event on one node, so that others have places.',
 )
-/** How often a waiting request looks by itself while the signals of other nodes are not heard. */
+/** How often a waiting request polls while the signals of other nodes are not heard. */
 const look_again_ms = 500
 /** The same while they are: for what a node changed that died before it could signal it. */
 const look_again_heard_ms = 5_000

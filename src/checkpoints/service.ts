@@ -86,7 +86,7 @@ function bytesOf(wanted: store.NewCheckpoint): number {
   return rowBytes(title, prompt, callback_url, callback_payload, workflow_id, ...steering)
 }
 
-/** Asked by the service itself, which is not refused for want of room. */
+/** Asked by the service itself, which is not refused for lack of room. */
 export function ask(
   tx: Tx,
   tenant_id: string,

@@ -20,7 +20,7 @@ const read_max = limit(
   'rows',
   'New events of a tenant that a node reads at once for the requests that wait.',
 )
-/** How long a node waits at most before it looks for events by itself. */
+/** How long a node waits at most before it polls for events. */
 const look_ms_max = limit(
   'events.look',
   5_000,

@@ -148,7 +148,7 @@ describe('a damaged file', () => {
 describe('a file that cannot be written', () => {
   test('is refused at the start in one line that names it', async () => {
     await filled()
-    // As of a file of mode 0400, which the superuser of some test machine could write all the same.
+    // As of a file of mode 0400, which the superuser of some test machine could still write.
     sqlite_pragmas.push('pragma query_only = on')
     try {
       expect(() => open()).toThrow(new Error(`cannot write to ${path}: attempt to write a readonly database`))
@@ -237,7 +237,7 @@ describe('the reserve', () => {
     expect(reserve()).toBe(32 * mib)
   })
 
-  test('makes room for the lock of a start, and only when the lock was not to be had for want of it', async () => {
+  test('makes room for the lock of a start, and only when the lock could not be taken for lack of room', async () => {
     const db = open(disk(50 * mib))
     await db.maintain()
     await db.close()

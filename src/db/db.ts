@@ -81,7 +81,7 @@ export function from(tx: Tx, origin: Origin): Tx {
   return tx
 }
 
-/** Thrown by work that shares its transaction and can be decided only by itself: it is run again alone. */
+/** Thrown by work that shares its transaction and can only be decided alone: it is run again on its own. */
 export class MustRunAlone extends Error {
   override name = 'MustRunAlone'
 }

@@ -80,7 +80,7 @@ onPostgres('a distributed database', () => {
 
   // A table that is locked stands in for a server that is away: what asks all servers fails.
   test.each([
-    ['starts all the same on a distributed database', true],
+    ['still starts on a distributed database', true],
     ['is refused on one PostgreSQL', false],
   ])('a service that cannot read which plans are in use %s', async (_, is_distributed) => {
     const url = await newPostgresDatabase()

@@ -21,7 +21,7 @@ export class DbError extends Error {
   }
 }
 
-/** True when the write that failed so may be committed all the same. */
+/** True when the write that failed so may still have been committed. */
 export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof DbError && error.kind === 'outcome_unknown'
 }

@@ -239,7 +239,7 @@ forEachDatabase('migrations', (databases) => {
     await closeAll()
   })
 
-  test('a release that learns only in the middle that a newer one has migrated refuses all the same', async () => {
+  test('a release that learns only in the middle that a newer one has migrated still refuses', async () => {
     const { dbs } = await blank(2)
     const [old_node, new_node] = dbs as [Db, Db]
     let writes = 0

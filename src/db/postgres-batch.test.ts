@@ -217,7 +217,7 @@ onPostgres('writes that share transactions', () => {
     },
   )
 
-  test('one that can be decided only by itself runs after the others, alone', async () => {
+  test('one that can only be decided alone runs after the others', async () => {
     const seen: number[] = []
     const writes = many(4, (i) =>
       db.write(turnOf('one'), async (tx) => {

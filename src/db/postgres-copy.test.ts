@@ -68,7 +68,7 @@ onPostgres('A copy of PostgreSQL', () => {
       }
       expect(keys.size).toBe(5_500)
       expect(bytes_held_most).toBeLessThan(5 * mib)
-      expect(pieces).toBeLessThan(50) // small rows are read many at once all the same
+      expect(pieces).toBeLessThan(50) // small rows are still read many at once
     },
     test_ms_max,
   )

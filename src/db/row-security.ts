@@ -285,7 +285,7 @@ async function factsOf(q: Reader, role: string, login: string | null): Promise<F
 const SHORT_LOCK = unnamed('row_security.short_lock', "set local lock_timeout = '100ms'")
 
 /**
- * Each table by itself: the policy of its owner lets the nodes go on that have no other role yet. Returns the failures of
+ * Each table alone: the policy of its owner lets the nodes go on that have no other role yet. Returns the failures of
  * tables that were in use.
  */
 async function prepareTables(db: Db, role: string): Promise<unknown[]> {

@@ -25,7 +25,7 @@ export function spaceOf(folder: string): Space {
 }
 
 /** True when a file beside the database could not be made or written because the disk is full. */
-export function isForWantOfRoom(error: unknown, database: string, space: (folder: string) => Space): boolean {
+export function isForLackOfRoom(error: unknown, database: string, space: (folder: string) => Space): boolean {
   const code = String((error as { code?: string }).code ?? '')
   if (code === 'ENOSPC' || code === 'SQLITE_FULL') return true
   return /^SQLITE_(IOERR|CANTOPEN)/.test(code) && space(dirname(database)).free < start_bytes_min
@@ -44,7 +44,7 @@ export function explained(error: unknown, path: string): unknown {
     return new Error(`cannot write to ${path}: ${message}`)
   if (code === 'SQLITE_NOTADB')
     return new Error(`${path} is not a SQLite database, or its first page is damaged`)
-  if (isForWantOfRoom(error, path, spaceOf))
+  if (isForLackOfRoom(error, path, spaceOf))
     return new Error(`the disk of ${path} is full: make room and start again (${message})`)
   return code.startsWith('SQLITE_') ? new Error(`cannot open ${path}: ${message} (${code})`) : error
 }

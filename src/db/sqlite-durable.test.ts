@@ -221,7 +221,7 @@ describe('the thread that copies the log', () => {
     expect(asked.filter((message) => 'copy' in message || 'begin_again' in message)).toEqual([])
   })
 
-  test('may end in the midst of it: the log is copied all the same, and the next is copied by a new one', async () => {
+  test('may end in the midst of it: the log is still copied, and the next is copied by a new one', async () => {
     const used = new Set<Worker>()
     onPost((worker, deliver) => {
       used.add(worker)
@@ -234,7 +234,7 @@ describe('the thread that copies the log', () => {
     expect([await count(), fatal, db.trouble()]).toEqual([200, [], null])
   })
 
-  test('may not start at all: the log is copied all the same', async () => {
+  test('may not start at all: the log is still copied', async () => {
     const { Worker: real } = globalThis
     let begun = 0
     globalThis.Worker = class {

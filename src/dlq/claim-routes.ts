@@ -18,8 +18,7 @@ export const claimOldestItem = route({
   path: '/v1/dlq/claim',
   tag,
   summary: 'Lock the oldest failed item; 204 when there is none',
-  description:
-    'Of any number of callers each gets another item. The lock ends by itself after `lock_seconds`.',
+  description: 'Of any number of callers each gets another item. The lock expires after `lock_seconds`.',
   sdk: {
     name: 'dlq.claimOldest',
     retry: { safe: false, why: 'a repeat would claim another item; the first lock expires on its own' },
@@ -41,7 +40,7 @@ export const claimItem = route({
   path: '/v1/dlq/:id/claim',
   tag,
   summary: 'Lock a failed item',
-  description: 'Of any number of callers exactly one gets the lock. It ends by itself after `lock_seconds`.',
+  description: 'Of any number of callers exactly one gets the lock. It expires after `lock_seconds`.',
   sdk: {
     name: 'dlq.claim',
     retry: { safe: false, why: 'the token of the lock would be lost; it expires on its own' },

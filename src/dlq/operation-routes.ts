@@ -114,7 +114,7 @@ const Operation = Shape(
       ),
     ),
     waiting_for: Nullable(
-      Type.String({ description: 'The quota that holds it up; it goes on by itself once there is room.' }),
+      Type.String({ description: 'The quota that it waits for; it continues once there is room.' }),
     ),
     created_at: Time('When it began.'),
     updated_at: Time('When it last changed.'),
@@ -176,7 +176,7 @@ const Matched = Shape('MatchedDeadLetters', 'The answer of a dry run: what an op
 export const redriveItems = starting('redrive', {
   summary: 'Send many items again',
   description:
-    'Takes the failed items that match, or with `status` the archived ones, oldest first, and redrives each. Returns at once; the operation goes on by itself, and waits while a quota is full. With `dry_run` it only counts.',
+    'Takes the failed items that match, or with `status` the archived ones, oldest first, and redrives each. Returns at once; the operation runs in the background, and waits while a quota is full. With `dry_run` it only counts.',
   name: 'dlq.redriveMany',
   cli: {
     usage: 'dlq redrive-many',
@@ -192,7 +192,7 @@ export const redriveItems = starting('redrive', {
 export const discardItems = starting('discard', {
   summary: 'Archive many failed items',
   description:
-    'Takes the failed items that match, oldest first. Returns at once; the operation goes on by itself. With `dry_run` it only counts.',
+    'Takes the failed items that match, oldest first. Returns at once; the operation runs in the background. With `dry_run` it only counts.',
   name: 'dlq.discardMany',
   cli: {
     usage: 'dlq discard-many',

@@ -93,7 +93,7 @@ export const setEffectPolicy = route({
   params: { type },
   body: Type.Object({
     approval: Type.Enum([...approval_rules], {
-      description: 'required: an effect that asks for no approval gets one all the same.',
+      description: 'required: an effect that asks for no approval still gets one.',
     }),
     required_approvals: Type.Optional(
       Type.Integer({

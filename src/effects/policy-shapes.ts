@@ -23,7 +23,7 @@ export const EffectPolicy = Shape(
   {
     type: Type.String(),
     approval: Type.Enum([...approval_rules], {
-      description: 'required: an effect that asks for no approval gets one all the same.',
+      description: 'required: an effect that asks for no approval still gets one.',
     }),
     required_approvals: Type.Integer({ description: 'The least number of approvals.' }),
     approvers: Nullable(

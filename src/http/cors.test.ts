@@ -38,7 +38,7 @@ forEachService(
       expect(answer.headers.get('vary')).toBe('Origin')
     })
 
-    test('without Origin an answer varies all the same, so that no cache mixes them up', async () => {
+    test('without Origin an answer still varies, so that no cache mixes them up', async () => {
       const answer = await service.ask('GET', '/livez')
       expect([corsOf(answer.headers), answer.headers.get('vary')]).toEqual([{}, 'Origin'])
     })

@@ -329,7 +329,7 @@ describe('A route', () => {
     expect((await askBeside(requests_max + 1_025, '/broken')).status).toBe(503)
   })
 
-  test('that is refused last has room for 256 more of one client address, and others have theirs all the same', async () => {
+  test('that is refused last has room for 256 more of one client address, and others still have theirs', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const handle = async () => {
       await promise
@@ -345,7 +345,7 @@ describe('A route', () => {
     expect((await askBeside(uncounted_max + 1, '/broken')).status).toBe(403)
   })
 
-  test('past 2,048 under way a client address may have 8,192 more, and others have room all the same', async () => {
+  test('past 2,048 under way a client address may have 8,192 more, and others still have room', async () => {
     expect([uncounted_max, requests_of_address_max]).toEqual([2_048, 8_192])
     const { promise, resolve } = Promise.withResolvers<void>()
     const handle = async () => {

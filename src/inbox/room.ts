@@ -43,7 +43,7 @@ const room_bytes_max = limit(
 
 /**
  * Counts a message. Past the bytes that the tenant may store, the oldest messages of its inbox are removed for it, at
- * least as many bytes as it brings; when there are no more of them it is kept all the same. So an inbox of such a tenant
+ * least as many bytes as it brings; when there are no more of them it is still kept. So an inbox of such a tenant
  * keeps at least one message, and a sender is never refused for it.
  */
 export async function makeRoom(tx: Tx, plans: Plans, inbox: Received, bytes: number): Promise<void> {

@@ -33,7 +33,7 @@ export function tickRoutes(counters: Counters) {
     path: '/v1/tick',
     tag: 'Tick',
     summary: 'Do all that is due, and answer when it is done',
-    description: 'For an external timer, with the cron secret. The service does the same by itself.',
+    description: 'For an external timer, with the cron secret. The service does the same on its own.',
     sdk: {
       name: 'tick',
       retry: { safe: true, why: 'a second tick does nothing twice; its counts leave out what the first did' },

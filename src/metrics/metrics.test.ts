@@ -94,7 +94,7 @@ forEachRacedService(
         expect(scraped.sum('waystation_http_request_duration_seconds_bucket', { ...got, le: '+Inf' })).toBe(4)
       })
 
-      test('count those that are refused for want of room by what is short, a call in process among them', async () => {
+      test('count those that are refused for lack of room by what is short, a call in process among them', async () => {
         const shed = async () => {
           const scraped = await scrape(service)
           return shed_reasons.map((reason) => scraped.sum('waystation_requests_shed_total', { reason }))

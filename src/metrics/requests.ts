@@ -25,7 +25,7 @@ export function requestFigures({ routes, shed }: RequestMeasures): Figure[] {
     ),
     counter(
       'waystation_requests_shed_total',
-      'Requests that were refused with 503 or 507 for want of room, by what was short.',
+      'Requests that were refused with 503 or 507 for lack of room, by what was short.',
       [...shed].map(([reason, { value }]) => ({ labels: { reason }, value })),
     ),
   ]

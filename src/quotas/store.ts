@@ -36,7 +36,7 @@ const RESERVE_KEY = sql<Reserved>(
    returning version_floor, tombstones`,
 )
 
-// Rows from before their quota was there were never counted, and go all the same.
+// Rows from before their quota was there were never counted, and are still removed.
 const RELEASE = sql(
   'quotas.release',
   `update quota_usage set used = case when used < :count then 0 else used - :count end,

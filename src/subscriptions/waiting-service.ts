@@ -19,7 +19,7 @@ const page_rows_max = limit(
   'rows',
   'Events that one statement of such a search reads.',
 )
-/** Up to so many types each is looked up by itself; more are found by reading all events. */
+/** Up to so many types each is looked up alone; more are found by reading all events. */
 const types_apart_max = limit(
   'subscriptions.types_apart',
   12,

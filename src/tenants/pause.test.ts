@@ -228,7 +228,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       expect(await stateOf(caller)).toEqual({ paused: count, active: 0, pending: 0 })
     })
 
-    test('after a restore, runs at the next tick all the same', async () => {
+    test('after a restore, still runs at the next tick', async () => {
       const caller = await bench.tenant()
       const count = pause_rows_max + 60
       await manySchedules(bench, caller, count, (i) => ({ callback_url: `http://h-${i % 40}.test/` }))

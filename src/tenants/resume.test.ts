@@ -230,7 +230,7 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     expect(await stateOf(caller)).toEqual(before)
   })
 
-  test('deleted meanwhile, all is moved all the same, and jobs wait for the restoration', async () => {
+  test('deleted meanwhile, all is still moved, and jobs wait for the restoration', async () => {
     const { caller, planted_at } = await frozen()
     await resume(caller)
     await tenants.remove(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id)

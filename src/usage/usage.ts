@@ -35,7 +35,7 @@ export class Usage implements UsageCounts {
   #waiting = new Map<string, Count>()
   /** The last waiting count by feature and tenant: most calls find theirs here, without a text for its key. */
   #recent = new Map<string, Map<string, Count>>()
-  /** Tenants of a transaction that failed: each is written by itself, after all others, the last that failed last. */
+  /** Tenants of a transaction that failed: each is written alone, after all others, the last that failed last. */
   readonly #refused = new Set<string>()
   #writing: Promise<void> | null = null
   readonly #writes = new Repeat(write_every_ms, () => this.flush())

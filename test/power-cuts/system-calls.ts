@@ -23,7 +23,7 @@ type Change =
 
 export type Step = Change & Span & { thread: number }
 
-/** All that changes a file or leaves the process. What has no meaning here is recorded all the same, and refused. */
+/** All that changes a file or leaves the process. What has no meaning here is still recorded, and refused. */
 const recorded = [
   ...[
     'openat',

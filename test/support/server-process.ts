@@ -41,7 +41,7 @@ export function spawnServer(environment: Environment, command = own_command) {
 
 /**
  * Resolves when it is ready. Throws with what it printed when it ends instead. `instead` is another command that
- * comes to the same.
+ * does the same.
  */
 export async function startServer(environment: Environment, instead = own_command): Promise<ServerProcess> {
   const child = spawnServer(environment, instead)
@@ -69,7 +69,7 @@ export async function startServer(environment: Environment, instead = own_comman
   }
 }
 
-/** Starts a server that is expected to refuse. One that serves all the same is stopped, and that throws. */
+/** Starts a server that is expected to refuse. One that serves is stopped, and that throws. */
 export async function refusedStart(environment: Environment): Promise<RefusedStart> {
   const child = spawnServer(environment)
   const stderr = new Response(child.stderr).text()

@@ -29,7 +29,7 @@ class Signal:
 
     @classmethod
     def timeout(cls, ms: float) -> Signal:
-        """One that is aborted by itself after this time."""
+        """A signal that is aborted after this time."""
         signal = cls()
         _timers.add(signal, ms)
         return signal

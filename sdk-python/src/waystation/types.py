@@ -212,7 +212,7 @@ class ApprovalKey(TypedDict):
     created_at: str
     """When it was created."""
     expires_at: str | None
-    """From then on it is refused; null: it does not end by itself."""
+    """From then on it is refused; null: it does not expire."""
     last_used_at: str | None
     """When it was last used, to the minute; null: never."""
 
@@ -459,7 +459,7 @@ class CreatedApprovalKey(TypedDict):
     created_at: str
     """When it was created."""
     expires_at: str | None
-    """From then on it is refused; null: it does not end by itself."""
+    """From then on it is refused; null: it does not expire."""
     last_used_at: str | None
     """When it was last used, to the minute; null: never."""
     approval_url: str | None
@@ -612,7 +612,7 @@ class DeadLetterOperation(TypedDict):
     further items were there, or `max` was reached.
     """
     waiting_for: str | None
-    """The quota that holds it up; it goes on by itself once there is room."""
+    """The quota that it waits for; it continues once there is room."""
     created_at: str
     """When it began."""
     updated_at: str
@@ -784,7 +784,7 @@ class EffectPolicy(TypedDict):
 
     type: str
     approval: Literal["optional", "required"]
-    """required: an effect that asks for no approval gets one all the same."""
+    """required: an effect that asks for no approval still gets one."""
     required_approvals: int
     """The least number of approvals."""
     approvers: list[str] | None

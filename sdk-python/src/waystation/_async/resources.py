@@ -343,7 +343,7 @@ class AsyncApprovalKeys(AsyncResource):
 
         checkpoint_id: Binds the key to this checkpoint.
         label: For people: who has it. Votes and comments show it.
-        expires_at: When it ends by itself, in the future. Default: never.
+        expires_at: When it expires, in the future. Default: never.
         """
         given_ = Input(body=fields({}, {"checkpoint_id": checkpoint_id, "label": label, "expires_at": expires_at}))
         answer_: CreatedApprovalKey = await self._transport.call("createApprovalKey", given_, options)
@@ -681,7 +681,7 @@ class AsyncDlq(AsyncResource):
         **options: Unpack[CreateOptions],
     ) -> MatchedDeadLetters | DeadLetterOperation:
         """Archive many failed items. Takes the failed items that match, oldest first. Returns at once; the operation
-        goes on by itself. With `dry_run` it only counts. Raises QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
+        runs in the background. With `dry_run` it only counts. Raises QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
 
         filter: Which dead letters; {} takes every failed one.
         max: How many at most; default 5,000.
@@ -713,8 +713,8 @@ class AsyncDlq(AsyncResource):
         **options: Unpack[CreateOptions],
     ) -> MatchedDeadLetters | DeadLetterOperation:
         """Send many items again. Takes the failed items that match, or with `status` the archived ones, oldest first,
-        and redrives each. Returns at once; the operation goes on by itself, and waits while a quota is full. With
-        `dry_run` it only counts. Raises QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
+        and redrives each. Returns at once; the operation runs in the background, and waits while a quota is full.
+        With `dry_run` it only counts. Raises QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
 
         filter: Which dead letters; {} takes every failed one.
         max: How many at most; default 5,000.
@@ -742,8 +742,8 @@ class AsyncDlq(AsyncResource):
         lock_seconds: int | None = None,
         **options: Unpack[CallOptions],
     ) -> ClaimedDeadLetter:
-        """Lock a failed item. Of any number of callers exactly one gets the lock. It ends by itself after
-        `lock_seconds`. Raises DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE.
+        """Lock a failed item. Of any number of callers exactly one gets the lock. It expires after `lock_seconds`.
+        Raises DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE.
 
         id: The dead letter, dlq_….
         lock_seconds: The duration of the lock from now; default that of the item.
@@ -759,7 +759,7 @@ class AsyncDlq(AsyncResource):
         **options: Unpack[CallOptions],
     ) -> ClaimedDeadLetter | None:
         """Lock the oldest failed item; 204 when there is none. Of any number of callers each gets another item. The
-        lock ends by itself after `lock_seconds`.
+        lock expires after `lock_seconds`.
 
         lock_seconds: The duration of the lock from now; default that of the item.
         """
@@ -1569,7 +1569,7 @@ class AsyncEffectPolicies(AsyncResource):
         began with. What is left out has its default. Raises QUOTA_EXCEEDED.
 
         type: A type of effects, or * for those without a policy.
-        approval: required: an effect that asks for no approval gets one all the same.
+        approval: required: an effect that asks for no approval still gets one.
         required_approvals: The least number of approvals; default 1.
         approvers: Those who may approve; default everybody with a key for it.
         lease_seconds_max: The longest lease; default any.
@@ -1916,7 +1916,7 @@ class AsyncResources:
 
     async def tick(self, **options: Unpack[CallOptions]) -> TickSummary:
         """Do all that is due, and answer when it is done. For an external timer, with the cron secret. The service
-        does the same by itself. Raises UNAUTHORIZED, QUARANTINED.
+        does the same on its own. Raises UNAUTHORIZED, QUARANTINED.
         """
         given_ = Input()
         answer_: TickSummary = await self._transport.call("tick", given_, options)
