@@ -370,8 +370,13 @@ async function damage({ service, tenant }: Driven): Promise<void> {
   await service.app.stop()
   const file = service.database_url.slice('sqlite:'.length)
   const bytes = readFileSync(file)
-  const middle = Math.floor(bytes.length / 4_096 / 2)
-  for (let page = middle; page < middle + 20; page++) bytes.fill(0xa5, page * 4_096, page * 4_096 + 64)
+  // Pages of values: a file whose schema cannot be read is not opened.
+  for (let page = 0, damaged = 0; damaged < 20; page++) {
+    const content = bytes.subarray(page * 4_096, (page + 1) * 4_096)
+    if (!content.includes(value.slice(0, 1_000))) continue
+    content.fill(0xa5, 0, 64)
+    damaged += 1
+  }
   writeFileSync(file, bytes)
   await service.start(service.database_url)
 }
