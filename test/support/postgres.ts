@@ -203,9 +203,14 @@ export async function makeDistributedTemplate(servers: readonly string[]): Promi
   }
 }
 
+/** A copy has the object id of its template there, and Citus would tell the workers nothing that is set for the database. */
+const distributed_copy = `update pg_dist_object set objid = (select oid from pg_database where datname = current_database())
+  where classid = 'pg_database'::regclass`
+
 async function newDistributedDatabase(base_url: string, name: string): Promise<string> {
   for (const server of [base_url, ...citus_workers])
     await administer(server, `create database ${name} template ${template}`)
+  await administer(base_url, distributed_copy, name)
   await distributed(`${base_url}/${name}`) // the settings of a database are not copied with it
   return `${base_url}/${name}`
 }
