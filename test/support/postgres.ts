@@ -81,9 +81,15 @@ const unattended = ['-c', 'autovacuum=off']
 /** The password of each of thousands of connections would take as long to check as what most of them ask. */
 const without_password = ['--auth=trust']
 
+/** A service plans each statement for its first runs alone. Most tests end before that: they would see no other plans. */
+const with_lasting_plans = ['-c', 'plan_cache_mode=force_generic_plan']
+
 /** With the template that every new database is a copy of. */
 export async function startSharedCluster(): Promise<Cluster> {
-  const cluster = await startCluster({ flags: unattended, initdb_flags: without_password })
+  const cluster = await startCluster({
+    flags: [...unattended, ...with_lasting_plans],
+    initdb_flags: without_password,
+  })
   try {
     return await withTemplate(cluster)
   } catch (error) {
