@@ -417,6 +417,22 @@ describe('definitions', () => {
     expect(lookups.map(([name, params]) => turn(name, params).group)).toEqual(lookups.map(([name]) => name))
   })
 
+  test('a search for due work is patient, in a line for each tenant and destination', () => {
+    const key = (name: string, params: Params) => {
+      const turn = turnOfStatement(statements.get(name)!, params)
+      expect(turn.patient).toBe(true)
+      return turn.key
+    }
+    const searches: [name: string, params: Params][] = [
+      ['jobs.due', { now: 0, rows_max: 1 }],
+      ['jobs.due_of_tenant', { tenant_id: 'ten_a', now: 0, rows_max: 1 }],
+      ['jobs.due_of_tenant', { tenant_id: 'ten_b', now: 0, rows_max: 1 }],
+      ['jobs.due_in_lane', { tenant_id: 'ten_a', destination: 'http://a.test', now: 0, rows_max: 1 }],
+      ['jobs.due_in_lane', { tenant_id: 'ten_a', destination: 'http://b.test', now: 0, rows_max: 1 }],
+    ]
+    expect(new Set(searches.map((search) => key(...search))).size).toBe(searches.length)
+  })
+
   test('two statements cannot have one name', () => {
     expect(() => sql('tenants.find', 'select 1')).toThrow('two statements are named tenants.find')
   })

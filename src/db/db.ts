@@ -25,8 +25,8 @@ export interface Statement<Row = never> {
   readonly writes: boolean
   /** The rows that row-level security lets it see, on PostgreSQL (bound.ts). */
   readonly scope: Scope
-  /** Its turn alone on the Db; absent: that of the tenant or the hash that it names. */
-  readonly turn?: Turn
+  /** Searches due work, and has a turn for that alone on the Db; absent: its turn is that of the tenant or the hash that it names. */
+  readonly searches?: true
   /** The statement that a database takes whose tables are distributed; absent: this one. */
   readonly distributed?: Statement<Row>
   /** Never set: carries the row type. */
@@ -140,8 +140,15 @@ export function dueWork(tenant_id: string): Turn {
   return { key: `work ${tenant_id}`, patient: true }
 }
 
-/** The turn of the search for due work of all tenants. */
-const due_work: Turn = { key: 'due work', patient: true }
+/**
+ * The turn of a search for due work: one for each tenant and destination that is searched. A node asks for many of them at
+ * once, and a key that has them all would be served once in a round of those that wait: the last ones are refused after
+ * `postgres.answer_ms`, which patience does not change.
+ */
+function searchOf({ tenant_id, destination }: Params): Turn {
+  const searched = [tenant_id, destination].filter((one) => typeof one === 'string')
+  return { key: ['due work', ...searched].join(' '), patient: true }
+}
 
 /** The turn of a transaction that names no owner. */
 export const service: Turn = { key: 'service', patient: true }
@@ -157,8 +164,8 @@ export function turnOf<W extends (tx: never) => unknown>(owner: Owner | W, work?
  * and the requests of the tenant do not wait behind them. Any other single statement is its tenant's.
  */
 export function turnOfStatement(statement: Statement<unknown>, params: Params): Turn {
-  const { name, turn } = statement
-  if (turn) return turn
+  const { name, searches } = statement
+  if (searches) return searchOf(params)
   const { tenant_id, hash, token_hash } = params
   const looked_up = hash ?? token_hash
   if (typeof looked_up === 'string') return { key: `${name} ${looked_up}`, group: name }
@@ -243,11 +250,11 @@ export function byHash<Row = never>(name: string, text: string): Statement<Row> 
   return defined<Row>(name, text, undefined, 'hash')
 }
 
-/** The same statement, which no request waits for: it searches due work, and is not refused while requests are. */
+/** The same statement, which no request waits for: it searches due work, and is not refused because others have waited for long. */
 export function forDueWork<Row>(statement: Statement<Row>): Statement<Row> {
-  const patient = { ...statement, turn: due_work }
-  statements.set(statement.name, patient)
-  return patient
+  const search = { ...statement, searches: true as const }
+  statements.set(statement.name, search)
+  return search
 }
 
 function defined<Row>(name: string, text: string, distributed?: string, given?: Scope): Statement<Row> {

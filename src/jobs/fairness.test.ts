@@ -236,6 +236,25 @@ forEachDatabase('what is started next', (databases) => {
     })
   })
 
+  test('what stands in the buffer starts also when nothing behind it can be read, which is looked for again', async () => {
+    const dead = { tenant_id: 'ten_dead', destination: 'http://dead.test' }
+    await plan({ ...dead, due_for: 9_000, count: window_rows_max })
+    await plan({ ...b, due_for: -1 })
+    bench.clock.advance(1)
+    bench.db.onRead = (name) => {
+      if (name === 'jobs.tenants') throw new Error('it is refused')
+    }
+    const queue = newQueue()
+    const limiter = provenLimiter(dead)
+    const chosen = await chooseAll(queue, limiter)
+    expect(chosen.map(({ tenant_id }) => tenant_id)).toEqual(Array(lane_max).fill('ten_dead'))
+    expect(bench.errors.map(String)).toContain('Error: it is refused')
+    bench.db.onRead = () => {}
+    bench.clock.advance(window_fresh_ms)
+    await plan({ ...dead, due_for: 9_000, count: lane_max })
+    expect((await chooseAll(queue, limiter)).map(({ tenant_id }) => tenant_id)).toEqual(['ten_b'])
+  })
+
   describe('however many tenants and receivers there are', () => {
     const dead = { tenant_id: 'ten_dead', destination: 'http://dead.test' }
     const tomorrow = -86_400_000

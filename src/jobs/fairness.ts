@@ -2,7 +2,7 @@
 // waiting: permits are handed out round robin, tenant by tenant, and where the oldest jobs fill the buffer, others are
 // found by a round robin behind it.
 
-import type { Clock } from '../base/clock.ts'
+import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Awaitable, Db } from '../db/db.ts'
 import { JobBuffer } from './buffer.ts'
@@ -75,7 +75,7 @@ export class JobQueue {
     private readonly kinds: JobKinds,
     private readonly onError: (error: unknown) => void,
   ) {
-    this.#round_robin = new RoundRobin(db)
+    this.#round_robin = new RoundRobin(db, onError)
   }
 
   /** There may be due jobs that were not read: the buffer is read again, however fresh it is. */
@@ -189,19 +189,33 @@ export class JobQueue {
     const rows = await this.#orExpired(read(this.db, now, buffer_rows_max))
     const oldest = this.#queued(rows)
     this.#full = rows.length === buffer_rows_max
-    const read_before = new Set(oldest.map(idOf))
     // A job whose turn it was and for which there was no permit keeps it: the round robin has moved past it.
     const kept = [...this.#found].filter(
       (job) => limiter.mayAcquire(job) || !limiter.hasPermitFor(job.tenant_id),
     )
     const continues = this.#full && !kept.some((job) => limiter.mayAcquire(job))
     const behind = this.#full ? kept : []
-    if (continues) behind.push(...this.#queued(await this.#orExpired(this.#round_robin.next(now, limiter))))
+    this.#fill(oldest, behind) // it starts whatever becomes of the round robin
+    if (continues) this.#fill(oldest, [...behind, ...(await this.#nextBehind(now, limiter))])
+  }
+
+  #fill(oldest: readonly QueuedJob[], behind: readonly QueuedJob[]): void {
+    const read_before = new Set(oldest.map(idOf))
     const found = [...new Map(behind.map((job) => [idOf(job), job]))]
       .filter(([id]) => !read_before.has(id))
       .map(([, job]) => job)
     this.#found = new Set(found)
     this.#buffer = new JobBuffer([...oldest, ...found])
+  }
+
+  /** A round robin that failed has found nothing, and those whose turn it was have it when the buffer is read again. */
+  async #nextBehind(now: Millis, limiter: ConcurrencyLimiter): Promise<QueuedJob[]> {
+    try {
+      return this.#queued(await this.#round_robin.next(now, limiter))
+    } catch (error) {
+      this.onError(error)
+      return []
+    }
   }
 
   /** A look that failed has found nothing. */

@@ -5,6 +5,10 @@ import { RoundRobin } from './round-robin.ts'
 
 const now = 1_000
 
+function refused(error: unknown): never {
+  throw error
+}
+
 /** A statement that was run, in order. */
 interface Asked {
   name: string
@@ -55,7 +59,7 @@ function range(from: number, to: number): string[] {
 describe('one call', () => {
   test('passes 1,000 tenants, and reads 64 of those with due work, 16 rows each', async () => {
     const crowd = new Crowd(2_000, 15)
-    await new RoundRobin(crowd.db).next(now, new ConcurrencyLimiter())
+    await new RoundRobin(crowd.db, refused).next(now, new ConcurrencyLimiter())
     expect(crowd.values('jobs.tenants', 'rows_max')).toEqual([1_000])
     expect(crowd.values('jobs.due_of_tenant', 'tenant_id')).toEqual(range(0, 64))
     expect(new Set(crowd.values('jobs.due_of_tenant', 'rows_max'))).toEqual(new Set([16]))
@@ -74,7 +78,7 @@ describe('one call', () => {
     async (...row) => {
       const [tenants, walked, lanes, reads] = row
       const crowd = new Crowd(tenants)
-      await new RoundRobin(crowd.db).next(now, new ConcurrencyLimiter())
+      await new RoundRobin(crowd.db, refused).next(now, new ConcurrencyLimiter())
       expect(crowd.values('jobs.lanes', 'tenant_id')).toEqual(range(0, walked))
       expect(new Set(crowd.values('jobs.lanes', 'rows_max'))).toEqual(new Set([lanes]))
       expect(crowd.values('jobs.due_in_lane', 'tenant_id')).toHaveLength(walked * reads)
@@ -86,7 +90,7 @@ describe('one call', () => {
     const crowd = new Crowd(1)
     const limiter = new ConcurrencyLimiter()
     for (const destination of range(0, 40)) limiter.acquire({ tenant_id: '000000', destination })
-    await new RoundRobin(crowd.db).next(now, limiter)
+    await new RoundRobin(crowd.db, refused).next(now, limiter)
     expect(crowd.values('jobs.due_in_lane', 'destination')).toEqual(range(40, 72))
   })
 
@@ -101,8 +105,63 @@ describe('one call', () => {
       names.push(name)
       return name === 'jobs.tenants' ? ahead : []
     }
-    expect(await new RoundRobin({ all } as unknown as Db).next(now, new ConcurrencyLimiter())).toEqual([])
+    expect(
+      await new RoundRobin({ all } as unknown as Db, refused).next(now, new ConcurrencyLimiter()),
+    ).toEqual([])
     expect(names).toEqual(['jobs.tenants'])
+  })
+})
+
+describe('a read that fails', () => {
+  /** Fails where `fails` says so. */
+  function failing(crowd: Crowd, fails: (asked: Asked) => boolean): Db {
+    const all = async (statement: Statement, params: Params) => {
+      if (fails({ name: statement.name, params })) throw new Error(`${statement.name} fails`)
+      return crowd.db.all(statement, params)
+    }
+    return { all } as unknown as Db
+  }
+
+  test('costs what it would have found, and is reported', async () => {
+    const crowd = new Crowd(3)
+    const errors: unknown[] = []
+    const db = failing(
+      crowd,
+      ({ name, params }) =>
+        (name === 'jobs.due_of_tenant' && params.tenant_id === '000001') ||
+        (name === 'jobs.lanes' && params.tenant_id === '000002') ||
+        (name === 'jobs.due_in_lane' && params.destination === '000003'),
+    )
+    const found = await new RoundRobin(db, (error) => errors.push(error)).next(now, new ConcurrencyLimiter())
+    expect(new Set(found.map(({ tenant_id }) => tenant_id))).toEqual(new Set(['000000', '000002']))
+    expect(errors.map(String)).toEqual([
+      ...['jobs.due_of_tenant', 'jobs.due_in_lane', 'jobs.lanes'].map((name) => `Error: ${name} fails`),
+    ])
+  })
+
+  const all: [name: string, after: string, lane: string][] = [
+    ['jobs.due_of_tenant', '', ''],
+    ['jobs.lanes', '000031', ''],
+    ['jobs.due_in_lane', '000031', ''],
+    ['none', '000031', '000001'],
+  ]
+  test.each(all)('as all of %s do, keeps the turns of what it did not find', async (failed, after, lane) => {
+    const crowd = new Crowd(40)
+    let fails = true
+    const errors: unknown[] = []
+    const turns = new RoundRobin(
+      failing(crowd, ({ name }) => fails && name === failed),
+      (error) => errors.push(error),
+    )
+    await turns.next(now, new ConcurrencyLimiter())
+    expect(new Set(errors.map(String))).toEqual(new Set(failed === 'none' ? [] : [`Error: ${failed} fails`]))
+    fails = false
+    for (let i = 0; i < 2; i++) await turns.next(now, new ConcurrencyLimiter())
+    expect(crowd.values('jobs.tenants', 'after_tenant_id')[1]).toEqual(after)
+    const lanes = crowd.asked.filter(
+      ({ name, params }) => name === 'jobs.lanes' && params.tenant_id === '000000',
+    )
+    expect(lanes.at(-1)!.params.from_destination).toBe(lane)
   })
 })
 
@@ -114,14 +173,14 @@ describe('the next call', () => {
     ['none, where no tenant is left', new Crowd(32), ['', '000031', '']],
   ]
   test.each(cycles)('goes on after %s', async (_, crowd, after) => {
-    const turns = new RoundRobin(crowd.db)
+    const turns = new RoundRobin(crowd.db, refused)
     for (const _ of after) await turns.next(now, new ConcurrencyLimiter())
     expect(crowd.values('jobs.tenants', 'after_tenant_id')).toEqual(after)
   })
 
   test('goes on, for a tenant, at the destination that was not read, or not passed', async () => {
     const crowd = new Crowd(1)
-    const turns = new RoundRobin(crowd.db)
+    const turns = new RoundRobin(crowd.db, refused)
     await turns.next(now, new ConcurrencyLimiter())
     const busy = { hasPermitFor: () => true, mayAcquire: () => false } as unknown as ConcurrencyLimiter
     for (let i = 0; i < 2; i++) await turns.next(now, busy)
@@ -131,7 +190,7 @@ describe('the next call', () => {
 
   test('looks at no destination of a tenant that has no permit left, except for its timeouts', async () => {
     const crowd = new Crowd(1)
-    const turns = new RoundRobin(crowd.db)
+    const turns = new RoundRobin(crowd.db, refused)
     const limiter = new ConcurrencyLimiter()
     for (const destination of range(0, 256)) limiter.acquire({ tenant_id: '000000', destination })
     await turns.next(now, limiter)
@@ -151,7 +210,7 @@ describe('the next call', () => {
     async (...row) => {
       const [tenants, from] = row
       const crowd = new Crowd(tenants)
-      const turns = new RoundRobin(crowd.db)
+      const turns = new RoundRobin(crowd.db, refused)
       // 32 at a time, and the rest at the end of a cycle.
       for (let call = 0; call < Math.ceil(tenants / 32); call++)
         await turns.next(now, new ConcurrencyLimiter())

@@ -54,25 +54,31 @@ export class RoundRobin {
   /** Tenant -> the destination to begin with. */
   readonly #next_lane = new Map<string, string>()
 
-  constructor(private readonly db: Db) {}
+  /** `onError`: some could not be read, which keeps others from no turn. */
+  constructor(
+    private readonly db: Db,
+    private readonly onError: (error: unknown) => void,
+  ) {}
 
-  /** Due jobs of those whose turn it is; some of them twice. */
+  /** Due jobs of those whose turn it is; some of them twice. When nothing could be read, they keep their turn. */
   async next(now: Millis, limiter: ConcurrencyLimiter): Promise<search.DueJobOfAny[]> {
     const ahead = await search.tenants(this.db, this.#after_tenant_id, tenants_max)
     const due = ahead.filter(({ tenant_status, next_at }) => tenant_status === 'active' && next_at <= now)
-    const found = await Promise.all(
-      due.slice(0, tenants_read_max).map(async ({ tenant_id }) => ({
+    const asked = due.slice(0, tenants_read_max)
+    const found = await this.#readable(
+      asked.map(async ({ tenant_id }) => ({
         tenant_id,
         rows: await search.dueOfTenant(this.db, tenant_id, now, tenant_rows_max),
       })),
     )
+    if (found.length === 0 && asked.length > 0) return []
     const with_many_due = found.filter(({ rows }) => rows.length === tenant_rows_max).slice(0, many_due_max)
     // Tenants after the last one handled were read too; the next call reads them again.
     const last =
       with_many_due.length === many_due_max
         ? with_many_due.at(-1)
-        : due.length > found.length
-          ? found.at(-1)
+        : due.length > asked.length
+          ? asked.at(-1)
           : null
     const cycle_ended = !last && ahead.length < tenants_max
     this.#after_tenant_id = cycle_ended ? '' : (last ?? ahead.at(-1)!).tenant_id
@@ -80,7 +86,7 @@ export class RoundRobin {
       lanes: Math.max(2, Math.floor(lanes_max / with_many_due.length)),
       reads: Math.max(1, Math.floor(lanes_read_max / with_many_due.length)),
     }
-    const in_lanes = await Promise.all(
+    const in_lanes = await this.#readable(
       with_many_due.map(({ tenant_id }) => this.#nextLanes(tenant_id, now, limiter, share)),
     )
     return [...found.flatMap(({ rows }) => rows), ...in_lanes.flat()]
@@ -105,11 +111,20 @@ export class RoundRobin {
       ({ destination, next_at }) => next_at <= now && limiter.mayAcquire({ tenant_id, destination }),
     )
     const read = open.slice(0, share.reads)
-    this.#remember(tenant_id, open[share.reads]?.destination ?? ahead[passed.length]?.destination)
-    const found = await Promise.all(
-      read.map(({ destination }) => search.dueInLane(this.db, tenant_id, destination, now, lane_max)),
+    const found = await this.#readable(
+      read.map(async ({ destination }) => search.dueInLane(this.db, tenant_id, destination, now, lane_max)),
     )
+    if (found.length === 0 && read.length > 0) return []
+    this.#remember(tenant_id, open[share.reads]?.destination ?? ahead[passed.length]?.destination)
     return found.flat()
+  }
+
+  /** Those that succeed. The first failure is reported: the others have its cause, more often than not. */
+  async #readable<T>(reads: Promise<T>[]): Promise<T[]> {
+    const ends = await Promise.allSettled(reads)
+    const failure = ends.find((end) => end.status === 'rejected')
+    if (failure) this.onError(failure.reason)
+    return ends.filter((end) => end.status === 'fulfilled').map(({ value }) => value)
   }
 
   #remember(tenant_id: string, next: string | undefined): void {
