@@ -255,6 +255,23 @@ forEachDatabase('what is started next', (databases) => {
     expect((await chooseAll(queue, limiter)).map(({ tenant_id }) => tenant_id)).toEqual(['ten_b'])
   })
 
+  test('a job behind the buffer that is not wanted keeps no turn from the next', async () => {
+    const dead = { tenant_id: 'ten_dead', destination: 'http://dead.test' }
+    await plan({ ...dead, due_for: 9_000, count: window_rows_max })
+    const limiter = new ConcurrencyLimiter()
+    limiter.acquire(dead)
+    await plan(a)
+    const queue = newQueue()
+    const started = async () => {
+      const batches = await queue.next(limiter, ({ tenant_id }) => tenant_id !== 'ten_a')
+      return batches.map(({ tenant_id }) => tenant_id)
+    }
+    expect(await started()).toEqual([])
+    await plan(b)
+    bench.clock.advance(window_fresh_ms)
+    expect(await started()).toEqual(['ten_b'])
+  })
+
   describe('however many tenants and receivers there are', () => {
     const dead = { tenant_id: 'ten_dead', destination: 'http://dead.test' }
     const tomorrow = -86_400_000

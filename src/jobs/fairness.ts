@@ -149,7 +149,7 @@ export class JobQueue {
       if (taken.length > 0) return batchesOf(taken)
       if (this.#waitsForRoom && !this.#continues) return []
     }
-    await this.#refill(limiter, only_at_once)
+    await this.#refill(limiter, wanted, only_at_once)
     return batchesOf(this.#take(limiter, wanted))
   }
 
@@ -180,7 +180,11 @@ export class JobQueue {
     this.#served_at.set(tenant_id, ++this.#turns)
   }
 
-  async #refill(limiter: ConcurrencyLimiter, only_at_once: boolean): Promise<void> {
+  async #refill(
+    limiter: ConcurrencyLimiter,
+    wanted: (job: QueuedJob) => boolean,
+    only_at_once: boolean,
+  ): Promise<void> {
     const now = this.clock.now()
     this.#read_at = this.clock.monotonic()
     this.#continues = false
@@ -189,9 +193,10 @@ export class JobQueue {
     const rows = await this.#orExpired(read(this.db, now, buffer_rows_max))
     const oldest = this.#queued(rows)
     this.#full = rows.length === buffer_rows_max
-    // A job whose turn it was and for which there was no permit keeps it: the round robin has moved past it.
+    // A job whose turn it was and for which there was no permit keeps it: the round robin has moved past it. One that is not
+    // wanted would stop the round robin for as long.
     const kept = [...this.#found].filter(
-      (job) => limiter.mayAcquire(job) || !limiter.hasPermitFor(job.tenant_id),
+      (job) => wanted(job) && (limiter.mayAcquire(job) || !limiter.hasPermitFor(job.tenant_id)),
     )
     const continues = this.#full && !kept.some((job) => limiter.mayAcquire(job))
     const behind = this.#full ? kept : []
