@@ -3,8 +3,10 @@
 import { Repeat } from '../base/repeat.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
+import { isUnavailable } from '../db/errors.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
+import { refusesSettings } from '../db/postgres-session.ts'
 import { loginOf, type RowSecurity, roleOf, secureRows } from '../db/row-security.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
@@ -66,10 +68,20 @@ export class LateRows {
       return
     }
     const { role } = found
-    const is_taken = await this.db.takeRole(role) // when it throws, it is tried again
+    const lost = await this.#take(role)
     this.#is_over = true
-    if (is_taken) log.info({ role }, secured_message)
-    else unsecured(this.config, log, lost_role)
+    if (lost === null) log.info({ role }, secured_message)
+    else unsecured(this.config, log, lost)
+  }
+
+  /** Null, or the reason that connections do not get the role. Throws where it is to be tried again. */
+  async #take(role: string): Promise<string | null> {
+    try {
+      return (await this.db.takeRole(role)) ? null : lost_role
+    } catch (error) {
+      if (isUnavailable(error) && !refusesSettings(error)) throw error
+      return `${lost_role}; ${(error as Error).message}`
+    }
   }
 }
 

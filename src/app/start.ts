@@ -85,6 +85,7 @@ export async function openDatabase(
       movable: config.test_clock,
       connections_max: config.database_connections,
       role,
+      carries_tenant: config.row_level_security !== 'off', // any node may prepare the tables
       onFatal,
       onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
       onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),

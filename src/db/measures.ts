@@ -34,14 +34,14 @@ export interface DbGauges {
   /** PostgreSQL: connections of this process, by use. Null on SQLite. */
   connections: { in_use: number; idle: number } | null
   /** PostgreSQL: row-level security binds the role of the connections. Null on SQLite. */
-  bound: boolean | null
+  secured: boolean | null
 }
 
 /** PostgreSQL, all but its size: permits for connections, and what waits for one or for a batch. */
 export function pooled(
   permits: { running: number; free: number; waiting: number },
   waiting_for_batch: number,
-): Omit<DbGauges, 'bytes' | 'bound'> {
+): Omit<DbGauges, 'bytes' | 'secured'> {
   const { running: in_use, free: idle, waiting } = permits
   return { disk: null, waiting: waiting + waiting_for_batch, connections: { in_use, idle } }
 }

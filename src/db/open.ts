@@ -19,6 +19,8 @@ export interface OpenOptions {
   connections_max?: number
   /** PostgreSQL: the role that the connections take. */
   role?: string | undefined
+  /** PostgreSQL: true where row-level security is wanted, and may come into force while the service runs. */
+  carries_tenant?: boolean
   onFatal: (error: unknown) => void
   /** SQLite: see there. */
   onDamaged?: (error: unknown) => void

@@ -28,7 +28,7 @@ export interface Traffic extends ChangeListener {
   listener: ((name: string) => void) | null
   /** How statements are worded for this database. */
   dialect: PostgresDialect
-  /** True when row-level security binds the role: each statement carries its tenant. */
+  /** True when row-level security binds the role, or may soon: each statement carries its tenant. */
   bound: boolean
   /** Row-level security applies in every table. */
   secured: boolean

@@ -96,6 +96,7 @@ export interface PostgresOptions {
   /** Settings that are sent when a connection opens; `postgres_session` unless given. */
   session?: Readonly<Record<string, string>>
   role?: string | undefined // that the connections take; absent: that of the login
+  carries_tenant?: boolean // of statements from the start: tables may be prepared for row-level security while they run
   measures?: DbMeasures | undefined
 }
 
@@ -170,6 +171,7 @@ class PostgresDb implements Db {
         connection: taken === undefined ? session : { ...session, role: taken },
       })
     this.#traffic.measures = options.measures
+    this.#traffic.bound = options.carries_tenant ?? false
     this.#pool = new Pool(open, role)
     this.#queries = new Queries(this.#pool.current, this.#traffic)
     this.#queue = connectionQueue(connections_max, clock)
@@ -205,8 +207,9 @@ class PostgresDb implements Db {
 
   /** Reads for the first time what the database says of itself: how its tables lie, and its time. */
   async begin(): Promise<void> {
-    if (await isDistributed(this)) this.#traffic.dialect = 'citus'
-    Object.assign(this.#traffic, await boundTables(this))
+    if (await isDistributed(this)) Object.assign(this.#traffic, { dialect: 'citus', bound: false }) // none is prepared there
+    const { bound, secured } = await boundTables(this)
+    Object.assign(this.#traffic, { bound: bound || this.#traffic.bound, secured })
     await this.#database_clock?.begin()
   }
 
@@ -339,10 +342,8 @@ class PostgresDb implements Db {
   async gauges(): Promise<DbGauges> {
     const now = pooled(this.#queue.counts, this.#batches.waiting)
     const turn = { key: 'metrics', ms_max: readiness_ms_max }
-    const { secured: bound } = this.#traffic
     return {
-      ...now,
-      bound,
+      ...{ ...now, secured: this.#traffic.secured },
       bytes: await this.#guarded(turn, () => databaseBytes(this.#pool.current)).catch(() => null),
     }
   }

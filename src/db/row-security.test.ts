@@ -1,6 +1,6 @@
 // How row-level security comes into force, and what is said where it does not.
 
-import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { SQL } from 'bun'
 import { Operator } from '../../test/support/admin.ts'
 import { blocksOf } from '../../test/support/checkout.ts'
@@ -42,7 +42,9 @@ onPostgres('Row-level security', () => {
       owner,
       login,
       role,
-      ...['_one', '_late', '_own', '_other', '_of_others', '_astray', '_half'].map((end) => role + end),
+      ...['_one', '_late', '_own', '_other', '_of_others', '_astray', '_half', '_owned'].map(
+        (end) => role + end,
+      ),
     ])
       await last.unsafe(`drop role if exists ${one}`)
     await last.close()
@@ -72,11 +74,11 @@ onPostgres('Row-level security', () => {
 
   const CURRENT = unnamedAcrossTenants<{ name: string }>('test.current', 'select current_user as name')
 
-  /** A statement that reads a table for long, such as a dump. Returns what ends it. */
-  async function inUse(url: string, table: string): Promise<() => Promise<void>> {
+  /** A transaction that reads tables for long, such as a dump. Returns what ends it. */
+  async function inUse(url: string, ...tables: string[]): Promise<() => Promise<void>> {
     const reader = new SQL({ url, max: 1 })
     const connection = await reader.reserve()
-    await connection.unsafe(`begin; select 1 from ${table} limit 1`).simple()
+    await connection.unsafe(`begin; lock table ${tables.join(', ')} in access share mode`).simple()
     return async () => {
       await connection.unsafe('rollback')
       await connection.release()
@@ -231,6 +233,85 @@ onPostgres('Row-level security', () => {
     })
   })
 
+  describe('tables that were all in use at the start, of a login that owns none', () => {
+    let service: TestService
+    let api_key: string
+    let release: (() => Promise<void>) | null = null
+    const read = async () => (await service.ask('GET', '/v1/kv/n/k', { key: api_key })).status
+    beforeEach(async () => {
+      const url = await ownDatabase()
+      const environment = {
+        ...{ DATABASE_OWNER_URL: urlOf(url, owner), DATABASE_ROLE: login },
+        METRICS: '127.0.0.1:0',
+      }
+      await started(urlOf(url, owner), { ROW_LEVEL_SECURITY: 'off' })
+      const connection = new SQL({ url, max: 1 })
+      await connection.unsafe(
+        `grant select, insert, update, delete on all tables in schema public to ${login}`,
+      )
+      const tables = await connection.unsafe(
+        `select tablename as name from pg_tables where schemaname = 'public'`,
+      )
+      await connection.close()
+      release = await inUse(url, ...tables.map(({ name }: { name: string }) => name))
+      service = await started(urlOf(url, login), environment)
+      expect(reasonOf(service)).toMatch(/lock timeout/)
+      api_key = (await service.signUp()).api_key
+      expect((await service.ask('PUT', '/v1/kv/n/k', { key: api_key, body: { value: 1 } })).status).toBe(200)
+      await release()
+      release = null
+    })
+    afterEach(() => release?.())
+
+    /** One try at which the tables are free, and this becomes of the role. */
+    async function prepared(failure: Error): Promise<unknown> {
+      const taking = spyOn(service.app.db, 'takeRole').mockRejectedValueOnce(failure)
+      const end = await service.app.late_rows!.secure().catch((error: unknown) => error)
+      taking.mockRestore()
+      return end
+    }
+
+    test('show their rows also once they are prepared, and the role is not taken', async () => {
+      expect(await prepared(new DbError('lost', 'it is away'))).toMatchObject({ message: 'it is away' })
+      expect(await read()).toBe(200)
+      await service.app.late_rows!.secure()
+      expect((await scrape(service)).sum('waystation_row_level_security')).toBe(1)
+      expect(await read()).toBe(200)
+    })
+
+    const refusals: [what: string, failure: Error][] = [
+      ['a pooler', new DbError('lost', 'unsupported startup parameter: role')],
+      ['the server', new Error('permission denied to set role')],
+    ]
+    test.each(refusals)(
+      'are tried no more where %s refuses the role, which a warning says',
+      async (_, failure) => {
+        expect(await prepared(failure)).toBeUndefined()
+        const warnings = service.logged.filter(({ message }) => message === unsecured_message)
+        expect(warnings.at(-1)!.fields.reason).toBe(
+          `a pooler dropped the role of the connection: run npm run admin -- session-settings, then RECONNECT in the pooler, and start again; ${failure.message}`,
+        )
+        await service.app.late_rows!.secure()
+        expect(service.logged.filter(({ message }) => message === secured_message)).toEqual([])
+        expect(await read()).toBe(200)
+      },
+    )
+  })
+
+  test('is not in force for the owner of the tables without the role, whose policy shows all rows', async () => {
+    const url = urlOf(await ownDatabase(), owner)
+    await server.unsafe(`create role ${role}_owned nologin; grant ${role}_owned to ${owner}`).simple()
+    await started(url, { ROW_LEVEL_SECURITY: 'required', DATABASE_ROLE: `${role}_owned` })
+    const secured = async (taken: string | undefined) => {
+      const db = await openPostgres(url, { clock: systemClock, role: taken })
+      const gauges = await db.gauges()
+      await db.close()
+      return gauges.secured
+    }
+    expect(await secured(undefined)).toBe(false)
+    expect(await secured(`${role}_owned`)).toBe(true)
+  })
+
   test('that a role has in some tables alone, as when one was in use, is not in force, and hides no row of a tenant', async () => {
     const url = await ownDatabase()
     const service = await started(url, { ROW_LEVEL_SECURITY: 'required', DATABASE_ROLE: `${role}_half` })
@@ -245,7 +326,7 @@ onPostgres('Row-level security', () => {
       'select count(*) as n from kv_entries where tenant_id = :tenant_id',
     )
     expect(await db.all(seen, { tenant_id })).toEqual([{ n: 1 }])
-    expect((await db.gauges()).bound).toBe(false)
+    expect((await db.gauges()).secured).toBe(false)
     expect(await db.takeRole(`${role}_half`)).toBe(false)
     await expect(db.takeRole(`${role}_of_nobody`)).rejects.toThrow('does not exist')
     await db.close()

@@ -110,20 +110,21 @@ const TABLES = unnamed<Table>(
 )
 
 // A table that is prepared shows its rows to a statement with its tenant alone, whatever the others are: a start may have
-// found some of them in use.
+// found some of them in use. The policy of its owner shows all of them.
 const BOUND = unnamed<Bound>(
   'row_security.bound',
-  `select coalesce(bool_or(row_security_active(c.oid)), false) as bound, coalesce(bool_and(row_security_active(c.oid)), false) as secured
+  `select coalesce(bool_or(row_security_active(c.oid)), false) as bound,
+          coalesce(bool_and(row_security_active(c.oid) and not pg_has_role(c.relowner, 'usage')), false) as secured
      from pg_class c
     where c.relkind in ('r', 'p') and c.relnamespace = (select relnamespace from pg_class where oid = to_regclass('tenants'))
       and exists (select 1 from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped)`,
 )
 
-/** The tables with tenants in which row-level security applies to the role of these connections. */
+/** The tables with tenants to which row-level security applies as the role of these connections sees them. */
 export interface Bound {
   /** In one of them at least: then every statement has to carry its tenant. */
   bound: boolean
-  /** In all of them. */
+  /** In all of them, and the role has the rights of no owner. */
   secured: boolean
 }
 

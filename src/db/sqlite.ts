@@ -249,7 +249,7 @@ class SqliteDb implements Db {
   gauges(): DbGauges {
     const disk = this.#disk && { free_bytes: this.#disk.free, reserve_bytes: this.#disk.reserve_bytes }
     const bytes = this.#in_memory ? 0 : sizeOf(this.#path) + sizeOf(`${this.#path}-wal`)
-    return { bytes, disk, waiting: this.#room.waiting, connections: null, bound: null }
+    return { bytes, disk, waiting: this.#room.waiting, connections: null, secured: null }
   }
 
   async takeRole(): Promise<boolean> {

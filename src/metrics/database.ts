@@ -34,8 +34,8 @@ export async function databaseFigures(
     ),
     gauge(
       'waystation_row_level_security',
-      'PostgreSQL: 1 while row-level security binds the service. Absent with ROW_LEVEL_SECURITY=off.',
-      standing.bound === null || !secures_rows ? [] : value(standing.bound ? 1 : 0),
+      'PostgreSQL: 1 while row-level security binds the service in every table, and not as their owner. Absent with ROW_LEVEL_SECURITY=off.',
+      standing.secured === null || !secures_rows ? [] : value(standing.secured ? 1 : 0),
       'min',
     ),
     ...gaugesOf(standing),
