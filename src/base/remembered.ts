@@ -16,9 +16,17 @@ export class Remembered<Value> {
     return value
   }
 
-  put(key: string, value: Value): void {
+  /** Returns the value that is forgotten for it; undefined for none. */
+  put(key: string, value: Value): Value | undefined {
     this.#putLast(key, value)
-    if (this.#values.size > this.entries_max) this.#values.delete(this.#values.keys().next().value!)
+    if (this.#values.size <= this.entries_max) return undefined
+    const [oldest, forgotten] = this.#values.entries().next().value!
+    this.#values.delete(oldest)
+    return forgotten
+  }
+
+  forget(key: string): void {
+    this.#values.delete(key)
   }
 
   #putLast(key: string, value: Value): void {

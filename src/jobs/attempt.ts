@@ -21,7 +21,7 @@ export type Unsent =
   /** `seen`: as the kind says, or null. */
   | { unsent: 'nothing_left'; seen: number | null }
   /** The lease is too old, or the tenant is paused. */
-  | { unsent: 'released' }
+  | { unsent: 'stale_or_paused' }
   | { unsent: 'later'; not_before: Millis }
   /** There was no permit to look its name up. */
   | { unsent: 'untried' }
@@ -50,10 +50,10 @@ export async function attempt(
   }
   const request = await kind.message({ db, dependencies, started_at }, job).catch(unread)
   if (request === null) return { unsent: 'nothing_left', seen: null }
-  if (request === 'paused') return { unsent: 'released' }
+  if (request === 'paused') return { unsent: 'stale_or_paused' }
   if ('unsent' in request) return request
   if ('seen' in request) return { unsent: 'nothing_left', seen: request.seen }
-  if (clock.monotonic() - leased_at > stale_lease_ms) return { unsent: 'released' }
+  if (clock.monotonic() - leased_at > stale_lease_ms) return { unsent: 'stale_or_paused' }
   if ('not_before' in request) return { unsent: 'later', ...request }
   if ('next' in request) return attemptEach(options, running, request, mayGoOn)
   const { ok, status, error, duration_ms } = await options.send(job, request)

@@ -83,14 +83,18 @@ export class Outcomes {
     )
   }
 
-  /** The commit of the lease may have been lost, or only its answer: then nothing else shows that the job was not tried. */
-  async undoLease(running: Running, lease_until: Millis): Promise<void> {
-    const { job } = running
-    const undo = (tx: Tx) => undoLease(tx, job, lease_until)
-    await this.#writeWithRetry(running, () => this.options.db.write(dueWork(job.tenant_id), undo))
+  /**
+   * The commit of the lease may have been lost, or only its answer: then nothing else shows that its jobs were not tried. They are
+   * all of one lease.
+   */
+  async undoLease(running: Running[], lease_until: Millis): Promise<void> {
+    const [first] = running
+    const jobs = running.map(({ job }) => job)
+    const undo = (tx: Tx) => undoLease(tx, jobs, lease_until)
+    await this.#writeWithRetry(first!, () => this.options.db.write(dueWork(first!.job.tenant_id), undo))
   }
 
-  /** A delivered callback must not be sent again for a refusal, nor an attempt count that was not made. */
+  /** A refusal for a moment must not send a delivered callback again, nor count an attempt that was not made. */
   async #writeWithRetry<T>({ leased_at }: Running, write: () => Promise<T>): Promise<T> {
     const { clock } = this.options
     for (let wait_ms = 50; ; wait_ms = Math.min(2 * wait_ms, write_again_ms)) {

@@ -15,15 +15,16 @@ const UNDO_LEASE = sql(
 )
 
 /**
- * The attempt does not count, and the job is due again. Changes nothing where the lease was not committed: another may then
- * have its fencing token, but ends at another time.
+ * The attempts do not count, and the jobs are due again. Where the lease was not committed another node may have leased a job
+ * since, with the same fencing token: it is left alone, because its lease ends at another time. Were both made in one
+ * millisecond, which nothing in the row tells, the lease of the other node ends here: the job may be sent twice, as after
+ * the death of a node.
  */
-export async function undoLease(
-  tx: Tx,
-  { tenant_id, kind, source_id, fence }: LeasedJob,
-  lease_until: Millis,
-): Promise<void> {
-  // The transaction of the lease may be under way still: an update alone would see the row as it was before, and not wait.
-  if (!(await lock(tx, { tenant_id, kind, source_id }))) return
-  await tx.run(UNDO_LEASE, { tenant_id, kind, source_id, fence, lease_until })
+export async function undoLease(tx: Tx, jobs: readonly LeasedJob[], lease_until: Millis): Promise<void> {
+  // In the order of their keys, as others lock several of them.
+  for (const job of jobs.toSorted((one, other) => (one.source_id < other.source_id ? -1 : 1))) {
+    const { tenant_id, kind, source_id, fence } = job
+    // The transaction of the lease may be under way still: an update alone would see the row as it was before, and not wait.
+    if (await lock(tx, job)) await tx.run(UNDO_LEASE, { tenant_id, kind, source_id, fence, lease_until })
+  }
 }

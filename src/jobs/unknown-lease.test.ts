@@ -3,12 +3,13 @@
 import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, kindOf } from '../../test/support/job-bench.ts'
-import { schedule } from '../../test/support/job-features.ts'
+import { manySchedules, schedule } from '../../test/support/job-features.ts'
 import { becomes, until } from '../../test/support/patience.ts'
 import { count_lock_waits } from '../../test/support/postgres.ts'
 import { type Db, dueWork, type Tx, turnOf } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
 import { type LeasedJob, lease_ms } from './job.ts'
+import { Outcomes } from './outcomes.ts'
 import * as store from './store.ts'
 import { undoLease } from './undo-store.ts'
 
@@ -90,6 +91,23 @@ forEachDatabase('A lease whose commit had no answer', (databases) => {
     expect(await leaseOf(tenant_id)).toEqual(held)
   })
 
+  test('of several jobs is undone for all of them by one transaction', async () => {
+    const caller = await bench.tenant()
+    const count = 3
+    await manySchedules(bench, caller, count, (i) => ({ callback_url: `http://many-${i}.test/` }))
+    loseAnswer(caller.tenant_id, true)
+    const writes = spyOn(Outcomes.prototype, 'undoLease')
+    try {
+      const worker = bench.worker()
+      await bench.dispatch(worker)
+      await until(() => bench.network.held.length === count)
+      expect(attempts()).toEqual(['1', '1', '1'])
+      expect(writes.mock.calls.map(([running]) => running.length)).toEqual([count])
+    } finally {
+      writes.mockRestore()
+    }
+  })
+
   if (databases.engine === 'postgres')
     test('is undone once its commit has arrived, however late', async () => {
       const caller = await bench.tenant()
@@ -104,7 +122,7 @@ forEachDatabase('A lease whose commit had no answer', (databases) => {
         await arrived.promise
       })
       await under_way.promise
-      const undoing = bench.db.write((tx) => undoLease(tx, leased[0]!, lease_until))
+      const undoing = bench.db.write((tx) => undoLease(tx, leased, lease_until))
       await until(async () => (await bench.rows<{ n: number }>(count_lock_waits))[0]!.n > 0)
       arrived.resolve()
       await Promise.all([leasing, undoing])

@@ -1,4 +1,4 @@
-// Jobs whose message the database could not return, and how long each has been released for that.
+// Jobs whose message the database could not return, and how long this node has released each for that.
 
 import { type Clock, minute_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -27,6 +27,8 @@ interface Since {
 
 export class UnreadJobs {
   readonly #since = new Remembered<Since>(remembered_max)
+  /** The oldest of the failures that were forgotten for others, and when the last of them was. */
+  #forgotten: Since | null = null
 
   constructor(private readonly clock: Clock) {}
 
@@ -34,8 +36,27 @@ export class UnreadJobs {
   mayRelease(id: string): boolean {
     const now = this.clock.monotonic()
     const known = this.#since.get(id)
-    const first_at = known && now - known.last_at <= apart_ms ? known.first_at : now
-    this.#since.put(id, { first_at, last_at: now })
+    // Where more fail than are remembered, a job may be one of those forgotten: each would begin again for ever otherwise.
+    const last = [known ?? this.#forgotten].find((since) => since && now - since.last_at <= apart_ms)
+    const first_at = last ? last.first_at : now
+    const evicted = this.#since.put(id, { first_at, last_at: now })
+    if (evicted) this.#noteForgotten(evicted.first_at, now)
     return now - first_at <= unread_ms_max
+  }
+
+  /** True while nothing failed that could be forgotten. */
+  get isEmpty(): boolean {
+    return this.#since.size === 0
+  }
+
+  /** It was read: a failure that follows is the first. */
+  forget(id: string): void {
+    this.#since.forget(id)
+  }
+
+  #noteForgotten(first_at: number, now: number): void {
+    const before = this.#forgotten
+    const goes_on = before !== null && now - before.last_at <= apart_ms
+    this.#forgotten = { first_at: goes_on ? Math.min(before.first_at, first_at) : first_at, last_at: now }
   }
 }

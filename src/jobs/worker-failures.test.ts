@@ -8,7 +8,7 @@ import type { AgentCaller } from '../contract/caller.ts'
 import { DbError } from '../db/errors.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
-import { node_max } from './concurrency.ts'
+import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { anyDue } from './due-store.ts'
 import { lease_ms, stale_lease_ms } from './job.ts'
 
@@ -183,6 +183,46 @@ forEachDatabase('a database that fails', (databases) => {
     expect(await look()).toBeUndefined()
     expect(bench.network.sent).toEqual([])
     expect(await read(caller, id)).toMatchObject({ status: 'failed', last_error: 'interrupted' })
+  })
+
+  test('under every second read of the same event counts no failure from before one that succeeded', async () => {
+    const caller = await bench.tenant()
+    await schedule(bench, caller)
+    let reads = 0
+    bench.db.onRead = (name) => {
+      if (name !== 'schedules.deliverable') return
+      if (++reads % 2 === 0) throw new DbError('lost', 'it is away')
+      bench.clock.advance(stale_lease_ms + 1) // it is released, sends nothing, and is read again
+    }
+    const worker = bench.worker()
+    for (let ms = 0; ms <= 2 * unread_ms_max; ms += 90_000) {
+      await worker.dispatchNew()
+      await bench.db.quiet()
+      const [job] = await bench.jobs(caller.tenant_id)
+      expect(job).toMatchObject({ attempts: 0, lease_until: 0 })
+      bench.clock.advance(90_000)
+    }
+    expect(bench.network.sent).toEqual([])
+  })
+
+  test('under a commit of what is to be sent, whose answer is lost, makes no attempt and slows its receiver once', async () => {
+    const caller = await bench.tenant()
+    await schedule(bench, caller)
+    let lost = 1
+    bench.db.onRead = (name) => {
+      if (name === 'schedules.deliverable' && lost-- > 0) throw new DbError('outcome_unknown', 'no answer')
+    }
+    const slowing = spyOn(ConcurrencyLimiter.prototype, 'slowDown')
+    const worker = bench.worker()
+    await bench.dispatch(worker)
+    expect(slowing).toHaveBeenCalledTimes(1)
+    slowing.mockRestore()
+    expect((await bench.jobs(caller.tenant_id))[0]).toMatchObject({ attempts: 0, lease_until: 0 })
+    expect(bench.errors.map(String)).toEqual(['DbError: no answer'])
+    bench.clock.advance(500)
+    await worker.dispatchNew()
+    await bench.db.quiet()
+    expect(bench.network.sent.map(({ headers }) => headers['x-waystation-attempt'])).toEqual(['1'])
   })
 
   test('now and then counts no failure with those of hours before', async () => {

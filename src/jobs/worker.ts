@@ -208,21 +208,26 @@ export class JobWorker {
       for (const item of items) this.#limiter.release(item)
       this.#queue.expire()
       this.options.onError(error)
-      if (isOutcomeUnknown(error))
-        for (const job of leased) this.#track(this.#undoLease({ job, kind, leased_at }, lease_until))
+      if (isOutcomeUnknown(error) && leased.length > 0)
+        this.#track(
+          this.#undoLease(
+            leased.map((job) => ({ job, kind, leased_at })),
+            lease_until,
+          ),
+        )
       return []
     }
   }
 
-  /** This node leases the job again only afterwards: its new lease might have the token and the end of the one that is undone. */
-  async #undoLease(running: Running, lease_until: Millis): Promise<void> {
-    const id = idOf({ ...running.job, kind: running.kind })
-    this.#undoing.add(id)
+  /** This node leases the jobs again only afterwards: its new lease might have the token and the end of the one that is undone. */
+  async #undoLease(running: Running[], lease_until: Millis): Promise<void> {
+    const ids = running.map(({ job, kind }) => idOf({ ...job, kind }))
+    for (const id of ids) this.#undoing.add(id)
     try {
       await this.#outcomes.undoLease(running, lease_until)
     } finally {
-      this.#undoing.delete(id)
-      this.#queue.expire() // it is due
+      for (const id of ids) this.#undoing.delete(id)
+      this.#queue.expire() // they are due
     }
   }
 
@@ -243,6 +248,7 @@ export class JobWorker {
     const running = { job, kind, leased_at }
     this.#outcomes.count(kind.begun)
     const result = await this.#withPermit(job, () => attempt(this.options, running, () => !this.#stopped))
+    if (!this.#unread.isEmpty && !isUnread(result)) this.#unread.forget(unreadId(running))
     if ('unsent' in result) return this.#endUnsent(running, result)
     this.options.measures?.ended(kind.name, result)
     await this.#coalescer.wait(this.#commitFollows(job, kind))
@@ -284,7 +290,7 @@ export class JobWorker {
       if (result && 'ok' in result)
         ended = { answered: result.status_code !== null, duration_ms: result.duration_ms }
       // The next would fail as well: while the database is unavailable, keep the leases there are.
-      if (result && 'unsent' in result && result.unsent === 'unread') this.#limiter.slowDown(job)
+      if (result && isUnread(result)) this.#limiter.slowDown(job)
       return result
     } catch (error) {
       this.#limiter.slowDown(job)
@@ -299,14 +305,15 @@ export class JobWorker {
     this.#dispatchWaiting() // its permit is free
     try {
       if (unsent.unsent === 'nothing_left') await this.#outcomes.endIdle(running, unsent.seen)
-      else if (unsent.unsent === 'released') await this.#release(running)
+      else if (unsent.unsent === 'stale_or_paused') await this.#release(running)
       else if (unsent.unsent === 'later') await this.#outcomes.releaseUntil(running, () => unsent.not_before)
-      else if (unsent.unsent === 'untried') await this.#releaseUntried(running)
-      else await this.#releaseUnread(running, unsent.error)
+      else if (unsent.unsent === 'untried' || this.#mayRelease(running, unsent.error))
+        await this.#releaseUntried(running)
     } catch (error) {
       this.#limiter.slowDown(running.job)
       throw error
     }
+    if (unsent.unsent === 'unread') throw unsent.error
   }
 
   async #release(running: Running): Promise<void> {
@@ -314,12 +321,12 @@ export class JobWorker {
     this.#queue.expire() // it is due
   }
 
-  /** While the database was only unavailable, it was no attempt; otherwise the lease runs out and counts, so that the job ends. */
-  async #releaseUnread(running: Running, error: unknown): Promise<never> {
-    const { job, kind } = running
-    const id = `${idOf({ ...job, kind })} ${job.event_id}`
-    if (isUnavailable(error) && this.#unread.mayRelease(id)) await this.#releaseUntried(running)
-    throw error
+  /**
+   * While the database was only unavailable, it was no attempt; otherwise the lease runs out and counts, so that the job ends.
+   * Also where its message writes: what it does not know of its own commit is seen when it is made again.
+   */
+  #mayRelease(running: Running, error: unknown): boolean {
+    return (isUnavailable(error) || isOutcomeUnknown(error)) && this.#unread.mayRelease(unreadId(running))
   }
 
   /** Due a little later, so that it is not leased again in between. */
@@ -380,4 +387,13 @@ export class JobWorker {
     await this.#dispatching
     await Promise.all(this.#running)
   }
+}
+
+function isUnread(result: AttemptResult | Unsent): boolean {
+  return 'unsent' in result && result.unsent === 'unread'
+}
+
+/** A job, and the event that it sends. */
+function unreadId({ job, kind }: Running): string {
+  return `${idOf({ ...job, kind })} ${job.event_id}`
 }
