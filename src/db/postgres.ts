@@ -340,10 +340,9 @@ class PostgresDb implements Db {
   }
 
   async gauges(): Promise<DbGauges> {
-    const now = pooled(this.#queue.counts, this.#batches.waiting)
     const turn = { key: 'metrics', ms_max: readiness_ms_max }
     return {
-      ...{ ...now, secured: this.#traffic.secured },
+      ...{ ...pooled(this.#queue.counts, this.#batches.waiting), secured: this.#traffic.secured },
       bytes: await this.#guarded(turn, () => databaseBytes(this.#pool.current)).catch(() => null),
     }
   }
