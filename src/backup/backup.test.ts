@@ -121,6 +121,17 @@ forEachDatabase('A backup', (databases) => {
     expect(await operator.with({ DATABASE_URL }).refusal('restore', copy)).toBe(refusal)
   })
 
+  test('is damaged where a byte of its schema is, also without its checksum', async () => {
+    const copy = join(folder, `schema-${engine}.db`)
+    const bytes = readFileSync(file)
+    bytes[bytes.indexOf('CREATE TABLE kv_entries') + 'CREATE TABLE kv_entries'.length] = '!'.charCodeAt(0)
+    writeFileSync(copy, bytes)
+    const refusal = await operator.refusal('verify', copy)
+    expect(refusal).toBe(`waystation admin: ${copy} is damaged: its schema cannot be read`)
+    const DATABASE_URL = await databases.newUrl()
+    expect(await operator.with({ DATABASE_URL }).refusal('restore', copy)).toBe(refusal)
+  })
+
   test('is not a part of a database: a file whose newest writes are in a log beside it is refused', async () => {
     const part = join(folder, `part-${engine}.db`)
     writeFileSync(part, readFileSync(file))

@@ -18,7 +18,7 @@ export interface Table {
 export class SqliteFile {
   readonly #db: Database
 
-  /** Throws when there is no such file, or when it is not a SQLite database. */
+  /** Throws when there is no such file, when it is not a SQLite database, or when its schema is damaged. */
   constructor(path: string, { readonly }: { readonly: boolean }) {
     if (!existsSync(path)) throw new Error(`there is no file ${path}`)
     this.#db = new Database(path, readonly ? { readonly } : { readwrite: true })
@@ -28,6 +28,12 @@ export class SqliteFile {
     } catch (error) {
       this.#db.close()
       throw new Error(`${path} is not a SQLite database, or its first page is damaged`, { cause: error })
+    }
+    try {
+      this.values('select 1 from sqlite_schema limit 1') // the first statement reads the whole schema
+    } catch (error) {
+      this.#db.close()
+      throw new Error(`${path} is damaged: its schema cannot be read`, { cause: error })
     }
   }
 

@@ -25,7 +25,7 @@ test.each([remembered_max, remembered_max + 1])(
   },
 )
 
-test('a job that is new two minutes after others were forgotten begins anew', () => {
+test('a job that is new two minutes after others were forgotten begins again', () => {
   const clock = new TestClock()
   const unread = new UnreadJobs(clock)
   for (let i = 0; i <= remembered_max; i++) unread.mayRelease(`job ${i}`)

@@ -1,5 +1,5 @@
 // Contexts of the browser, which note what their pages do wrong, and serve one visit after another: a context of its own
-// is a process of its own, which starts and compiles the scripts of the pages anew, and that is half of a short visit.
+// is a process of its own, which starts and compiles the scripts of the pages once more, and that is half of a short visit.
 
 import type { Browser, BrowserContext, BrowserContextOptions, CDPSession, Page } from 'playwright-core'
 import { patience_ms } from './patience.ts'
