@@ -73,7 +73,8 @@ async function drop(of: Journal, seq: number): Promise<void> {
 async function insert(of: Journal, seq: number): Promise<void> {
   const { position: _, ...like } = await eventAt(of, seq)
   await shift(of, seq, 1)
-  const row = { ...like, id: `${String(like.id).slice(0, -2)}yy` }
+  const id = String(like.id)
+  const row = { ...like, id: id.slice(0, -2) + (id.endsWith('yy') ? 'zz' : 'yy') }
   const names = Object.keys(row)
   await run(
     of,
