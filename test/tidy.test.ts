@@ -302,7 +302,7 @@ describe('effects have their places', () => {
     ],
     [
       'timers',
-      /\bsetTimeout\b|\bsetInterval\b|\bsetImmediate\b|\bqueueMicrotask\b|\bnextTick\b|\bBun\.sleep/,
+      /\bsetTimeout\b|\bsetInterval\b|\bsetImmediate\b|\bqueueMicrotask\b|\bnextTick\b|\bBun\.sleep|\bsleep\(/,
       {
         'src/app/stop.ts': 'the end of the patience of a drain',
         'src/credentials/cache.ts': 'a setting holds once no node remembers how it was',
@@ -343,6 +343,7 @@ describe('effects have their places', () => {
         'src/jobs/coalesce.ts': 'how long a result waits for others',
         'src/events/follower.ts': 'the end of a wait for events',
         'src/jobs/worker.ts': 'a tick looks whether other nodes have ended',
+        'src/jobs/outcomes.ts': 'an outcome that is refused is written again a little later',
         'src/jobs/timer.ts': 'the pace of due jobs',
       },
     ],

@@ -70,7 +70,7 @@ function Step({ step, title, children }: StepProps) {
 }
 
 function Secrets({ tenant, onSaved }: { tenant: CreatedTenant; onSaved: () => void }) {
-  // Before they are drawn: who sees them is asked.
+  // A layout effect runs before the secrets are drawn, so that a reload asks from the first moment that shows them.
   useLayoutEffect(() => {
     const ask = (event: BeforeUnloadEvent) => event.preventDefault()
     addEventListener('beforeunload', ask)

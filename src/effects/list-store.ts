@@ -48,9 +48,9 @@ export interface Filter {
 }
 
 /**
- * A page, as far as rows fit: `rows_max`, and none after the first that takes them to `bytes_max`. What the index does not choose
- * by is looked for in piece after piece of that size, until the page is full or `looked_max` rows were looked at: `reached` is the
- * last of them when there may be more.
+ * A page of at most `rows_max` rows, and none after the first that takes them to `bytes_max`. With a filter that the index does not
+ * choose by, pieces of that size are read and filtered until the page is full or `looked_max` rows were read: `reached` is the last
+ * of them when there may be more.
  */
 export async function newest(
   q: Reader,
@@ -85,7 +85,7 @@ function choosesBeside(by: keyof typeof LIST, filter: Filter): boolean {
   return Object.entries(filter).some(([name, value]) => value !== undefined && name !== leads[by])
 }
 
-/** The index to walk: of a workflow there are few, and of those that did not succeed fewer than of a type. */
+/** The index to walk, the most selective first: a workflow has few effects, and fewer are open or failed than have a type. */
 function leading({ status, type, workflow_id }: Filter): keyof typeof LIST {
   if (workflow_id !== undefined) return 'workflow'
   if (status !== undefined && status !== 'succeeded') return 'status'

@@ -39,7 +39,7 @@ create table effects (
   primary key (tenant_id, id)
 ) {heap};
 create unique index effects_pair on effects (tenant_id, key, type);
--- Without those that succeeded, which are nearly all: each other index would be written when they begin and again when they end.
+-- Without those that succeeded, which are nearly all: success removes an effect from this index and adds it nowhere.
 create index effects_status on effects (tenant_id, status, id) where status <> 'succeeded';
 create index effects_type on effects (tenant_id, type, id);
 create index effects_workflow on effects (tenant_id, workflow_id, id) where workflow_id is not null;

@@ -4,6 +4,7 @@ import type { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
 import { type MemoryBudget, outOfMemory } from '../base/memory.ts'
 import type { Hold } from '../base/memory-hold.ts'
+import { sleep } from '../base/sleep.ts'
 import { type Body, close, type LargeAnswer, pieces } from './outgoing.ts'
 
 const room_looked_for_ms = 50
@@ -146,7 +147,7 @@ export class Delivery {
     for (let waited_ms = 0; !this.#has_ended; waited_ms += room_looked_for_ms) {
       if (take()) return
       if (waited_ms >= this.means.wait_ms_max) break
-      await new Promise((resolve) => setTimeout(resolve, room_looked_for_ms))
+      await sleep(room_looked_for_ms)
     }
     throw outOfMemory()
   }

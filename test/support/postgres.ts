@@ -81,7 +81,10 @@ const unattended = ['-c', 'autovacuum=off']
 /** The password of each of thousands of connections would take as long to check as what most of them ask. */
 const without_password = ['--auth=trust']
 
-/** A service plans each statement for its first runs alone. Most tests end before that: they would see no other plans. */
+/**
+ * PostgreSQL plans the first five runs of a statement on a connection one by one, and most tests end before it keeps a plan, as it
+ * does for a service.
+ */
 const with_lasting_plans = ['-c', 'plan_cache_mode=force_generic_plan']
 
 /** With the template that every new database is a copy of. */
