@@ -38,6 +38,8 @@ interface Means {
   wait_ms_max: number
 }
 
+function nothing(): void {}
+
 /** One answer on its way. */
 export class Delivery {
   readonly #hold: Hold
@@ -45,19 +47,24 @@ export class Delivery {
   #has_ended = false
   /** Bytes of the part that is being sent, when the rest is not in memory yet. */
   #part_bytes = 0
-  #leave = () => {}
+  #leave = nothing
   /** Null once there was room. */
   #enter: (() => boolean) | null = null
-  readonly #pieces: AsyncGenerator<Uint8Array, void>
+  /** Null once it has ended: an answer that waits for its turn keeps nothing in memory for a client that is gone. */
+  #body: LargeAnswer['body'] | null
+  #pieces: AsyncGenerator<Uint8Array, void> | null
+  readonly #is_live: boolean
   readonly #stop = () => this.#break()
 
   constructor(
     private readonly means: Means,
-    private readonly answer: LargeAnswer,
+    { body, is_live }: Pick<LargeAnswer, 'body' | 'is_live'>,
     private readonly asked: Asked,
   ) {
+    this.#body = body
+    this.#is_live = is_live
     this.#pieces = pieces(
-      answer.body,
+      body,
       (part) => this.#countPart(part),
       () => this.#beginPause(),
     )
@@ -105,19 +112,21 @@ export class Delivery {
     this.#hold.release()
     this.#leave()
     this.asked.onEnd()
-    close(this.answer.body)
+    close(this.#body!)
+    this.#body = this.#pieces = this.#enter = null
+    this.#leave = nothing // it was made where the body is known, too
   }
 
   /** Called when Bun has handed the piece before to the operating system. */
   async #sendNext(): Promise<void> {
     this.#hold.progress()
-    if (this.answer.is_live) this.asked.closeAfter(live_idle_seconds)
+    if (this.#is_live) this.asked.closeAfter(live_idle_seconds)
     else await this.means.turns.next()
     if (this.#has_ended) return this.#break()
     try {
       if (this.#enter) await this.#untilRoom(this.#enter)
       this.#enter = null
-      const { done, value } = await this.#pieces.next()
+      const { done, value } = await this.#pieces!.next()
       if (this.#has_ended) return this.#break()
       if (done) {
         this.end()
@@ -131,7 +140,7 @@ export class Delivery {
 
   /** The previous part is sent in full; nobody knows when the next part of an answer that never ends will come. */
   #beginPause(): void {
-    if (!this.answer.is_live) return
+    if (!this.#is_live) return
     this.#hold.shrink(this.#part_bytes)
     this.#part_bytes = 0
   }

@@ -234,6 +234,29 @@ describe('a client', () => {
     expect(site.memory.bytes).toBe(0)
   })
 
+  test('that goes away while its answer waits for a turn leaves nothing of it in memory', async () => {
+    const deliveries = new Deliveries(new MemoryBudget(new TestClock(), 4 * sending_max * piece_bytes_max))
+    const clients = new AbortController()
+    const bodies = Array.from({ length: 1_000 }, () => {
+      const body = new Uint8Array(1_024)
+      const request = new Request('http://a/', { signal: clients.signal })
+      const asked = { ...unread, request, address: '192.0.2.1' }
+      const { body: stream } = deliveries.send(new LargeAnswer(200, new Headers(), body), asked)
+      stream!
+        .getReader()
+        .read()
+        .catch(() => {})
+      return new WeakRef(body)
+    })
+    for (let i = 0; i < 10; i++) await null // all are asked for their first piece
+    clients.abort()
+    await new Promise((resolve) => setImmediate(resolve)) // the turn of a few
+    Bun.gc(true)
+    const kept = bodies.filter((body) => body.deref() !== undefined)
+    expect(kept.length).toBeLessThan(100)
+    expect(deliveries.size).toEqual({ sending: 0, addresses: 0 })
+  })
+
   test('that makes no progress is cut off for others when the share of its address is used up', async () => {
     site.ended.length = 0
     site.closing.length = 0
