@@ -1,9 +1,9 @@
-// The command that runs the service, in a process whose heap grows slowly.
+// The command that runs the service, in a process with memory settings of its own.
 
-import { restartWithSlowHeap } from './heap.ts'
+import { restartWithMemorySettings } from './heap.ts'
 
 if (import.meta.main) {
-  restartWithSlowHeap()
+  restartWithMemorySettings()
   const { main } = await import('./serve.ts') // late: what is loaded before the restart is loaded twice
   await main(process.argv.slice(2))
 }

@@ -6,7 +6,7 @@ import { ApiError } from '../base/errors.ts'
 import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import { causeOf } from '../contract/event.ts'
-import { type Batch, type Db, MustRunAlone, type Turn, type Tx } from '../db/db.ts'
+import { type Awaitable, type Batch, type Db, MustRunAlone, type Turn, type Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import {
   type EntryRow,
@@ -92,8 +92,12 @@ function turnOf({ tenant_id }: AgentCaller, { namespace, key }: KeyRef, batch: B
 }
 
 /** Only a tenant that has such namespaces looks. */
-async function leavesEvents(tx: Tx, { tenant_id, kv_events }: AgentCaller, { namespace }: KeyRef) {
-  return kv_events === true && (await namespaces.leavesEvents(tx, tenant_id, namespace))
+function leavesEvents(
+  tx: Tx,
+  { tenant_id, kv_events }: AgentCaller,
+  { namespace }: KeyRef,
+): Awaitable<boolean> {
+  return kv_events === true && namespaces.leavesEvents(tx, tenant_id, namespace)
 }
 
 /**

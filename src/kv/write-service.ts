@@ -1,7 +1,7 @@
 // The write of a put: over the version that was expected, and with the end of the value before.
 
 import { ApiError } from '../base/errors.ts'
-import type { Tx } from '../db/db.ts'
+import type { Awaitable, Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import { type EntryRow, ifMatchHolds, ifNoneMatchNames, type KeyRef } from './entry.ts'
 import { emitExpired } from './event-service.ts'
@@ -18,13 +18,23 @@ export interface PutInput {
 }
 
 /** `input`: the precondition, null for none. Starts again when another writer came between. */
-export async function writeEntry(
+export function writeEntry(
   tx: Tx,
   tenant_id: string,
   write: store.Write,
   input: PutInput | null,
+): Awaitable<store.Written> {
+  return input === null
+    ? (store.put(tx, tenant_id, write) as Awaitable<store.Written>)
+    : writeIf(tx, tenant_id, write, input)
+}
+
+async function writeIf(
+  tx: Tx,
+  tenant_id: string,
+  write: store.Write,
+  input: PutInput,
 ): Promise<store.Written> {
-  if (input === null) return (await store.put(tx, tenant_id, write))!
   for (;;) {
     const written = await putIf(tx, tenant_id, write, input, store.putIfAbsent)
     if (written) return written
