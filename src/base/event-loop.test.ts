@@ -24,6 +24,17 @@ describe('turns', () => {
     ])
     expect(begun).toEqual([0, 1, 2, 3, 4])
   })
+
+  test('are not taken from others by what is gone', async () => {
+    const turns = new Turns(2)
+    const begun: number[] = []
+    const isGone = (piece: number) => piece < 4 || piece === 6
+    for (let piece = 0; piece < 8; piece++) void turns.next(() => isGone(piece)).then(() => begun.push(piece))
+    await nextTurn()
+    expect([begun, turns.size]).toEqual([[0, 1, 2, 3, 4, 5, 6], 1])
+    await nextTurn()
+    expect([begun, turns.size]).toEqual([[0, 1, 2, 3, 4, 5, 6, 7], 0])
+  })
 })
 
 describe('the budget of a turn', () => {

@@ -55,9 +55,9 @@ export class TurnBudget {
 }
 
 export class Turns {
-  #waiting: (() => void)[] = []
+  #waiting: { begin: () => void; isGone: () => boolean }[] = []
   readonly #next_turn = new NextTurn(() => {
-    for (const begin of this.#waiting.splice(0, this.pieces_max)) begin()
+    for (const { begin } of this.#waiting.splice(0, this.#countOfThisTurn())) begin()
     if (this.#waiting.length > 0) this.#next_turn.set()
   })
 
@@ -69,11 +69,27 @@ export class Turns {
     return this.#waiting.length
   }
 
-  /** Resolves in a later turn of the event loop, in the order of the calls. */
-  next(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve)
+  /** Resolves in a later turn of the event loop, in the order of the calls. What is gone takes no turn from the others. */
+  next(isGone: () => boolean = never): Promise<void> {
+    return new Promise((begin) => {
+      this.#waiting.push({ begin, isGone })
       this.#next_turn.set()
     })
   }
+
+  /** How many of those that wait end or begin now. */
+  #countOfThisTurn(): number {
+    let pieces = 0
+    let count = 0
+    for (const { isGone } of this.#waiting) {
+      if (!isGone()) pieces += 1
+      if (pieces > this.pieces_max) break
+      count += 1
+    }
+    return count
+  }
+}
+
+function never(): boolean {
+  return false
 }

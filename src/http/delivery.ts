@@ -38,8 +38,6 @@ interface Means {
   wait_ms_max: number
 }
 
-function nothing(): void {}
-
 /** One answer on its way. */
 export class Delivery {
   readonly #hold: Hold
@@ -48,9 +46,9 @@ export class Delivery {
   /** Bytes of the part that is being sent, when the rest is not in memory yet. */
   #part_bytes = 0
   #leave = nothing
-  /** Null once there was room. */
+  /** Null once there was room, or it has ended. */
   #enter: (() => boolean) | null = null
-  /** Null once it has ended: an answer that waits for its turn keeps nothing in memory for a client that is gone. */
+  /** Null once it has ended: what waits for its turn keeps nothing of the answer for a client that is gone. */
   #body: LargeAnswer['body'] | null
   #pieces: AsyncGenerator<Uint8Array, void> | null
   readonly #is_live: boolean
@@ -114,17 +112,19 @@ export class Delivery {
     this.asked.onEnd()
     close(this.#body!)
     this.#body = this.#pieces = this.#enter = null
-    this.#leave = nothing // it was made where the body is known, too
+    this.#leave = nothing // its closure keeps the body
   }
 
   /** Called when Bun has handed the piece before to the operating system. */
   async #sendNext(): Promise<void> {
+    if (this.#has_ended) return this.#break()
     this.#hold.progress()
     if (this.#is_live) this.asked.closeAfter(live_idle_seconds)
-    else await this.means.turns.next()
+    else await this.means.turns.next(() => this.#has_ended)
     if (this.#has_ended) return this.#break()
     try {
       if (this.#enter) await this.#untilRoom(this.#enter)
+      if (this.#has_ended) return this.#break()
       this.#enter = null
       const { done, value } = await this.#pieces!.next()
       if (this.#has_ended) return this.#break()
@@ -167,3 +167,5 @@ export class Delivery {
     this.#controller?.error(new Error('the answer was broken off'))
   }
 }
+
+function nothing(): void {}
