@@ -11,15 +11,15 @@ const growth_variable = 'BUN_JSC_heapGrowthMaxIncrease'
 const growth = '1.4'
 
 /**
- * Milliseconds that freed memory stays with the process. Much of it is allocated again within a second; to return it after
- * 10 ms, the default, and to get it back costs 2 % of the CPU of a put.
+ * Milliseconds that freed memory stays with the process. Much of it is allocated again within a second: to return it after
+ * 100 ms, the default of Bun, and to get it back costs 2 % of the CPU of a put.
  */
 const purge_variable = 'MIMALLOC_PURGE_DELAY'
 const purge_delay = '1000'
 
 /**
- * Replaces this process by itself with these settings: same process id, same arguments. Does nothing when they are there, or
- * where processes cannot be replaced.
+ * Replaces this process by itself with these settings: same process id, same arguments. Does nothing when the growth is set,
+ * as it is after a restart, or where processes cannot be replaced.
  */
 export function restartWithMemorySettings(): void {
   if (

@@ -11,7 +11,7 @@ const root = join(import.meta.dir, '..')
 const timings = 'test/timings.json'
 /** More than there are cores, because many tests wait, and one file does little else. Each process has a browser. */
 const processes = Math.min(availableParallelism() + 4, 9)
-/** Freed memory goes back to the system after a second instead of 10 ms: much of it is asked for again before. */
+/** Freed memory goes back to the system after a second instead of 100 ms: much of it is asked for again before. */
 const keep_memory = { MIMALLOC_PURGE_DELAY: '1000' }
 /** A guard against an endless wait, not a measure. */
 const test_ms_max = 300_000
