@@ -61,7 +61,12 @@ export class WatchedContext {
     origin: string,
     options: BrowserContextOptions,
   ): Promise<WatchedContext> {
-    const context = await browser.newContext({ baseURL: origin, serviceWorkers: 'block', ...options })
+    const context = await browser.newContext({
+      baseURL: origin,
+      serviceWorkers: 'block',
+      reducedMotion: 'reduce', // what moves all the time is drawn 60 times a second
+      ...options,
+    })
     context.setDefaultTimeout(patience_ms)
     const keeper = Object.keys(options).length === 0 ? await keeperOf(context, origin) : null
     const watched = new WatchedContext(context, origin, keeper)
