@@ -358,6 +358,37 @@ describe('places', () => {
     expect([broken.length, deliveries.size.sending, memory.bytes]).toEqual([1, 0, 0])
   })
 
+  test('nothing is reported of a client that goes away in the moment in which its answer gets room', async () => {
+    const memory = new MemoryBudget(new TestClock(), memory_bytes_min)
+    const deliveries = new Deliveries(memory)
+    const other = memory.hold({ address: '192.0.2.1', tenant_id: null }, () => {})
+    other.grow(memory_bytes_min / 2)
+    const gone = new AbortController()
+    const request = new Request('http://a/', { method: 'POST', signal: gone.signal })
+    const broken: unknown[] = []
+    let has_room = false
+    const asked = {
+      ...toWrite,
+      request,
+      onBroken: (error: unknown) => broken.push(error),
+      get address() {
+        if (has_room) queueMicrotask(() => gone.abort()) // before the delivery sees that it has a place
+        return '192.0.2.1'
+      },
+    }
+    const large = new LargeAnswer(201, new Headers(), 'a'.repeat(2 * piece_bytes_max))
+    const read = deliveries
+      .send(large, asked)
+      .text()
+      .catch(() => 'failed')
+    for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+    other.release()
+    has_room = true
+    expect(await read).toBe('failed')
+    await settled(() => broken.length)
+    expect([broken, deliveries.size.sending, memory.bytes]).toEqual([[], 0, 0])
+  })
+
   test('when there is none for long, the answer to a write is broken off', async () => {
     const deliveries = new Deliveries(new MemoryBudget(new TestClock(), memory_bytes_min), 0)
     let ended = 0
