@@ -339,6 +339,9 @@ async function atAnyMoment(mortal: Mortal): Promise<void> {
     await mortal.start()
   }
 
+  // One that will be fired and one that will fail, also when the kills have left neither.
+  receiver.answer = () => ({ status: 500 })
+  for (const path of ['/last/6', '/last/7']) scheduled.push((await scheduleAt(mortal, keys.api_key, path)).id)
   await mortal.kill()
   receiver.answer = ({ target }) => ({ status: target.endsWith('7') ? 410 : 204 })
   mortal.pass(long_ms)

@@ -101,9 +101,18 @@ onPostgres('An advance of one of several nodes', () => {
         one.app.db.onStatement((name) => name === 'jobs.oldest_due' && one.clock.advance(1_000))
         const first = await advance(one, admin_key, 2)
         expect([first.body.done, receiver.requests.length]).toEqual([false, 0])
-        const { body } = await advance(one, admin_key, 2 - first.body.advanced_seconds)
+        let left = 2 - first.body.advanced_seconds
+        let fired = 0
+        // On a busy machine the time that passes with the looks is over before the delivery, as it was for the first.
+        for (let is_done = false; !is_done; ) {
+          const { status, body } = await advance(one, admin_key, Math.max(1, left))
+          expect(status).toBe(200)
+          left -= body.advanced_seconds
+          fired += body.counts['schedule.fired'] ?? 0
+          is_done = body.done
+        }
         one.app.db.onStatement(null)
-        expect([body.done, body.counts['schedule.fired'], receiver.requests.length]).toEqual([true, 1, 1])
+        expect([fired, receiver.requests.length]).toEqual([1, 1])
       })
     })
   })
