@@ -334,13 +334,18 @@ describe('places', () => {
     expect([deliveries.size, memory.bytes]).toEqual([{ sending: 0, addresses: 0 }, 0])
   })
 
-  test('nothing is taken for a client that goes away while its answer waits', async () => {
+  /** A write whose answer has no room until `other` is released, and a client that can leave. */
+  function withoutRoom() {
     const memory = new MemoryBudget(new TestClock(), memory_bytes_min)
-    const deliveries = new Deliveries(memory)
     const other = memory.hold({ address: '192.0.2.1', tenant_id: null }, () => {})
     other.grow(memory_bytes_min / 2)
     const gone = new AbortController()
     const request = new Request('http://a/', { method: 'POST', signal: gone.signal })
+    return { memory, deliveries: new Deliveries(memory), other, gone, request }
+  }
+
+  test('nothing is taken for a client that goes away while its answer waits', async () => {
+    const { memory, deliveries, other, gone, request } = withoutRoom()
     const broken: unknown[] = []
     const { promise, resolve } = Promise.withResolvers<void>()
     const onBroken = (error: unknown) => {
@@ -359,12 +364,7 @@ describe('places', () => {
   })
 
   test('nothing is reported of a client that goes away in the moment in which its answer gets room', async () => {
-    const memory = new MemoryBudget(new TestClock(), memory_bytes_min)
-    const deliveries = new Deliveries(memory)
-    const other = memory.hold({ address: '192.0.2.1', tenant_id: null }, () => {})
-    other.grow(memory_bytes_min / 2)
-    const gone = new AbortController()
-    const request = new Request('http://a/', { method: 'POST', signal: gone.signal })
+    const { memory, deliveries, other, gone, request } = withoutRoom()
     const broken: unknown[] = []
     let has_room = false
     const asked = {
