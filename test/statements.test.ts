@@ -56,7 +56,14 @@ const budgets: Record<string, string[]> = {
   ],
   resumeTenant: [
     ...['quotas.calls', 'tenants.lock_freeze', 'tenants.resume', 'journal.insert'],
-    ...['checkpoints.move', 'dlq.move', 'effects.move', 'tenants.end_resume', 'jobs.paused'],
+    ...[
+      'checkpoints.lock_movable',
+      'checkpoints.move',
+      'dlq.lock_movable',
+      'dlq.move',
+      'effects.lock_movable',
+    ],
+    ...['effects.move', 'tenants.end_resume', 'jobs.paused'],
     ...tenant_view,
   ],
   rotateTenantKey: [

@@ -45,7 +45,7 @@ export async function create(
 
 /** For the operator, who ends all keys: a bounded number. Their credentials end apart from them. Returns how many. */
 export async function endSome(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
-  const ended = await store.endSome(tx, tenant_id, rows_max)
+  const ended = await store.endFirst(tx, tenant_id, rows_max)
   for (const { approval_key_id, bytes } of ended) {
     tx.stores(tenant_id, -bytes - row_bytes)
     const about = { tenant_id, cause: operator_cause, subject_id: approval_key_id }

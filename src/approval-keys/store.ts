@@ -1,7 +1,7 @@
 // Every statement on approval_keys.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
+import { inChunk, lockFirst } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface ApprovalKeyRow {
@@ -45,18 +45,24 @@ const DELETE = sql<{ bytes: number }>(
    returning coalesce(octet_length(label), 0) as bytes`,
 )
 
-const END_SOME = sql<{ approval_key_id: string; bytes: number }>(
-  'approval_keys.end_some',
-  `delete from approval_keys where ${inChunk({
-    ...{ table: 'approval_keys', key: 'tenant_id, approval_key_id', index: null },
-    ...{ order: 'tenant_id, approval_key_id', where: 'tenant_id = :tenant_id' },
-  })}
+const chunk = {
+  ...{ table: 'approval_keys', key: 'tenant_id, approval_key_id', index: null },
+  ...{ order: 'tenant_id, approval_key_id', where: 'tenant_id = :tenant_id' },
+}
+
+// A key that is being used is waited for, and ends as well.
+const LOCK_FIRST = sql<{ approval_key_id: string }>('approval_keys.lock_first', lockFirst(chunk))
+
+const END_FIRST = sql<{ approval_key_id: string; bytes: number }>(
+  'approval_keys.end_first',
+  `delete from approval_keys where ${inChunk(chunk)}
    returning approval_key_id, coalesce(octet_length(label), 0) as bytes`,
 )
 
-/** Returns those that were removed. */
-export function endSome(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.all(END_SOME, { tenant_id, rows_max })
+/** Removes the first. Returns those that were removed; none when there are no more. */
+export async function endFirst(tx: Tx, tenant_id: string, rows_max: number) {
+  await tx.all(LOCK_FIRST, { tenant_id, rows_max })
+  return tx.all(END_FIRST, { tenant_id, rows_max })
 }
 
 export interface NewApprovalKey {
@@ -81,13 +87,7 @@ export function remove(tx: Tx, tenant_id: string, approval_key_id: string) {
   return tx.one(DELETE, { tenant_id, approval_key_id })
 }
 
-const PURGE = sql(
-  'approval_keys.purge',
-  `delete from approval_keys where ${inChunk({
-    ...{ table: 'approval_keys', key: 'tenant_id, approval_key_id', index: null },
-    ...{ order: 'tenant_id, approval_key_id', where: 'tenant_id = :tenant_id' },
-  })}`,
-)
+const PURGE = sql('approval_keys.purge', `delete from approval_keys where ${inChunk(chunk)}`)
 
 /** Removes rows of a tenant that is being purged; returns how many. */
 export function purge(tx: Tx, tenant_id: string, rows_max: number) {

@@ -29,7 +29,7 @@ export async function unused(db: Db, tenant_id: string, before: Millis): Promise
 
 /** Ends a bounded number of the tenant's keys, of every kind. Returns how many; none when there are no more. */
 export async function endSome(tx: Tx, tenant_id: string): Promise<Record<KeyKind, number>> {
-  const ended = await store.endAll(tx, tenant_id, rows_max)
+  const ended = await store.endFirst(tx, tenant_id, rows_max)
   for (const { hash } of ended) await lookups.remove(tx, tenant_id, 'key', hash)
   const count = (kind: KeyKind) => ended.filter((key) => key.kind === kind).length
   return { admin: count('admin'), agent: count('agent'), approval: count('approval') }

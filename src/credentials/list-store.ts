@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { KeyKind } from '../base/keys.ts'
-import { inChunk } from '../db/chunk.ts'
+import { inChunk, lockFirst } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface KeyRow {
@@ -25,14 +25,17 @@ const PAGE = sql<KeyRow>(
     order by kind, subject, hash limit :rows_max`,
 )
 
-const END_ALL = sql<{ kind: KeyKind; hash: string }>(
-  'credentials.end_all',
-  `delete from credentials
-    where ${inChunk({
-      ...{ table: 'credentials', key: 'tenant_id, kind, subject, hash', index: null },
-      ...{ order: 'tenant_id, kind, subject, hash', where: 'tenant_id = :tenant_id' },
-    })}
-   returning kind, hash`,
+const chunk = {
+  ...{ table: 'credentials', key: 'tenant_id, kind, subject, hash', index: null },
+  ...{ order: 'tenant_id, kind, subject, hash', where: 'tenant_id = :tenant_id' },
+}
+
+// A key that is being used is waited for, and ends as well.
+const LOCK_FIRST = sql<{ hash: string }>('credentials.lock_first', lockFirst(chunk))
+
+const END_FIRST = sql<{ kind: KeyKind; hash: string }>(
+  'credentials.end_first',
+  `delete from credentials where ${inChunk(chunk)} returning kind, hash`,
 )
 
 /** Behind this one, or from the first. */
@@ -41,7 +44,8 @@ export function page(q: Reader, tenant_id: string, after: KeyRow | undefined, ro
   return q.all(PAGE, { tenant_id, kind, subject, hash, rows_max })
 }
 
-/** Returns the keys that ended. */
-export function endAll(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.all(END_ALL, { tenant_id, rows_max })
+/** Ends the first keys. Returns those that ended; none when there are no more. */
+export async function endFirst(tx: Tx, tenant_id: string, rows_max: number) {
+  await tx.all(LOCK_FIRST, { tenant_id, rows_max })
+  return tx.all(END_FIRST, { tenant_id, rows_max })
 }

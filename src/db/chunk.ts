@@ -47,6 +47,15 @@ export function amongFirst(chunk: Chunk): string {
 }
 
 /**
+ * Locks the first rows: a statement before the one that changes them, where none of them may be left out. On PostgreSQL a
+ * change lists the places of the rows that it has waited for in a version that it does not see, and skips them.
+ */
+export function lockFirst({ table, key, index, order, where }: Chunk): string {
+  return `select ${key} from ${table} ${index ? `{by ${index}}` : ''}
+       where ${where} order by ${order} limit :rows_max {locked}`
+}
+
+/**
  * A condition for the first rows of all tenants on a distributed database, which cannot list rows of several shards for
  * a change: `:rows_max`, and those that the last of them shares its place with. `order` is one column.
  */

@@ -1,9 +1,12 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
+import { until } from '../../test/support/patience.ts'
+import { count_lock_waits } from '../../test/support/postgres.ts'
 import { hour_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { unnamed } from '../db/db.ts'
 import * as claims from '../dlq/claims.ts'
 import * as tenants from './service.ts'
 import { tenantOf } from './shapes.ts'
@@ -26,7 +29,7 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
   const resume = (caller: AgentCaller) =>
     tenants.resume(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id)
 
-  /** Locks of five minutes, and checkpoints with their timeouts in ten, which escalate after seven and a half. */
+  /** Locks of five minutes, leases of ten, and checkpoints with their timeouts in ten, which escalate after seven and a half. */
   async function plant({ tenant_id }: AgentCaller): Promise<void> {
     const numbers =
       'with recursive numbers (n) as (select 10000 union all select n + 1 from numbers where n < 9999 + :count)'
@@ -37,6 +40,15 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
                               claims, created_at, updated_at, cause, error, payload)
        select :tenant_id, 'dlq_' || n, 'claimed', 'agent', 'agent-one', 300, 'agent-one', :now + 300000, :hash, 1, :now, :now,
               '', '', '{}'
+         from numbers`,
+      { ...planted, hash: hashKey(lock_token) },
+    )
+    await bench.write(
+      `${numbers}
+       insert into effects (tenant_id, id, status, type, key, agent_id, on_unknown, lease_ms, payload_hash, fence,
+                            lease_token_hash, lease_until, held_by, kept_bytes, created_at, updated_at, payload)
+       select :tenant_id, 'eff_' || n, 'running', 'refund', 'order-' || n, 'agent-one', 'hold', 600000, '', 1, :hash,
+              :now + 600000, 'agent-one', 2, :now, :now, '{}'
          from numbers`,
       { ...planted, hash: hashKey(lock_token) },
     )
@@ -75,6 +87,7 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
       Object.fromEntries(rows.map(({ by_ms, rows }) => [Number(by_ms), Number(rows)]))
     return {
       locks: shown(await of('dlq_items', 'locked_until', 300_000)),
+      leases: shown(await of('effects', 'lease_until', 600_000)),
       timeouts: shown(await of('checkpoints', 'expires_at', 600_000)),
       jobs: shown(await of('jobs', 'next_at', 600_000, 'timeout')),
       escalations: shown(await of('jobs', 'next_at', 450_000, 'escalation')),
@@ -82,7 +95,7 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
   }
   const all = (ms: number) => {
     const moved = { [ms]: count }
-    return { locks: moved, timeouts: moved, jobs: moved, escalations: moved }
+    return { locks: moved, leases: moved, timeouts: moved, jobs: moved, escalations: moved }
   }
 
   interface State {
@@ -132,20 +145,52 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     expect((await bench.jobs(caller.tenant_id)).every(({ paused }) => paused === 0)).toBe(true)
   })
 
-  test.each(['checkpoints.move', 'jobs.move_due', 'dlq.move', 'tenants.set_moved', 'tenants.end_resume'])(
-    'continues where it was when a node dies at %s, and moves nothing twice',
-    async (failing) => {
-      const { caller, planted_at } = await frozen()
-      await resume(caller)
-      bench.db.failing.add(failing)
-      await expect(moveAll()).rejects.toThrow(`${failing} fails`)
-      expect((await stateOf(caller)).resumed_at).not.toBeNull()
-      bench.db.failing.clear()
-      await Promise.all([moveAll(), moveAll()]) // two other nodes at once
-      expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
-      expect(await stateOf(caller)).toEqual(runs)
-    },
-  )
+  test.each([
+    'checkpoints.move',
+    'jobs.move_due',
+    'dlq.move',
+    'effects.move',
+    'tenants.set_moved',
+    'tenants.end_resume',
+  ])('continues where it was when a node dies at %s, and moves nothing twice', async (failing) => {
+    const { caller, planted_at } = await frozen()
+    await resume(caller)
+    bench.db.failing.add(failing)
+    await expect(moveAll()).rejects.toThrow(`${failing} fails`)
+    expect((await stateOf(caller)).resumed_at).not.toBeNull()
+    bench.db.failing.clear()
+    await Promise.all([moveAll(), moveAll()]) // two other nodes at once
+    expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+    expect(await stateOf(caller)).toEqual(runs)
+  })
+
+  test.each([
+    ['checkpoints', 'chk_10777'],
+    ['dlq_items', 'dlq_10777'],
+    ['effects', 'eff_10777'],
+  ])('moves a row of %s that is being changed, and those behind it', async (table, id) => {
+    const { caller, planted_at } = await frozen()
+    const { tenant_id } = caller
+    await resume(caller)
+    const change = unnamed(
+      'test.change',
+      `update ${table} set updated_at = :now where tenant_id = :tenant_id and id = :id`,
+    )
+    const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const changing = bench.db.write(async (tx) => {
+      expect(await tx.run(change, { tenant_id, id, now: now() })).toBe(1)
+      held.resolve()
+      await released.promise
+    })
+    await held.promise
+    const moving = moveAll()
+    if (databases.engine === 'postgres')
+      await until(async () => (await bench.rows<{ n: number }>(count_lock_waits))[0]!.n > 0)
+    released.resolve()
+    await Promise.all([changing, moving])
+    expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+    expect(await stateOf(caller)).toEqual(runs)
+  })
 
   test('leaves what had run out before the freeze where it was', async () => {
     const caller = await bench.tenant()
@@ -246,8 +291,8 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
   test('a lock that its holder extends meanwhile ends lock_seconds later, moved already or not', async () => {
     const { caller, planted_at } = await frozen()
     await resume(caller)
-    bench.db.failing.add('tenants.end_resume')
-    await expect(moveAll()).rejects.toThrow('tenants.end_resume fails')
+    bench.db.failing.add('effects.move')
+    await expect(moveAll()).rejects.toThrow('effects.move fails')
     bench.db.failing.clear()
     expect((await moved(caller, planted_at)).locks).toEqual({ 0: 100, [hour_ms]: count - 100 })
     bench.clock.advance(second_ms)

@@ -1,0 +1,47 @@
+// The end of all keys of a tenant, by its operator.
+
+import { expect, test } from 'bun:test'
+import { until } from '../../test/support/patience.ts'
+import { count_lock_waits } from '../../test/support/postgres.ts'
+import { forEachRacedService } from '../../test/support/service.ts'
+import * as approvalKeys from '../approval-keys/service.ts'
+import { unnamed, unnamedAcrossTenants } from '../db/db.ts'
+import * as tenants from './service.ts'
+
+const WAITING = unnamedAcrossTenants<{ n: number }>('test.waiting', count_lock_waits)
+// The role of the service is not shown what the connections of its login wait for.
+const LOGIN = unnamedAcrossTenants('test.login', 'set local role none')
+const useOf = (table: string) =>
+  unnamed('test.use', `update ${table} set last_used_at = :now where tenant_id = :tenant_id`)
+
+forEachRacedService('all keys of a tenant', (service) => {
+  test.each([
+    ['credentials', 0],
+    ['approval_keys', 3],
+  ])('end although their %s are being used at that moment', async (table, count) => {
+    const { tenant_id, admin_key, api_key } = await service.signUp()
+    const keys = [admin_key, api_key]
+    for (let n = 0; n < count; n++)
+      keys.push((await service.ask('POST', '/v1/approval-keys', { key: admin_key, body: {} })).body.key)
+    const { db } = service.app
+    const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const using = db.write(async (tx) => {
+      await tx.run(useOf(table), { tenant_id, now: tx.now })
+      held.resolve()
+      await released.promise
+    })
+    await held.promise
+    const revoking = tenants.revokeKeys(db, (tx, id) => approvalKeys.endSome(tx, id, 2), tenant_id)
+    const waits = () =>
+      db.read(async (q) => (await q.all(LOGIN, {})) && Number((await q.one(WAITING, {}))!.n) > 0)
+    if (service.engine === 'postgres') await until(waits)
+    released.resolve()
+    await using
+    expect(await revoking).toBe(keys.length)
+    service.clock.advance(2_000) // nodes remember a key for a second
+    for (const key of keys) {
+      const { status } = await service.ask('GET', '/v1/tenants/me', { key })
+      expect(status).toBe(401)
+    }
+  })
+})
