@@ -72,6 +72,16 @@ forEachRacedService('Approvals of effects', (service) => {
       expect(list.body.items[0].effect).toEqual(effect)
     })
 
+    test('names its own member of the body when its callback_url is refused', async () => {
+      const tenant = await service.signUp()
+      for (const callback_url of ['/decided', 'http://10.0.0.1/']) {
+        const { status, body } = await claim(service, tenant, { approval: { ...approval, callback_url } })
+        const { code, details } = body.error
+        const paths = details.issues.map(({ path }: { path: string }) => path)
+        expect([status, code, paths]).toEqual([400, 'VALIDATION_FAILED', ['/approval/callback_url']])
+      }
+    })
+
     test('once given lets one start it, and a repeated claim answers 200 approved', async () => {
       const tenant = await service.signUp()
       const { id, key } = await approved(service, tenant)
