@@ -220,7 +220,7 @@ export function cancel(db: Db, caller: AgentCaller, dependencies: Dependencies, 
   })
 }
 
-/** Cancels one whose question has answered itself. */
+/** Cancels one whose question was answered by the call of an agent or of the admin. */
 export async function withdraw(
   tx: Tx,
   tenant_id: string,
@@ -228,7 +228,9 @@ export async function withdraw(
   id: string,
   cause: Cause,
 ): Promise<void> {
-  const withdrawn = await store.withdraw(tx, tenant_id, id, cause.agent_id)
+  const { actor, agent_id } = cause
+  const resolved_by = agent_id === null ? actor : `agent:${agent_id}`
+  const withdrawn = await store.withdraw(tx, tenant_id, id, resolved_by)
   if (withdrawn) await ended(tx, tenant_id, dependencies, withdrawn, cause)
 }
 

@@ -290,7 +290,10 @@ forEachService('Effects', (service) => {
         status: 'succeeded',
         question_id: null,
       })
-      expect((await service.ask('GET', path, { key: tenant.api_key })).body.status).toBe('cancelled')
+      expect((await service.ask('GET', path, { key: tenant.api_key })).body).toMatchObject({
+        status: 'cancelled',
+        resolved_by: `agent:${tenant.agent_id}`,
+      })
     })
 
     test.each(['succeeded', 'failed', 'retry'] as const)(
@@ -377,6 +380,17 @@ forEachService('Effects', (service) => {
       expect((await read(service, tenant, id)).status).toBe('unknown')
       const second = await ask(service, tenant.admin_key, id, 'resolve', { ...retry, fence: 2 })
       expect(second.body).toMatchObject({ status: 'ready', resolved_by: 'admin' })
+    })
+
+    test('whose question is then cancelled in the name of the admin', async () => {
+      const tenant = await service.signUp()
+      const { id } = await claimed(service, tenant, { on_unknown: 'ask' })
+      await runOut(service)
+      const { question_id } = await read(service, tenant, id)
+      const resolved = await ask(service, tenant.admin_key, id, 'resolve', { outcome: 'failed' })
+      expect(resolved.body).toMatchObject({ status: 'failed', question_id: null })
+      const question = await service.ask('GET', `/v1/checkpoints/${question_id}`, { key: tenant.admin_key })
+      expect(question.body).toMatchObject({ status: 'cancelled', resolved_by: 'admin' })
     })
 
     test('or closes one that is free', async () => {
