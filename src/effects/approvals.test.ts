@@ -138,12 +138,14 @@ forEachRacedService('Approvals of effects', (service) => {
       expect(await quotaOf(service, tenant)).toBe(0)
     })
 
-    test('can be asked for an effect that is free', async () => {
+    test('can be asked for an effect that is free, and is in its workflow', async () => {
       const tenant = await service.signUp()
-      const { id, key, lease_token } = await claimed(service, tenant)
+      const { id, key, lease_token } = await claimed(service, tenant, { workflow_id: 'w' })
       await ask(service, tenant.api_key, id, 'fail', { lease_token, error: 'busy', retry: true })
       const asked = await proposed(service, tenant, { key })
       expect([asked.id, asked.status]).toEqual([id, 'awaiting_approval'])
+      const flow = await service.ask('GET', '/v1/checkpoints?workflow_id=w', { key: tenant.api_key })
+      expect(flow.body.items.map(({ id }: { id: string }) => id)).toEqual([asked.checkpoint_id])
       expect((await decide(service, tenant, asked.checkpoint_id, 'approve')).status).toBe(200)
       expect((await ask(service, tenant.api_key, id, 'start')).body.fence).toBe(2)
     })

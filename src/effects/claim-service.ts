@@ -123,7 +123,7 @@ async function claimAgain(
     tx,
     caller,
     dependencies,
-    { ...claim, id: found.id, note: found.note },
+    { ...claim, id: found.id, note: found.note, workflow_id: found.workflow_id },
     policy,
   )
   const proposed = await permits.propose(tx, tenant_id, found.id, checkpoint.id)
