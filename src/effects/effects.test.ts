@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { forEachDatabase } from '../../test/support/databases.ts'
 import {
   approved,
   ask,
@@ -17,7 +18,7 @@ import {
   tick,
   typesOf,
 } from '../../test/support/effects.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { few_connections, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, second_ms } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 
@@ -580,5 +581,32 @@ forEachService('Effects', (service) => {
       const first = await service.ask('GET', '/v1/effects?key=1&limit=1', { key: tenant.api_key })
       expect(await ids(`key=1&limit=1&cursor=${first.body.next_cursor}`)).toEqual([b.id])
     })
+  })
+})
+
+forEachDatabase('A request that waits for an effect', (databases) => {
+  test('is answered when the lease runs out, without another look', async () => {
+    const service = new TestService(few_connections)
+    service.looks_again = false
+    await service.start(await databases.newUrlWithTables())
+    try {
+      const tenant = await service.signUp()
+      for (const [on_unknown, status] of [
+        ['hold', 'unknown'],
+        ['ask', 'unknown'],
+        ['retry', 'ready'],
+      ]) {
+        const { id } = await claimed(service, tenant, { on_unknown, lease_seconds: 10 })
+        const looked = new Promise<void>((resolve) => {
+          service.app.db.onStatement((name) => name === 'effects.find' && resolve())
+        })
+        const waiting = service.ask('GET', `/v1/effects/${id}?wait=55`, { key: tenant.api_key })
+        await looked
+        await runOut(service, 10)
+        expect((await waiting).body).toMatchObject({ id, status })
+      }
+    } finally {
+      await service.stop()
+    }
   })
 })

@@ -9,7 +9,7 @@ import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { leases } from './deadline-service.ts'
 import * as deadlines from './deadline-store.ts'
-import { outcomes, type WholeEffect } from './effect.ts'
+import { outcomes, type WholeEffect, waitKey } from './effect.ts'
 import { aboutOf, dataOf } from './event-service.ts'
 import { events } from './events.ts'
 import * as store from './sweep-store.ts'
@@ -67,6 +67,7 @@ async function runOutOrHold(tx: Tx, due: store.Due): Promise<{ effects: WholeEff
 
 async function leaseRanOut(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<void> {
   const about = aboutOf(tenant_id, service_cause, effect)
+  tx.changed(waitKey(tenant_id, effect.id))
   if (effect.status !== 'unknown') {
     const data = { ...dataOf(effect), ran_out: true }
     // It was never unknown.
