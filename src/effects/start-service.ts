@@ -14,6 +14,7 @@ import { boundHash, type EffectStatus, moves, secondsLeft, type WholeEffect } fr
 import { aboutOf, leaseDataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
 import type { Claimed } from './new-service.ts'
+import * as permits from './permit-store.ts'
 import { asksFor, policyFor } from './policy.ts'
 import * as policies from './policy-store.ts'
 import { permitExpired, rejectedAs, unknownNow } from './refusal-service.ts'
@@ -74,16 +75,23 @@ export async function start(
 
 type Lease = Omit<Start, 'lease_token'> & { lease_token: string }
 
+interface StartsUnder {
+  /** Absent, or null: its own approval, if it has one. */
+  under?: permits.Under | null
+}
+
 export async function startIn(
   tx: Tx,
   caller: AgentCaller,
   dependencies: Dependencies,
   id: string,
-  { lease_token, ...lease }: Lease & Pick<store.NewLease, 'policies_known'>,
+  { lease_token, under = null, ...asked }: Lease & Pick<store.NewLease, 'policies_known'> & StartsUnder,
 ): Promise<WholeEffect | null> {
   const { tenant_id, agent_id } = caller
-  const lease_token_hash = hashKey(lease_token)
-  const started = await store.start(tx, tenant_id, id, { ...lease, agent_id, lease_token_hash })
+  const lease = { ...asked, agent_id, lease_token_hash: hashKey(lease_token) }
+  const started = under
+    ? await permits.startUnder(tx, tenant_id, id, { ...lease, ...under })
+    : await store.start(tx, tenant_id, id, lease)
   if (!started) return null
   const about = aboutOf(tenant_id, causeOf(caller), started)
   await journal.emit(tx, events['effect.started'], { ...about, data: leaseDataOf(started) })
