@@ -274,6 +274,47 @@ forEachService('Effects', (service) => {
       expect(retried.map(({ data }: { data: { ran_out: boolean } }) => data.ran_out)).toEqual([true, true])
     })
 
+    test.each([
+      ['ready', false, 'failed'],
+      ['approved', false, 'failed'],
+      ['ready', true, 'ready'],
+      ['approved', true, 'approved'],
+    ])(
+      'and leaves it %s may be reported as failed, with retry %p: it is %s',
+      async (freed, retry, status) => {
+        const tenant = await service.signUp()
+        const body = { key: 'x', on_unknown: 'retry' }
+        const effect =
+          freed === 'ready'
+            ? await claimed(service, tenant, body)
+            : (await ask(service, tenant.api_key, (await approved(service, tenant, body)).id, 'start')).body
+        const { id, lease_token } = effect
+        await runOut(service)
+        expect(await read(service, tenant, id)).toMatchObject({
+          status: freed,
+          lease_until: effect.lease_until,
+        })
+        const failure = { lease_token, error: 'declined', retry }
+        const failed = await ask(service, tenant.api_key, id, 'fail', failure)
+        expect([failed.status, failed.body]).toMatchObject([
+          200,
+          { status, error: 'declined', lease_until: null },
+        ])
+        expect((await ask(service, tenant.api_key, id, 'fail', failure)).body).toEqual(failed.body)
+        const late = await ask(service, tenant.api_key, id, 'succeed', { lease_token })
+        expectRefusal(late, 'EFFECT_NOT_HELD', { status })
+        const again = await ask(service, tenant.api_key, id, 'start')
+        if (retry) expect([again.status, again.body.fence]).toEqual([200, 2])
+        else expectRefusal(again, 'INVALID_STATE', { status, checkpoint_id: effect.checkpoint_id })
+        expect(await quotaOf(service, tenant)).toBe(retry ? 1 : 0)
+        const settled = (await eventsOf(service, tenant, id))
+          .filter(({ type }: { type: string }) => type === 'effect.retried' || type === 'effect.failed')
+          .map(({ type, data }: { type: string; data: { ran_out?: boolean } }) => [type, data.ran_out])
+        const reported = retry ? ['effect.retried', false] : ['effect.failed', undefined]
+        expect(settled).toEqual([['effect.retried', true], reported])
+      },
+    )
+
     test('with on_unknown ask opens a checkpoint', async () => {
       const tenant = await service.signUp()
       const effect = await claimed(service, tenant, { key: 'a `b`\n[c](http://d)', on_unknown: 'ask' })
