@@ -25,6 +25,7 @@ import {
   timeout_seconds_min,
 } from './checkpoint.ts'
 import { purge as purgeComments } from './comment-store.ts'
+import { timeouts } from './deadline-service.ts'
 import { enqueueEscalation } from './escalation-service.ts'
 import { events, shownTitle } from './events.ts'
 import { ended, resolve, timeout_job } from './jobs.ts'
@@ -53,6 +54,7 @@ export {
   timeout_actions,
   timeout_seconds_max,
   timeout_seconds_min,
+  timeouts,
 }
 export const find = store.find
 export const forget = store.forget

@@ -527,6 +527,21 @@ forEachService('Effects', (service) => {
       expect([await of('running'), await of('unknown')]).toEqual([0, 20])
     }, 60_000)
 
+    test('a question that is opened meanwhile is open for as long after the resume as any other', async () => {
+      const tenant = await service.signUp()
+      const { id } = await claimed(service, tenant, { on_unknown: 'ask' })
+      service.clock.advance(60 * second_ms)
+      await freeze(tenant, 'freeze')
+      service.clock.advance(day_ms)
+      await tick(service) // it had run out before the freeze
+      const { question_id } = await read(service, tenant, id)
+      service.clock.advance(day_ms)
+      await freeze(tenant, 'resume')
+      const path = `/v1/checkpoints/${question_id}`
+      const { status, expires_at } = (await service.ask('GET', path, { key: tenant.api_key })).body
+      expect([status, expires_at]).toEqual(['pending', iso(service.clock.now() + 7 * day_ms)])
+    })
+
     test('the holder of a lease may extend it, from the moment of the freeze', async () => {
       const tenant = await service.signUp()
       const { id, lease_token } = await claimed(service, tenant)
