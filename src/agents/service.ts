@@ -41,16 +41,17 @@ export function aboutOf(caller: AdminCaller, agent_id: string) {
 
 /**
  * A callback_url as it will be called: one that starts with / is resolved against the agent's callback_base_url.
- * Throws VALIDATION_FAILED when there is none, or when the URL may not be called.
+ * Throws VALIDATION_FAILED when there is none, or when the URL may not be called. `at` is the body's member that holds it.
  */
 export async function callbackUrl(
   db: Db,
   dependencies: Guarded,
   caller: AgentCaller,
   given: string,
+  at = '/callback_url',
 ): Promise<string> {
-  const url = given.startsWith('/') ? await resolved(db, caller, given) : given
-  await requireCallable(dependencies, caller.tenant_id, '/callback_url', url)
+  const url = given.startsWith('/') ? await resolved(db, caller, given, at) : given
+  await requireCallable(dependencies, caller.tenant_id, at, url)
   return url
 }
 
@@ -69,13 +70,16 @@ export async function requireCallable(
   if (refusal !== null) throw invalid({ path, message: refusal })
 }
 
-async function resolved(db: Db, { tenant_id, agent_id }: AgentCaller, path: string): Promise<string> {
+async function resolved(
+  db: Db,
+  { tenant_id, agent_id }: AgentCaller,
+  given: string,
+  at: string,
+): Promise<string> {
   const base = (await store.find(db, tenant_id, agent_id))?.callback_base_url ?? null
-  if (base === null)
-    throw invalid({ path: '/callback_url', message: 'is a path, and the agent has no callback_base_url' })
-  const url = URL.parse(path, base)
-  if (!url)
-    throw invalid({ path: '/callback_url', message: 'does not resolve against the callback_base_url' })
+  if (base === null) throw invalid({ path: at, message: 'is a path, and the agent has no callback_base_url' })
+  const url = URL.parse(given, base)
+  if (!url) throw invalid({ path: at, message: 'does not resolve against the callback_base_url' })
   return url.href
 }
 

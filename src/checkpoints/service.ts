@@ -25,6 +25,7 @@ import {
   timeout_seconds_min,
 } from './checkpoint.ts'
 import { purge as purgeComments } from './comment-store.ts'
+import { timeouts } from './deadline-service.ts'
 import { enqueueEscalation } from './escalation-service.ts'
 import { events, shownTitle } from './events.ts'
 import { ended, resolve, timeout_job } from './jobs.ts'
@@ -53,6 +54,7 @@ export {
   timeout_actions,
   timeout_seconds_max,
   timeout_seconds_min,
+  timeouts,
 }
 export const find = store.find
 export const forget = store.forget
@@ -220,7 +222,7 @@ export function cancel(db: Db, caller: AgentCaller, dependencies: Dependencies, 
   })
 }
 
-/** Cancels one whose question has answered itself. */
+/** Cancels one whose question was answered by the call of an agent or of the admin. */
 export async function withdraw(
   tx: Tx,
   tenant_id: string,
@@ -228,7 +230,9 @@ export async function withdraw(
   id: string,
   cause: Cause,
 ): Promise<void> {
-  const withdrawn = await store.withdraw(tx, tenant_id, id, cause.agent_id)
+  const { actor, agent_id } = cause
+  const resolved_by = agent_id === null ? actor : `agent:${agent_id}`
+  const withdrawn = await store.withdraw(tx, tenant_id, id, resolved_by)
   if (withdrawn) await ended(tx, tenant_id, dependencies, withdrawn, cause)
 }
 

@@ -178,9 +178,8 @@ export function cancel(tx: Tx, tenant_id: string, id: string, agent_id: string) 
   return tx.one(CANCEL, { tenant_id, id, agent_id, resolved_by: `agent:${agent_id}`, now: tx.now })
 }
 
-/** By the service, or by the agent whose call answers it. Null unless it was pending. */
-export function withdraw(tx: Tx, tenant_id: string, id: string, agent_id: string | null) {
-  const resolved_by = agent_id === null ? 'service' : `agent:${agent_id}`
+/** Null unless it was pending. */
+export function withdraw(tx: Tx, tenant_id: string, id: string, resolved_by: string) {
   return tx.one(WITHDRAW, { tenant_id, id, resolved_by, now: tx.now })
 }
 

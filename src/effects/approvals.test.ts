@@ -72,6 +72,16 @@ forEachRacedService('Approvals of effects', (service) => {
       expect(list.body.items[0].effect).toEqual(effect)
     })
 
+    test('names its own member of the body when its callback_url is refused', async () => {
+      const tenant = await service.signUp()
+      for (const callback_url of ['/decided', 'http://10.0.0.1/']) {
+        const { status, body } = await claim(service, tenant, { approval: { ...approval, callback_url } })
+        const { code, details } = body.error
+        const paths = details.issues.map(({ path }: { path: string }) => path)
+        expect([status, code, paths]).toEqual([400, 'VALIDATION_FAILED', ['/approval/callback_url']])
+      }
+    })
+
     test('once given lets one start it, and a repeated claim answers 200 approved', async () => {
       const tenant = await service.signUp()
       const { id, key } = await approved(service, tenant)
@@ -128,12 +138,14 @@ forEachRacedService('Approvals of effects', (service) => {
       expect(await quotaOf(service, tenant)).toBe(0)
     })
 
-    test('can be asked for an effect that is free', async () => {
+    test('can be asked for an effect that is free, and is in its workflow', async () => {
       const tenant = await service.signUp()
-      const { id, key, lease_token } = await claimed(service, tenant)
+      const { id, key, lease_token } = await claimed(service, tenant, { workflow_id: 'w' })
       await ask(service, tenant.api_key, id, 'fail', { lease_token, error: 'busy', retry: true })
       const asked = await proposed(service, tenant, { key })
       expect([asked.id, asked.status]).toEqual([id, 'awaiting_approval'])
+      const flow = await service.ask('GET', '/v1/checkpoints?workflow_id=w', { key: tenant.api_key })
+      expect(flow.body.items.map(({ id }: { id: string }) => id)).toEqual([asked.checkpoint_id])
       expect((await decide(service, tenant, asked.checkpoint_id, 'approve')).status).toBe(200)
       expect((await ask(service, tenant.api_key, id, 'start')).body.fence).toBe(2)
     })
@@ -226,6 +238,93 @@ forEachRacedService('Approvals of effects', (service) => {
       expectRefusal(await claim(service, tenant, unknown), 'CHECKPOINT_NOT_FOUND')
       const both = await claim(service, tenant, { approval: { checkpoint_id, title: 'x' } })
       expect(both.body.error.code).toBe('VALIDATION_FAILED')
+    })
+
+    describe('with uses, for an effect that is free again,', () => {
+      /** Released by its holder, without an approval. */
+      async function freed(tenant: TestTenant, key: string) {
+        const { id, lease_token } = await claimed(service, tenant, { key })
+        const failure = { lease_token, error: 'busy', retry: true }
+        expect((await ask(service, tenant.api_key, id, 'fail', failure)).body.status).toBe('ready')
+        return id
+      }
+      const usesLeft = async ({ api_key }: TestTenant, id: string) =>
+        (await service.ask('GET', `/v1/checkpoints/${id}`, { key: api_key })).body.uses_left
+
+      test('is its approval from then on, also where a policy requires one, and loses a use', async () => {
+        const tenant = await service.signUp()
+        const id = await freed(tenant, 'x')
+        const { checkpoint_id } = await proposed(service, tenant)
+        const expires_at = iso(service.clock.now() + 600 * second_ms)
+        await decide(service, tenant, checkpoint_id, 'approve', { uses: 3, expires_at })
+        const policy = { key: tenant.admin_key, body: { approval: 'required' } }
+        expect((await service.ask('PUT', '/v1/effect-policies/refund', policy)).status).toBe(200)
+        const under = { key: 'x', approval: { checkpoint_id }, lease_token: 'a-token-of-my-own-0001' }
+        const again = await claimed(service, tenant, under)
+        expect(again).toMatchObject({ id, status: 'running', fence: 2, checkpoint_id, checkpoint: null })
+        expect(again.permit_expires_at).toBe(expires_at)
+        expect((await claim(service, tenant, under)).body).toEqual(again)
+        expect(await usesLeft(tenant, checkpoint_id)).toBe(2)
+        const failure = { lease_token: again.lease_token, error: 'busy', retry: true }
+        const free = await ask(service, tenant.api_key, id, 'fail', failure)
+        expect(free.body).toMatchObject({ status: 'approved', checkpoint_id, permit_expires_at: expires_at })
+        expect(await typesOf(service, tenant, id)).toEqual([
+          ...['effect.claimed', 'effect.retried', 'effect.retried', 'effect.started'],
+        ])
+      })
+
+      test('is refused as for a new one: unknown, pending, rejected, over, used up, or less than the policy wants', async () => {
+        const tenant = await service.signUp()
+        const id = await freed(tenant, 'x')
+        const of = async (verb?: string, body: object = {}) => {
+          const { checkpoint_id } = await proposed(service, tenant)
+          if (verb) expect((await decide(service, tenant, checkpoint_id, verb, body)).status).toBe(200)
+          return checkpoint_id
+        }
+        const expires_at = iso(service.clock.now() + second_ms)
+        const unknown = 'chk_01m7yjrz37hxnv52px0106nehd'
+        const [pending, rejected, over] = [
+          ...[await of(), await of('reject'), await of('approve', { uses: 2, expires_at })],
+        ]
+        const [used_up, given] = [await of('approve'), await of('approve', { uses: 2 })]
+        service.clock.advance(second_ms)
+        const refused = async (key: string) => [
+          await claim(service, tenant, { key, approval: { checkpoint_id: unknown } }),
+          await claim(service, tenant, { key, approval: { checkpoint_id: pending } }),
+          await claim(service, tenant, { key, approval: { checkpoint_id: rejected } }),
+          await claim(service, tenant, { key, approval: { checkpoint_id: over } }),
+          await claim(service, tenant, { key, approval: { checkpoint_id: used_up } }),
+        ]
+        for (const key of ['x', 'new']) {
+          const [one, two, three, four, five] = await refused(key)
+          expectRefusal(one!, 'CHECKPOINT_NOT_FOUND')
+          expectRefusal(two!, 'INVALID_STATE', { status: 'pending', checkpoint_id: pending })
+          expectRefusal(three!, 'EFFECT_REJECTED', { status: 'rejected', checkpoint_id: rejected })
+          expectRefusal(four!, 'EFFECT_REJECTED', { status: 'expired', checkpoint_id: over })
+          expectRefusal(five!, 'EFFECT_REJECTED', { status: 'used_up', checkpoint_id: used_up })
+        }
+        const policy = { key: tenant.admin_key, body: { approval: 'optional', required_approvals: 2 } }
+        expect((await service.ask('PUT', '/v1/effect-policies/refund', policy)).status).toBe(200)
+        const less = await claim(service, tenant, { key: 'x', approval: { checkpoint_id: given } })
+        expectRefusal(less, 'EFFECT_APPROVAL_REQUIRED', { checkpoint_id: given })
+        expect(await read(service, tenant, id)).toMatchObject({
+          status: 'ready',
+          checkpoint_id: null,
+          fence: 1,
+        })
+      })
+
+      test('loses no use when another has the lease first', async () => {
+        const tenant = await service.signUp()
+        const id = await freed(tenant, 'x')
+        const { checkpoint_id } = await proposed(service, tenant)
+        await decide(service, tenant, checkpoint_id, 'approve', { uses: 9 })
+        const under = { key: 'x', approval: { checkpoint_id } }
+        const answers = await Promise.all(Array.from({ length: 7 }, () => claim(service, tenant, under)))
+        expect(answers.map(({ status }) => status).toSorted()).toEqual([201, ...Array(6).fill(409)])
+        expect(await usesLeft(tenant, checkpoint_id)).toBe(8)
+        expect((await read(service, tenant, id)).fence).toBe(2)
+      })
     })
 
     test('takes as many approvals as its policy asks for, by those whom it names', async () => {

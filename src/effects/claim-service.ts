@@ -112,23 +112,40 @@ async function claimAgain(
 ): Promise<Claimed | ApiError | null> {
   const { tenant_id } = caller
   if (found.status === 'approved') return permitExpired(tx, dependencies, tenant_id, found.id)
-  if (!asks) {
+  const under = await underOf(tx, tenant_id, claim, policy)
+  if (under || !asks) {
     const lease_token = claim.lease_token ?? newId('lse', tx.now)
     const { lease_ms } = claim
-    const lease = { lease_token, lease_ms, payload_hash: '', policies_known: 1 as const }
+    const lease = { lease_token, lease_ms, payload_hash: '', policies_known: 1 as const, under }
     const started = await startIn(tx, caller, dependencies, found.id, lease)
+    if (!started && under) throw new TakenMeanwhile()
     return started && { status: 201, effect: started, lease_token, checkpoint: null }
   }
   const checkpoint = await openApproval(
     tx,
     caller,
     dependencies,
-    { ...claim, id: found.id, note: found.note },
+    { ...claim, id: found.id, note: found.note, workflow_id: found.workflow_id },
     policy,
   )
   const proposed = await permits.propose(tx, tenant_id, found.id, checkpoint.id)
   if (!proposed) throw new TakenMeanwhile()
   return wasProposed(tx, caller, proposed, checkpoint)
+}
+
+/** Takes a use of the approval that the claim names; null when it names none. Throws as `takeUse` does. */
+async function underOf(
+  tx: Tx,
+  tenant_id: string,
+  claim: Hashed,
+  policy: PolicyRow | null,
+): Promise<permits.Under | null> {
+  const { under_checkpoint_id: checkpoint_id } = claim
+  if (checkpoint_id === null) return null
+  return {
+    checkpoint_id,
+    permit_expires_at: await takeUse(tx, tenant_id, checkpoint_id, { ...claim, policy }),
+  }
 }
 
 /**

@@ -41,11 +41,11 @@ export const moves = {
   propose: { from: ['ready'], to: 'awaiting_approval' },
   start: { from: ['approved', 'ready'], to: 'running' },
   extend: { from: ['running'], to: 'running' },
-  /** With the last lease's token, also after that lease has run out. */
+  /** With the last lease's token, also after that lease has run out; so are both failures. */
   succeed: { from: ['running', 'unknown', 'ready', 'approved'], to: 'succeeded' },
-  fail: { from: ['running', 'unknown'], to: 'failed' },
-  fail_retry: { from: ['running', 'unknown'], to: 'ready' },
-  fail_retry_with_permit: { from: ['running', 'unknown'], to: 'approved' },
+  fail: { from: ['running', 'unknown', 'ready', 'approved'], to: 'failed' },
+  fail_retry: { from: ['running', 'unknown', 'ready'], to: 'ready' },
+  fail_retry_with_permit: { from: ['running', 'unknown', 'approved'], to: 'approved' },
   run_out: { from: ['running'], to: 'unknown' },
   run_out_retry: { from: ['running'], to: 'ready' },
   run_out_retry_with_permit: { from: ['running'], to: 'approved' },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { forEachDatabase } from '../../test/support/databases.ts'
 import {
   approved,
   ask,
@@ -17,7 +18,7 @@ import {
   tick,
   typesOf,
 } from '../../test/support/effects.ts'
-import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { few_connections, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, second_ms } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 
@@ -273,6 +274,47 @@ forEachService('Effects', (service) => {
       expect(retried.map(({ data }: { data: { ran_out: boolean } }) => data.ran_out)).toEqual([true, true])
     })
 
+    test.each([
+      ['ready', false, 'failed'],
+      ['approved', false, 'failed'],
+      ['ready', true, 'ready'],
+      ['approved', true, 'approved'],
+    ])(
+      'and leaves it %s may be reported as failed, with retry %p: it is %s',
+      async (freed, retry, status) => {
+        const tenant = await service.signUp()
+        const body = { key: 'x', on_unknown: 'retry' }
+        const effect =
+          freed === 'ready'
+            ? await claimed(service, tenant, body)
+            : (await ask(service, tenant.api_key, (await approved(service, tenant, body)).id, 'start')).body
+        const { id, lease_token } = effect
+        await runOut(service)
+        expect(await read(service, tenant, id)).toMatchObject({
+          status: freed,
+          lease_until: effect.lease_until,
+        })
+        const failure = { lease_token, error: 'declined', retry }
+        const failed = await ask(service, tenant.api_key, id, 'fail', failure)
+        expect([failed.status, failed.body]).toMatchObject([
+          200,
+          { status, error: 'declined', lease_until: null },
+        ])
+        expect((await ask(service, tenant.api_key, id, 'fail', failure)).body).toEqual(failed.body)
+        const late = await ask(service, tenant.api_key, id, 'succeed', { lease_token })
+        expectRefusal(late, 'EFFECT_NOT_HELD', { status })
+        const again = await ask(service, tenant.api_key, id, 'start')
+        if (retry) expect([again.status, again.body.fence]).toEqual([200, 2])
+        else expectRefusal(again, 'INVALID_STATE', { status, checkpoint_id: effect.checkpoint_id })
+        expect(await quotaOf(service, tenant)).toBe(retry ? 1 : 0)
+        const settled = (await eventsOf(service, tenant, id))
+          .filter(({ type }: { type: string }) => type === 'effect.retried' || type === 'effect.failed')
+          .map(({ type, data }: { type: string; data: { ran_out?: boolean } }) => [type, data.ran_out])
+        const reported = retry ? ['effect.retried', false] : ['effect.failed', undefined]
+        expect(settled).toEqual([['effect.retried', true], reported])
+      },
+    )
+
     test('with on_unknown ask opens a checkpoint', async () => {
       const tenant = await service.signUp()
       const effect = await claimed(service, tenant, { key: 'a `b`\n[c](http://d)', on_unknown: 'ask' })
@@ -290,7 +332,10 @@ forEachService('Effects', (service) => {
         status: 'succeeded',
         question_id: null,
       })
-      expect((await service.ask('GET', path, { key: tenant.api_key })).body.status).toBe('cancelled')
+      expect((await service.ask('GET', path, { key: tenant.api_key })).body).toMatchObject({
+        status: 'cancelled',
+        resolved_by: `agent:${tenant.agent_id}`,
+      })
     })
 
     test.each(['succeeded', 'failed', 'retry'] as const)(
@@ -377,6 +422,17 @@ forEachService('Effects', (service) => {
       expect((await read(service, tenant, id)).status).toBe('unknown')
       const second = await ask(service, tenant.admin_key, id, 'resolve', { ...retry, fence: 2 })
       expect(second.body).toMatchObject({ status: 'ready', resolved_by: 'admin' })
+    })
+
+    test('whose question is then cancelled in the name of the admin', async () => {
+      const tenant = await service.signUp()
+      const { id } = await claimed(service, tenant, { on_unknown: 'ask' })
+      await runOut(service)
+      const { question_id } = await read(service, tenant, id)
+      const resolved = await ask(service, tenant.admin_key, id, 'resolve', { outcome: 'failed' })
+      expect(resolved.body).toMatchObject({ status: 'failed', question_id: null })
+      const question = await service.ask('GET', `/v1/checkpoints/${question_id}`, { key: tenant.admin_key })
+      expect(question.body).toMatchObject({ status: 'cancelled', resolved_by: 'admin' })
     })
 
     test('or closes one that is free', async () => {
@@ -470,6 +526,21 @@ forEachService('Effects', (service) => {
         (await service.ask('GET', path + status, { key: tenant.api_key })).body.items.length
       expect([await of('running'), await of('unknown')]).toEqual([0, 20])
     }, 60_000)
+
+    test('a question that is opened meanwhile is open for as long after the resume as any other', async () => {
+      const tenant = await service.signUp()
+      const { id } = await claimed(service, tenant, { on_unknown: 'ask' })
+      service.clock.advance(60 * second_ms)
+      await freeze(tenant, 'freeze')
+      service.clock.advance(day_ms)
+      await tick(service) // it had run out before the freeze
+      const { question_id } = await read(service, tenant, id)
+      service.clock.advance(day_ms)
+      await freeze(tenant, 'resume')
+      const path = `/v1/checkpoints/${question_id}`
+      const { status, expires_at } = (await service.ask('GET', path, { key: tenant.api_key })).body
+      expect([status, expires_at]).toEqual(['pending', iso(service.clock.now() + 7 * day_ms)])
+    })
 
     test('the holder of a lease may extend it, from the moment of the freeze', async () => {
       const tenant = await service.signUp()
@@ -566,5 +637,32 @@ forEachService('Effects', (service) => {
       const first = await service.ask('GET', '/v1/effects?key=1&limit=1', { key: tenant.api_key })
       expect(await ids(`key=1&limit=1&cursor=${first.body.next_cursor}`)).toEqual([b.id])
     })
+  })
+})
+
+forEachDatabase('A request that waits for an effect', (databases) => {
+  test('is answered when the lease runs out, without another look', async () => {
+    const service = new TestService(few_connections)
+    service.looks_again = false
+    await service.start(await databases.newUrlWithTables())
+    try {
+      const tenant = await service.signUp()
+      for (const [on_unknown, status] of [
+        ['hold', 'unknown'],
+        ['ask', 'unknown'],
+        ['retry', 'ready'],
+      ]) {
+        const { id } = await claimed(service, tenant, { on_unknown, lease_seconds: 10 })
+        const looked = new Promise<void>((resolve) => {
+          service.app.db.onStatement((name) => name === 'effects.find' && resolve())
+        })
+        const waiting = service.ask('GET', `/v1/effects/${id}?wait=55`, { key: tenant.api_key })
+        await looked
+        await runOut(service, 10)
+        expect((await waiting).body).toMatchObject({ id, status })
+      }
+    } finally {
+      await service.stop()
+    }
   })
 })

@@ -33,6 +33,8 @@ interface Model {
   question: boolean
   /** Until when its permit holds; null for no end. */
   permit_until: number | null
+  /** Until when an approval of another effect has a use for it. */
+  given_until: number
   token: string | null
   /** Of the last lease; null once it was settled. */
   until: number | null
@@ -48,11 +50,17 @@ interface Real {
   key: string
   id: string
   checkpoint_id: string
+  /** Approvals of other effects with the same bytes. */
+  others: Record<Other, string>
   seen: Set<string>
 }
 
-function newModel(on_unknown: Model['on_unknown']): Model {
+const others = ['given', 'used_up', 'rejected'] as const
+type Other = (typeof others)[number]
+
+function newModel(on_unknown: Model['on_unknown'], given_until: number): Model {
   return {
+    given_until,
     ...{ status: 'none', fence: 0, on_unknown, has_approval: false, approval_until: 0, question: false },
     ...{ permit_until: null, token: null, until: null, tokens: [], resolved: false, frozen_at: null },
   }
@@ -139,7 +147,7 @@ const startable = (model: Model) => (model.has_approval ? 'approved' : 'ready')
 class Claim extends Step {
   constructor(
     readonly payload: string,
-    readonly asks: boolean,
+    readonly approval: 'none' | 'asks' | Other,
     readonly seconds: number,
   ) {
     super()
@@ -154,11 +162,14 @@ class Claim extends Step {
     const over = overNow(model, now)
     if (over) return over
     if (status === 'none' || status === 'ready') {
-      if (this.asks) {
+      if (this.approval === 'asks') {
         Object.assign(model, { status: 'awaiting_approval', has_approval: true, token: null, until: null })
         model.approval_until = now + 600 * second_ms
         return [202]
       }
+      const has_use = this.approval === 'given' && model.given_until > now
+      if (this.approval !== 'none' && !has_use) return [403, 'EFFECT_REJECTED']
+      if (has_use) Object.assign(model, { has_approval: true, permit_until: model.given_until })
       leased(model, now, this.seconds)
       return [201]
     }
@@ -167,12 +178,16 @@ class Claim extends Step {
     if (status === 'unknown') return [409, 'EFFECT_UNKNOWN']
     return status === 'rejected' ? [403, 'EFFECT_REJECTED'] : done
   }
-  ask({ service, tenant, key }: Real, { status, on_unknown }: Model) {
+  ask(real: Real, { status, on_unknown }: Model) {
     const payload = status === 'none' ? bytes : this.payload
-    const approval = this.asks ? ',"approval":{"title":"May I?","timeout_seconds":600}' : ''
-    const text = `{"type":"model","key":"${key}","payload":${payload},"lease_seconds":${this.seconds},"on_unknown":"${on_unknown}"${approval}}`
-    const headers = { 'content-type': 'application/json' }
-    return service.ask('POST', '/v1/effects', { key: tenant.api_key, body: text, headers })
+    const approval =
+      this.approval === 'asks'
+        ? { title: 'May I?', timeout_seconds: 600 }
+        : this.approval !== 'none' && { checkpoint_id: real.others[this.approval] }
+    return claimOf(real, payload, {
+      ...{ key: real.key, lease_seconds: this.seconds, on_unknown },
+      ...(approval && { approval }),
+    })
   }
   override learn(model: Model, real: Real, { status, body }: Answer) {
     if (status > 202) return
@@ -180,7 +195,14 @@ class Claim extends Step {
     if (status === 202) real.checkpoint_id = body.checkpoint.id
     if (status === 201) takes(model, body.lease_token)
   }
-  override toString = () => `claim(${this.payload}, ${this.asks}, ${this.seconds})`
+  override toString = () => `claim(${this.payload}, ${this.approval}, ${this.seconds})`
+}
+
+/** The payload is sent byte for byte. */
+function claimOf({ service, tenant }: Pick<Real, 'service' | 'tenant'>, payload: string, more: object) {
+  const body = `{"type":"model","payload":${payload},${JSON.stringify(more).slice(1)}`
+  const headers = { 'content-type': 'application/json' }
+  return service.ask('POST', '/v1/effects', { key: tenant.api_key, body, headers })
 }
 
 function takes(model: Model, token: string): void {
@@ -252,8 +274,6 @@ class Report extends Step {
     if (tokenOf(model, this.token) !== model.token) return not_held
     const to = this.how === 'succeed' ? 'succeeded' : this.how === 'fail' ? 'failed' : startable(model)
     if (model.until === null) return model.status === to ? done : not_held
-    const from = this.how === 'succeed' ? ['running', 'unknown', 'ready', 'approved'] : ['running', 'unknown']
-    if (!from.includes(model.status)) return not_held
     Object.assign(model, { status: to, until: null, question: false })
     return done
   }
@@ -400,7 +420,11 @@ class Resume extends Step {
 const token = fc.constantFrom<Token>('last', 'last', 'last', 'older', 'none')
 const steps = [
   fc
-    .tuple(fc.constantFrom(bytes, bytes, other_bytes), fc.boolean(), fc.constantFrom(10, 30))
+    .tuple(
+      fc.constantFrom(bytes, bytes, other_bytes),
+      fc.constantFrom('none', 'none', 'none', 'asks', 'asks', 'asks', ...others),
+      fc.constantFrom(10, 30),
+    )
     .map((each) => new Claim(...each)),
   fc.constantFrom<Start['hash']>('any', 'right', 'wrong').map((hash) => new Start(hash)),
   fc.constantFrom<Start['hash']>('any', 'right').map((hash) => new Start(hash)),
@@ -435,6 +459,26 @@ async function tenantOf(service: TestService): Promise<TestTenant> {
   return tenant
 }
 
+async function approvalsOfOthers(
+  service: TestService,
+  tenant: TestTenant,
+  given_until: number,
+): Promise<Real['others']> {
+  const of = async (key: Other, verb: 'approve' | 'reject', body: object): Promise<string> => {
+    const { checkpoint_id } = (
+      await claimOf({ service, tenant }, bytes, { key, approval: { title: 'May I?' } })
+    ).body
+    const path = `/v1/checkpoints/${checkpoint_id}/${verb}`
+    expect((await service.ask('POST', path, { key: tenant.admin_key, body })).status).toBe(200)
+    return checkpoint_id
+  }
+  return {
+    given: await of('given', 'approve', { uses: 2, expires_at: iso(given_until) }),
+    used_up: await of('used_up', 'approve', {}),
+    rejected: await of('rejected', 'reject', {}),
+  }
+}
+
 forEachRacedService('Effects and their model', (service) => {
   test(`agree after each call of ${sequences} sequences`, async () => {
     const seen = new Set<string>()
@@ -447,17 +491,21 @@ forEachRacedService('Effects and their model', (service) => {
         made += 1
         const tenant = await tenantOf(service)
         const key = `${made}-${crypto.randomUUID()}`
-        const real = { service, tenant, key, id: '', checkpoint_id: '', seen }
+        const given_until = service.clock.now() + 100 * second_ms
+        const others = await approvalsOfOthers(service, tenant, given_until)
+        const real = { service, tenant, key, id: '', checkpoint_id: '', others, seen }
         return fc.asyncModelRun(
-          () => ({ model: newModel(on_unknown as Model['on_unknown']), real }),
+          () => ({ model: newModel(on_unknown as Model['on_unknown'], given_until), real }),
           commands,
         )
       },
     )
     const seed = Number(process.env.EFFECT_SEED ?? 16)
     await fc.assert(property, { numRuns: sequences, seed, endOnFailure: sequences > 100 })
-    const moved = Object.values(moves).flatMap(({ from, to }) => from.map((status) => `${status} --> ${to}`))
-    const missed = [...new Set(moved)].filter((move) => !seen.has(move) && move !== 'running --> running')
+    const moved = Object.values(moves).flatMap(({ from, to }) =>
+      from.filter((status) => status !== to).map((status) => `${status} --> ${to}`),
+    )
+    const missed = [...new Set(moved)].filter((move) => !seen.has(move))
     if (sequences >= 1_000) expect(missed).toEqual([])
   }, 600_000)
 })
@@ -471,7 +519,7 @@ const transitions: Record<string, { from: readonly string[]; to: readonly string
   'effect.started': { from: ['ready', 'approved'], to: ['running'] },
   'effect.extended': { from: ['running'], to: ['running'] },
   'effect.succeeded': { from: ['running', 'unknown', 'ready', 'approved'], to: ['succeeded'] },
-  'effect.failed': { from: ['running', 'unknown'], to: ['failed'] },
+  'effect.failed': { from: ['running', 'unknown', 'ready', 'approved'], to: ['failed'] },
   'effect.unknown': { from: ['running', 'approved'], to: ['unknown'] },
 }
 
@@ -489,7 +537,7 @@ function replayed(events: readonly Happened[], has_approval: boolean): string {
   for (const { type, data } of events) {
     const transition =
       type === 'effect.retried'
-        ? { from: ['running', 'unknown'], to: [free] }
+        ? { from: ['running', 'unknown', free], to: [free] }
         : type === 'effect.resolved'
           ? { from: ['unknown', 'ready', 'approved'], to: [data.outcome === 'retry' ? free : data.outcome!] }
           : transitions[type]!

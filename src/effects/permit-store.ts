@@ -3,12 +3,19 @@
 import type { Millis } from '../base/clock.ts'
 import { sql, type Tx } from '../db/db.ts'
 import type { refusals, WholeEffect } from './effect.ts'
-import { columns, ended, from, here, no_lease } from './store.ts'
+import { columns, ended, from, here, type NewLease, new_lease, no_lease } from './store.ts'
 
 const PROPOSE = sql<WholeEffect>(
   'effects.propose',
   `update effects set status = 'awaiting_approval', checkpoint_id = :checkpoint_id, ${no_lease}, updated_at = :now
     where ${here} and ${from('propose')} and checkpoint_id is null
+   returning ${columns}`,
+)
+
+const START_UNDER = sql<WholeEffect>(
+  'effects.start_under',
+  `update effects set ${new_lease}, checkpoint_id = :checkpoint_id, permit_expires_at = :permit_expires_at
+    where ${here} and ${from('start')} and checkpoint_id is null
    returning ${columns}`,
 )
 
@@ -48,6 +55,17 @@ const EXPIRE_UNREPORTED = sql<WholeEffect>(
 /** Null unless it is ready and has no approval. */
 export function propose(tx: Tx, tenant_id: string, id: string, checkpoint_id: string) {
   return tx.one(PROPOSE, { tenant_id, id, checkpoint_id, now: tx.now })
+}
+
+/** The approval of another effect, of which a use was taken. */
+export interface Under {
+  checkpoint_id: string
+  permit_expires_at: Millis | null
+}
+
+/** Null unless it is ready and has no approval. */
+export function startUnder(tx: Tx, tenant_id: string, id: string, lease: NewLease & Under) {
+  return tx.one(START_UNDER, { tenant_id, id, ...lease, at: tx.now, now: tx.now })
 }
 
 interface Permit {

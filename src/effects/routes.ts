@@ -176,6 +176,6 @@ async function approvalOf(
     callback_url:
       callback_url === undefined
         ? checkpoints.no_callback
-        : await agents.callbackUrl(db, dependencies, caller, callback_url),
+        : await agents.callbackUrl(db, dependencies, caller, callback_url, '/approval/callback_url'),
   }
 }

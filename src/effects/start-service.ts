@@ -10,10 +10,11 @@ import type { Dependencies } from '../contract/dependencies.ts'
 import { causeOf } from '../contract/event.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
-import { boundHash, secondsLeft, type WholeEffect } from './effect.ts'
+import { boundHash, type EffectStatus, moves, secondsLeft, type WholeEffect } from './effect.ts'
 import { aboutOf, leaseDataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
 import type { Claimed } from './new-service.ts'
+import * as permits from './permit-store.ts'
 import { asksFor, policyFor } from './policy.ts'
 import * as policies from './policy-store.ts'
 import { permitExpired, rejectedAs, unknownNow } from './refusal-service.ts'
@@ -74,16 +75,23 @@ export async function start(
 
 type Lease = Omit<Start, 'lease_token'> & { lease_token: string }
 
+interface StartsUnder {
+  /** Absent, or null: its own approval, if it has one. */
+  under?: permits.Under | null
+}
+
 export async function startIn(
   tx: Tx,
   caller: AgentCaller,
   dependencies: Dependencies,
   id: string,
-  { lease_token, ...lease }: Lease & Pick<store.NewLease, 'policies_known'>,
+  { lease_token, under = null, ...asked }: Lease & Pick<store.NewLease, 'policies_known'> & StartsUnder,
 ): Promise<WholeEffect | null> {
   const { tenant_id, agent_id } = caller
-  const lease_token_hash = hashKey(lease_token)
-  const started = await store.start(tx, tenant_id, id, { ...lease, agent_id, lease_token_hash })
+  const lease = { ...asked, agent_id, lease_token_hash: hashKey(lease_token) }
+  const started = under
+    ? await permits.startUnder(tx, tenant_id, id, { ...lease, ...under })
+    : await store.start(tx, tenant_id, id, lease)
   if (!started) return null
   const about = aboutOf(tenant_id, causeOf(caller), started)
   await journal.emit(tx, events['effect.started'], { ...about, data: leaseDataOf(started) })
@@ -91,7 +99,10 @@ export async function startIn(
   return started
 }
 
-/** Where the guarded statement found nothing to start: the reason, or the policies that it did not judge. */
+/**
+ * Where the guarded statement found nothing to start: the reason, or the policies that it did not judge. An effect that its
+ * holder has released meanwhile is tried again.
+ */
 async function startAfterAll(
   tx: Tx,
   caller: AgentCaller,
@@ -100,18 +111,24 @@ async function startAfterAll(
   lease: Lease,
 ): Promise<WholeEffect | ApiError> {
   const { tenant_id } = caller
-  const effect = await read(tx, tenant_id, id)
-  if (isOwnLease(effect, lease.lease_token, tx.now)) return effect
-  if (lease.payload_hash !== '' && lease.payload_hash !== boundHash(effect)) throw keyReused(effect)
-  if (effect.status === 'approved' && isOver(effect, tx.now))
-    return (await permitExpired(tx, dependencies, tenant_id, id)) ?? refusalOf(effect, tx.now)
-  if (effect.status !== 'ready') throw refusalOf(effect, tx.now)
-  const policy = policyFor(effect.type, await policies.forType(tx, tenant_id, effect.type))
+  const from: readonly EffectStatus[] = moves.start.from
+  for (;;) {
+    const effect = await read(tx, tenant_id, id)
+    if (isOwnLease(effect, lease.lease_token, tx.now)) return effect
+    if (lease.payload_hash !== '' && lease.payload_hash !== boundHash(effect)) throw keyReused(effect)
+    if (!from.includes(effect.status)) throw refusalOf(effect, tx.now)
+    if (effect.checkpoint_id === null) await requireNoApproval(tx, caller, effect)
+    const started = isOver(effect, tx.now)
+      ? await permitExpired(tx, dependencies, tenant_id, id)
+      : await startIn(tx, caller, dependencies, id, { ...lease, policies_known: 1 })
+    if (started) return started
+  }
+}
+
+/** Throws EFFECT_APPROVAL_REQUIRED. */
+async function requireNoApproval(tx: Tx, caller: AgentCaller, { type }: WholeEffect): Promise<void> {
+  const policy = policyFor(type, await policies.forType(tx, caller.tenant_id, type))
   if (asksFor(policy) || onlyProposes(caller)) throw new ApiError('EFFECT_APPROVAL_REQUIRED')
-  const known = { ...lease, policies_known: 1 as const }
-  const started = await startIn(tx, caller, dependencies, id, known)
-  if (started) return started
-  throw refusalOf(await read(tx, tenant_id, id), tx.now)
 }
 
 /** Throws EFFECT_NOT_FOUND. */

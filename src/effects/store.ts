@@ -54,7 +54,7 @@ const FIND_PAIR = sql<WholeEffect>(
 const lease_ms = `case when :lease_ms > coalesce(lease_ms_max, :lease_ms) then lease_ms_max
                        when :lease_ms = 0 then lease_ms else :lease_ms end`
 const lease = `lease_until = :at + ${lease_ms}, updated_at = :now`
-const new_lease = `status = 'running', fence = fence + 1, lease_token_hash = :lease_token_hash, held_by = :agent_id, held = 0,
+export const new_lease = `status = 'running', fence = fence + 1, lease_token_hash = :lease_token_hash, held_by = :agent_id, held = 0,
           resolved_by = null, lease_ms = ${lease_ms}, ${lease}`
 
 // Of any number of racers exactly one: the others find it running.

@@ -1,6 +1,7 @@
 // Leases that ran out: nobody knows what became of their effects. And the texts of effects that were over long ago.
 
 import { day_ms, type Millis } from '../base/clock.ts'
+import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { service_cause } from '../contract/event.ts'
@@ -9,7 +10,7 @@ import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { leases } from './deadline-service.ts'
 import * as deadlines from './deadline-store.ts'
-import { outcomes, type WholeEffect } from './effect.ts'
+import { outcomes, type WholeEffect, waitKey } from './effect.ts'
 import { aboutOf, dataOf } from './event-service.ts'
 import { events } from './events.ts'
 import * as store from './sweep-store.ts'
@@ -49,14 +50,18 @@ export async function runOut(db: Db, now: Millis): Promise<{ ran_out: number; mo
 
 /** Of a frozen tenant only the leases end that had run out before. The others hold until the resume has moved them. */
 async function runOutOf(tx: Tx, due: store.Due): Promise<{ ended: number; held: number }> {
-  const { effects, held } = await runOutOrHold(tx, due)
+  const frozen = await tenants.lockFreeze(tx, due.tenant_id)
+  const { effects, held } = await runOutOrHold(tx, due, frozen)
   for (const effect of effects.toSorted((a, b) => a.lease_until! - b.lease_until!))
-    await leaseRanOut(tx, due.tenant_id, effect)
+    await leaseRanOut(tx, due.tenant_id, effect, frozen)
   return { ended: effects.length, held }
 }
 
-async function runOutOrHold(tx: Tx, due: store.Due): Promise<{ effects: WholeEffect[]; held: number }> {
-  const frozen = await tenants.lockFreeze(tx, due.tenant_id)
+async function runOutOrHold(
+  tx: Tx,
+  due: store.Due,
+  frozen: tenants.Frozen | null,
+): Promise<{ effects: WholeEffect[]; held: number }> {
   if (frozen) {
     const judged = tenants.frozenDeadlines(tx.now, frozen, leases.name)
     return deadlines.runOutOrHold(tx, due, judged, sweep_rows_max, sweep_bytes_max)
@@ -65,33 +70,48 @@ async function runOutOrHold(tx: Tx, due: store.Due): Promise<{ effects: WholeEff
   return { effects, held: 0 }
 }
 
-async function leaseRanOut(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<void> {
+async function leaseRanOut(
+  tx: Tx,
+  tenant_id: string,
+  effect: WholeEffect,
+  frozen: tenants.Frozen | null,
+): Promise<void> {
   const about = aboutOf(tenant_id, service_cause, effect)
+  tx.changed(waitKey(tenant_id, effect.id))
   if (effect.status !== 'unknown') {
     const data = { ...dataOf(effect), ran_out: true }
     // It was never unknown.
     await journal.emit(tx, events['effect.retried'], { ...about, failing: 0, data })
     return
   }
-  const checkpoint_id = effect.on_unknown === 'ask' ? await ask(tx, tenant_id, effect) : null
+  const checkpoint_id = effect.on_unknown === 'ask' ? await ask(tx, tenant_id, effect, frozen) : null
   await journal.emit(tx, events['effect.unknown'], { ...about, data: { ...dataOf(effect), checkpoint_id } })
 }
 
 /** Opens the checkpoint that asks what became of it; returns its id. Null when nobody is left who may answer: it waits for an admin. */
-async function ask(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<string | null> {
+async function ask(
+  tx: Tx,
+  tenant_id: string,
+  effect: WholeEffect,
+  frozen: tenants.Frozen | null,
+): Promise<string | null> {
   const terms = await questionTerms(tx, tenant_id, effect)
   if (terms === null) return null
   const { id, type, key, note, agent_id, workflow_id, held_by } = effect
   const about = { effect_id: id, effect: { type, key, note }, payload: null, editable: false }
-  const checkpoint = await checkpoints.ask(tx, tenant_id, no_worker, {
+  const question_id = newId('chk', tx.now)
+  // The time of its timeout stands still in a freeze: the resume moves it by all of the frozen time.
+  const asked_at = tenants.deadlineAt(tx.now, frozen, checkpoints.timeouts.name, question_id)
+  await checkpoints.ask(tx, tenant_id, no_worker, {
+    id: question_id,
     title: `Did ${type} happen?`,
     prompt: questionOf({ type, key, held_by, id }),
     ...{ callback_url: checkpoints.no_callback, callback_payload: null, timeout_action: 'auto_reject' },
-    ...{ expires_at: tx.now + question_ms, agent_id, workflow_id },
+    ...{ expires_at: asked_at + question_ms, agent_id, workflow_id },
     ...checkpoints.steeringOf({ ...terms, answer_schema: question_schema }, about),
   })
-  await store.ask(tx, tenant_id, id, checkpoint.id)
-  return checkpoint.id
+  await store.ask(tx, tenant_id, id, question_id)
+  return question_id
 }
 
 const question_schema = {

@@ -82,10 +82,14 @@ function placeOf(name: string, id: string): string {
  */
 export async function deadlineNow(tx: Tx, caller: TenantFacts, name: string, id: string): Promise<number> {
   if (caller.frozen_at == null) return tx.now
-  const found = await store.lock(tx, caller.tenant_id)
-  if (!found) return tx.now
-  const { frozen_at, resumed_at, moved_to, frozen_again_at } = found
+  return deadlineAt(tx.now, await store.lock(tx, caller.tenant_id), name, id)
+}
+
+/** The same, for a tenant whose row this transaction has locked. Null: it is not frozen. */
+export function deadlineAt(at: Millis, frozen: store.Frozen | null, name: string, id: string): Millis {
+  if (!frozen) return at
+  const { frozen_at, resumed_at, moved_to, frozen_again_at } = frozen
   if (resumed_at === null) return frozen_at
-  const now = frozen_again_at ?? tx.now
+  const now = frozen_again_at ?? at
   return placeOf(name, id) <= moved_to! ? now : now - (resumed_at - frozen_at)
 }

@@ -17,7 +17,8 @@ import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import { freeze, resume } from './freeze-service.ts'
-import { deadlineNow, type FrozenDeadlines, frozenDeadlines, lockFreeze } from './move-service.ts'
+import type { Frozen } from './freeze-store.ts'
+import { deadlineAt, deadlineNow, type FrozenDeadlines, frozenDeadlines, lockFreeze } from './move-service.ts'
 import {
   describe,
   freezeByOperator,
@@ -42,8 +43,10 @@ import {
 } from './view.ts'
 
 export {
+  deadlineAt,
   deadlineNow,
   describe,
+  type Frozen,
   type FrozenDeadlines,
   freeze,
   freezeByOperator,
