@@ -78,7 +78,8 @@ export class Outcomes {
       db.write(dueWork(running.job.tenant_id), async (tx) => {
         const again_at = againAt(tx.now)
         await store.release(tx, running.job, again_at)
-        tx.afterCommit(() => dependencies.jobs.wake(again_at))
+        const at_once = running.kind.starts_at_once && running.job.attempts === 1
+        tx.afterCommit(() => dependencies.jobs.wake(again_at, at_once))
       }),
     )
   }

@@ -82,7 +82,7 @@ forEachDatabase('jobs', (databases) => {
             attempts: 1,
             first_attempt_at: now(),
           },
-          ...{ due_at: now(), lease_expired: false, traceparent: null },
+          ...{ due_at: now(), lease_expired: false, traceparent: null, starts_at_once: false },
         },
       ])
       expect(await bench.jobs(tenant_id)).toEqual([

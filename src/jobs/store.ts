@@ -263,7 +263,7 @@ export async function lease(
   const leased: LeasedJob[] = []
   for (const { previous_lease_until, ...row } of rows) {
     const lease_expired = previous_lease_until > 0
-    const job = { tenant_id, ...row, lease_expired }
+    const job = { tenant_id, ...row, lease_expired, starts_at_once: kind.starts_at_once }
     leased.push(job)
     if (lease_expired) await logInterrupted(tx, kind, job, previous_lease_until)
   }
