@@ -289,11 +289,17 @@ export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: Attempt
 
 /** The attempt of the previous lease, which was not settled. */
 async function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, leased_until: Millis): Promise<void> {
-  const started_at = leased_until - lease_ms
-  const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
   const previous = { ...job, fence: job.fence - 1, attempts: job.attempts - 1 }
+  const started_at = startOf(previous, leased_until)
+  const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
   const logged = await log(tx, kind, previous, interrupted)
   if (logged && kind.message !== null) await kind.uncounted?.(tx, previous, interrupted)
+}
+
+/** A lease that was ended early, where a test clock stands still, says too little: no attempt began before it was due. */
+function startOf({ attempts, first_attempt_at, due_at }: LeasedJob, leased_until: Millis): Millis {
+  if (attempts === 1) return first_attempt_at
+  return Math.max(leased_until - lease_ms, first_attempt_at, due_at ?? 0)
 }
 
 /** Newest first. */
