@@ -131,14 +131,23 @@ export class Outcomes {
   }
 
   count(counter: Counter): void {
-    if (counter !== null) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + 1)
+    this.#add(counter, 1)
+  }
+
+  /** It was not so after all. One that was taken meanwhile is left out of those that follow. */
+  uncount(counter: Counter): void {
+    this.#add(counter, -1)
+  }
+
+  #add(counter: Counter, by: number): void {
+    if (counter !== null) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
   }
 
   /** The counters that were raised since the last call, `schedules.fired` and so on. */
   takeCounts(): ReadonlyMap<string, number> {
-    const counts = this.#counts
-    this.#counts = new Map()
-    return counts
+    const counts = [...this.#counts]
+    this.#counts = new Map(counts.filter(([, count]) => count < 0))
+    return new Map(counts.filter(([, count]) => count > 0))
   }
 
   /** Writes nothing again that fails, and waits for nothing. */
