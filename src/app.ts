@@ -105,9 +105,9 @@ function assemble(opened: Opened): Assembled {
   const given = { ...opened, state, lookForJobs, overload }
   const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
-    wake(due_at) {
+    wake(due_at, at_once) {
       if (!in_background) return
-      timer.wake(due_at)
+      timer.wake(due_at, at_once)
       if (worker.hasBacklog && due_at <= db.clock.now()) nodes?.signals.due()
     },
     pauseOrResume: () => in_background && timer.pauseOrResume(),

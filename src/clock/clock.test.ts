@@ -176,6 +176,32 @@ forEachDatabase('A test clock', (databases) => {
     })
   })
 
+  if (databases.engine === 'sqlite')
+    test('shows of an attempt whose process was killed that it began when it did', async () => {
+      await withReceiver(async (receiver) => {
+        const url = await databases.newUrl()
+        await withService(url, async (service) => {
+          const { admin_key, api_key } = await service.signUp()
+          const id = await schedule(service, api_key, receiver.url, hour_s)
+          const due_at = begin + hour_s * 1_000
+          const lease = unnamedAcrossTenants(
+            'test.lease',
+            'update jobs set lease_until = :until, fence = 1, attempts = 1, first_attempt_at = :due_at',
+          )
+          await service.app.db.write((tx) => tx.run(lease, { due_at, until: due_at + 30_000 }))
+          service.clock.advance((hour_s + 2) * 1_000)
+          await service.app.stop()
+          await service.start(url)
+          expect((await advance(service, admin_key, 0)).body.done).toBe(true)
+          const { body } = await service.ask('GET', `/v1/schedules/${id}/attempts`, { key: api_key })
+          expect(body.items).toMatchObject([
+            { attempt: 2, started_at: at(hour_s + 2), status_code: 204 },
+            { attempt: 1, started_at: at(hour_s), error: 'interrupted' },
+          ])
+        })
+      })
+    })
+
   test('keeps its time and what is to come over a restart', async () => {
     await withReceiver(async (receiver) => {
       const url = await databases.newUrl()

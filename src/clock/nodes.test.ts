@@ -84,16 +84,16 @@ onPostgres('An advance of one of several nodes', () => {
     await withReceiver(async (receiver) => {
       await withNodes(async (one) => {
         const { admin_key, api_key } = await one.signUp('pro')
-        await schedule(one, api_key, receiver.url, hour_s)
+        const id = await schedule(one, api_key, receiver.url, hour_s)
         await advance(one, admin_key, hour_s - 1)
         await one.app.db.write((tx) =>
           tx.run(
             unnamedAcrossTenants(
               'test.lease',
-              'update jobs set lease_until = :until, attempts = 1, fence = 1',
+              'update jobs set lease_until = :until, attempts = 1, first_attempt_at = :due_at, fence = 1',
             ),
             {
-              until: begin + (hour_s + 30) * 1_000,
+              ...{ due_at: begin + hour_s * 1_000, until: begin + (hour_s + 30) * 1_000 },
             },
           ),
         )
@@ -113,6 +113,8 @@ onPostgres('An advance of one of several nodes', () => {
         }
         one.app.db.onStatement(null)
         expect([fired, receiver.requests.length]).toEqual([1, 1])
+        const attempts = await one.ask('GET', `/v1/schedules/${id}/attempts`, { key: api_key })
+        expect(attempts.body.items.at(-1)).toMatchObject({ error: 'interrupted', started_at: at(hour_s) })
       })
     })
   })

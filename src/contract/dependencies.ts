@@ -118,8 +118,8 @@ export interface Shared {
 }
 
 export interface Jobs {
-  /** A job falls due then. */
-  wake(due_at: Millis): void
+  /** A job falls due then. `at_once`: it waits for no tick, also with TICK=external. */
+  wake(due_at: Millis, at_once?: boolean): void
   /** Jobs of some tenant are to be paused, or resumed, in steps. */
   pauseOrResume(): void
   /** Does all that is due. */

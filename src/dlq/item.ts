@@ -103,3 +103,12 @@ export function redriveRefusal(item: ItemRow | null): ApiError {
   const { status, redriven_as } = item
   return new ApiError('INVALID_STATE', { details: { status, redriven_as } })
 }
+
+/**
+ * True when a redrive was refused because somebody else works on the item or has moved it, also to another status than the one
+ * that was asked for; false when what it names cannot be sent again.
+ */
+export function hasMoved({ code, details }: ApiError, asked: DlqStatus | undefined): boolean {
+  if (code !== 'INVALID_STATE' || details?.status === 'resolved') return true
+  return asked !== undefined && details?.status !== asked
+}

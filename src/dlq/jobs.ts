@@ -13,6 +13,7 @@ import * as quotas from '../quotas/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { aboutOf, lockExpired, succeeded } from './event-service.ts'
 import { events } from './events.ts'
+import { type DlqStatus, hasMoved } from './item.ts'
 import {
   causeOfSteps,
   countOf,
@@ -24,6 +25,7 @@ import {
   quota_again_ms,
   restAfter,
   type Step,
+  settingsOf,
   stepOf,
   type Verb,
 } from './operation.ts'
@@ -71,7 +73,9 @@ async function take(
   const items = parsed(before)
   const turn = items.slice(offset, offset + count)
   const cause = causeOfSteps(operation)
-  const taken = await takes[operation.verb](tx, tenant_id, dependencies, { id: operation.id, cause, turn })
+  const { status } = settingsOf(operation).filter
+  const step = { id: operation.id, cause, turn, status }
+  const taken = await takes[operation.verb](tx, tenant_id, dependencies, step)
   if (!taken) return { ended: true, waiting_for: null }
   items.splice(offset, taken.items.length, ...taken.items)
   const after = printed(items)
@@ -95,6 +99,8 @@ interface Turn {
   id: string
   cause: Cause
   turn: readonly OperationItem[]
+  /** Items that have another by then are skipped. Undefined: those that the filter named are taken in any. */
+  status: DlqStatus | undefined
 }
 
 /** Null when the tenant is gone. */
@@ -107,7 +113,7 @@ async function redrive(
   tx: Tx,
   tenant_id: string,
   dependencies: Dependencies,
-  { cause, turn }: Turn,
+  { cause, turn, status }: Turn,
 ): Promise<Taken | null> {
   const tenant = await tenants.facts(tx, tenant_id)
   const items: OperationItem[] = []
@@ -118,13 +124,14 @@ async function redrive(
   if (sources.size > 1 && sources.has('schedule')) await quotas.lock(tx, tenant_id, 'active_schedules')
   for (const { id } of turn) {
     try {
-      const { redriven_as } = await redriveOne(tx, tenant, dependencies, { id, cause })
+      const { redriven_as } = await redriveOne(tx, tenant, dependencies, { id, cause, status })
       items.push({ id, outcome: 'done', code: null, redriven_as })
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       const waiting_for = quotaOf(error)
       if (waiting_for !== null) return { items, waiting_for }
-      items.push({ id, outcome: hasEnded(error) ? 'skipped' : 'failed', code: error.code, redriven_as: null })
+      const outcome = hasMoved(error, status) ? 'skipped' : 'failed'
+      items.push({ id, outcome, code: error.code, redriven_as: null })
     }
   }
   return { items, waiting_for: null }
@@ -134,11 +141,6 @@ async function redrive(
 function quotaOf({ code, details }: ApiError): string | null {
   if (code === 'STORAGE_FULL') return 'storage_bytes'
   return code === 'QUOTA_EXCEEDED' ? String(details?.quota) : null
-}
-
-/** True for an item that somebody else works on or has settled; false when what it names cannot be sent again. */
-function hasEnded({ code, details }: ApiError): boolean {
-  return code !== 'INVALID_STATE' || details?.status === 'resolved'
 }
 
 /** In the order of their ids, as every transaction that changes several; the counter comes last. */

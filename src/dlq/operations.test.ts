@@ -1,6 +1,7 @@
 // Operations on many dead letters, as clients see them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { becomes } from '../../test/support/patience.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import {
   cron_secret,
@@ -297,6 +298,17 @@ forEachRacedService('Operations on many dead letters', (service: TestService) =>
     expect(await done()).toBe(3)
     await finish(tenant, body.id)
     expect(await done()).toBe(4)
+  })
+
+  test('go on at that pace without a tick, with TICK=external too', async () => {
+    const tenant = await service.signUp()
+    for (let i = 0; i < 3; i++) await capture(tenant)
+    const { body } = await discard(tenant, { filter: {}, per_second: 2 })
+    for (let done = 1; done <= 3; done++) {
+      await becomes(async () => (await read(tenant, body.id)).done, done)
+      service.clock.advance(500)
+    }
+    expect((await read(tenant, body.id)).status).toBe('succeeded')
   })
 
   const tick = () => service.ask('POST', '/v1/tick', { key: cron_secret })

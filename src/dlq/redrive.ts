@@ -9,24 +9,26 @@ import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { aboutOf, failingOf, storedLockExpired } from './event-service.ts'
 import { events } from './events.ts'
-import { type ItemRow, isOpen, redriveRefusal, seenAt } from './item.ts'
+import { type DlqStatus, type ItemRow, isOpen, redriveRefusal, seenAt } from './item.ts'
 import * as store from './store.ts'
 
 /**
  * Sends the source of the item again and resolves the item; an agent's item is failed again. Throws DLQ_NOT_FOUND,
- * ALREADY_CLAIMED, INVALID_STATE, QUOTA_EXCEEDED and STORAGE_FULL, and has then written nothing.
+ * ALREADY_CLAIMED, INVALID_STATE, QUOTA_EXCEEDED and STORAGE_FULL, and has then written nothing. `status`: only an item that
+ * has this status is sent again.
  */
 export async function redrive(
   tx: Tx,
   tenant: TenantFacts,
   dependencies: Dependencies,
-  { id, cause }: { id: string; cause: Cause },
+  { id, cause, status }: { id: string; cause: Cause; status?: DlqStatus | undefined },
 ): Promise<ItemRow> {
   const { tenant_id } = tenant
   const found = await store.findLocked(tx, tenant_id, id)
   const at = deadlineTime(tenant, tx.now)
   const item = found && seenAt(found, at)
   if (!item || item.status === 'claimed' || item.status === 'resolved') throw redriveRefusal(item)
+  if (status !== undefined && item.status !== status) throw redriveRefusal(item)
   if (item.source === 'agent') return reopened(tx, tenant, dependencies, { item, cause })
   const source = dependencies.redrives.get(item.source)
   const letter = { id, source_id: item.source_id!, cause }

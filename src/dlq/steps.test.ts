@@ -15,7 +15,8 @@ import { lease_ms } from '../jobs/job.ts'
 import type { LocalKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/store.ts'
 import * as claims from './claims.ts'
-import type { Verb } from './operation.ts'
+import type { Filter } from './filter.ts'
+import type { OperationItem, Verb } from './operation.ts'
 import * as operations from './operation-service.ts'
 import { redrive } from './redrive.ts'
 import * as releases from './release-service.ts'
@@ -60,10 +61,20 @@ forEachDatabase('The steps of an operation', (databases) => {
     return rows.map(({ id }) => id)
   }
 
-  async function start(caller: AgentCaller, verb: Verb, per_second: number | null = null) {
-    const settings = { filter: { status: 'failed' as const }, ids_count: null, max: 5_000, per_second }
+  interface Settings {
+    per_second?: number | null
+    filter?: Filter
+    ids?: string[] | null
+  }
+
+  async function start(
+    caller: AgentCaller,
+    verb: Verb,
+    { per_second = null, filter = { status: 'failed' }, ids = null }: Settings = {},
+  ) {
+    const settings = { filter, ids_count: ids?.length ?? null, max: 5_000, per_second }
     const now = bench.clock.now()
-    const asked = { filter: settings.filter, ids: null, max: settings.max }
+    const asked = { filter, ids, max: settings.max }
     const matched = await operations.match(bench.db, caller.tenant_id, asked, now)
     return bench.db.write((tx) => operations.start(tx, caller, bench.dependencies, verb, settings, matched))
   }
@@ -110,7 +121,7 @@ forEachDatabase('The steps of an operation', (databases) => {
   test('whose answer from the database was lost, and that run again, take no other step', async () => {
     const caller = await bench.tenant()
     await capture(caller, 5)
-    const { id } = await start(caller, 'discard', 2)
+    const { id } = await start(caller, 'discard', { per_second: 2 })
     const job = await leased(caller, id)
     const step = () => bench.db.write((tx) => kind.settle(tx, bench.dependencies, job))
     await step()
@@ -319,6 +330,70 @@ forEachDatabase('The steps of an operation', (databases) => {
     await bench.db.write((tx) => kind.settle(tx, bench.dependencies, job))
     expect(await read(caller, id)).toMatchObject({ status: 'succeeded', done: 3 })
     expect((await successors()).map(({ redrive_of }) => redrive_of).toSorted()).toEqual(letters)
+  })
+
+  const giveUp = async (caller: AgentCaller, id: string) => {
+    await claims.claim(bench.db, caller, id, undefined)
+    await releases.fail(bench.db, caller, id, undefined)
+  }
+  const reopen = (caller: AgentCaller, id: string) =>
+    bench.db.write((tx) => redrive(tx, caller, bench.dependencies, { id, cause: service_cause }))
+  const skipped = { outcome: 'skipped', code: 'INVALID_STATE', redriven_as: null }
+  const done = { outcome: 'done', code: null, redriven_as: null }
+
+  test.each([
+    ['failed', 'archived', giveUp],
+    ['archived', 'failed', reopen],
+  ] as const)(
+    'that send %s items again skip one that is %s at its turn, unless it was named',
+    async (asked, moved_to, move) => {
+      const caller = await bench.tenant()
+      const ids = await capture(caller, 3)
+      if (asked === 'archived') for (const id of ids) await giveUp(caller, id)
+      const filtered = await start(caller, 'redrive', { per_second: 1, filter: { status: asked } })
+      const worker = bench.worker()
+      await bench.dispatch(worker)
+      await move(caller, ids[1]!)
+      const item = () => dlq.read(bench.db, caller.tenant_id, ids[1]!, bench.clock.now())
+      const moved = await item()
+      expect(moved.status).toBe(moved_to)
+      while ((await read(caller, filtered.id)).status === 'running') {
+        bench.clock.advance(1_000)
+        await bench.dispatch(worker)
+      }
+      const outcomes = async (id: string) =>
+        (await operations.items(bench.db, caller.tenant_id, id, 0, 10)).items
+      expect(await outcomes(filtered.id)).toEqual([
+        { id: ids[0]!, ...done },
+        { id: ids[1]!, ...skipped },
+        { id: ids[2]!, ...done },
+      ] as OperationItem[])
+      expect(await item()).toEqual(moved)
+      await expectWhole(caller, filtered.id)
+
+      const named = await start(caller, 'redrive', { filter: {}, ids: [ids[1]!] })
+      await bench.dispatch(worker)
+      expect(await outcomes(named.id)).toEqual([{ id: ids[1]!, ...done }] as OperationItem[])
+      expect((await item()).status).toBe('failed')
+    },
+  )
+
+  test('that send failed items again send nothing for one that an agent has given up meanwhile', async () => {
+    const caller = await bench.tenant()
+    const letters = await failed(caller, 2)
+    const { id } = await start(caller, 'redrive', { per_second: 1 })
+    const worker = bench.worker()
+    await bench.dispatch(worker)
+    await giveUp(caller, letters[1]!)
+    bench.clock.advance(1_000)
+    await bench.dispatch(worker)
+    expect(await read(caller, id)).toMatchObject({ status: 'succeeded', done: 1, skipped: 1, failed: 0 })
+    const successors = await bench.rows<{ redrive_of: string }>(
+      'select redrive_of from schedules where tenant_id = :tenant_id and retry_of is not null',
+      { tenant_id: caller.tenant_id },
+    )
+    expect(successors.map(({ redrive_of }) => redrive_of)).toEqual([letters[0]!])
+    await bench.drain()
   })
 
   test('keep to their bounds, and let the jobs of other tenants run between two', async () => {

@@ -35,11 +35,18 @@ interface Unread {
 
 export type Attempting = Pick<WorkerOptions, 'db' | 'clock' | 'send' | 'dependencies' | 'onError'>
 
-/** One request, or a sequence of them. `mayGoOn`: false ends a sequence. */
+interface Progress {
+  /** Called when the first request is about to be sent. */
+  begun(): void
+  /** False ends a sequence. */
+  mayGoOn(): boolean
+}
+
+/** One request, or a sequence of them. */
 export async function attempt(
   options: Attempting,
   running: Running<SendingKind>,
-  mayGoOn: () => boolean,
+  progress: Progress,
 ): Promise<AttemptResult | Unsent> {
   const { db, clock, dependencies } = options
   const { job, kind, leased_at } = running
@@ -55,7 +62,8 @@ export async function attempt(
   if ('seen' in request) return { unsent: 'nothing_left', seen: request.seen }
   if (clock.monotonic() - leased_at > stale_lease_ms) return { unsent: 'stale_or_paused' }
   if ('not_before' in request) return { unsent: 'later', ...request }
-  if ('next' in request) return attemptEach(options, running, request, mayGoOn)
+  if ('next' in request) return attemptEach(options, running, request, progress)
+  progress.begun()
   const { ok, status, error, duration_ms } = await options.send(job, request)
   if (error === 'untried') return { unsent: 'untried' }
   return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
@@ -74,7 +82,7 @@ async function attemptEach(
   { clock, send, onError }: Attempting,
   { job }: Running<SendingKind>,
   sequence: Sequence,
-  mayGoOn: () => boolean,
+  progress: Progress,
 ): Promise<AttemptResult | Unsent> {
   const until = clock.monotonic() + sequence_ms_max
   const { results } = sequence
@@ -86,11 +94,12 @@ async function attemptEach(
       break
     }
     if (request === null) break
+    if (results.length === 0) progress.begun()
     const started_at = clock.now()
     const { ok, status, error, duration_ms } = await send(job, request)
     if (error === 'untried') break
     results.push({ ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) })
-  } while (results.at(-1)!.ok && mayGoOn() && clock.monotonic() < until)
+  } while (results.at(-1)!.ok && progress.mayGoOn() && clock.monotonic() < until)
   const last = results.at(-1)
   return last ? { ...last, sequence } : { unsent: 'untried' }
 }

@@ -46,6 +46,8 @@ export interface LeasedJob extends JobKey {
   due_at?: Millis
   /** True when the lease before this one was not settled: its node may have died. */
   lease_expired?: boolean
+  /** True when its kind waits for no tick. */
+  starts_at_once?: boolean
 }
 
 /** The outcome of an attempt, as it is stored and as callers see it. */

@@ -35,7 +35,7 @@ export interface SendingKind extends KindBase {
   attempts_max: number
   /** When its attempts are made, counted from the first; absent: as those of callbacks. */
   attempt_offsets_ms?: readonly number[]
-  /** Raised when an attempt begins. */
+  /** Raised when an attempt begins: its first request is about to be sent. */
   begun: Counter
   /**
    * The request of an attempt, or several in a row. Null: nothing is left to send. `paused`: the tenant's jobs are paused.

@@ -78,7 +78,8 @@ export class Outcomes {
       db.write(dueWork(running.job.tenant_id), async (tx) => {
         const again_at = againAt(tx.now)
         await store.release(tx, running.job, again_at)
-        tx.afterCommit(() => dependencies.jobs.wake(again_at))
+        const at_once = running.kind.starts_at_once && running.job.attempts === 1
+        tx.afterCommit(() => dependencies.jobs.wake(again_at, at_once))
       }),
     )
   }
@@ -130,14 +131,23 @@ export class Outcomes {
   }
 
   count(counter: Counter): void {
-    if (counter !== null) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + 1)
+    this.#add(counter, 1)
+  }
+
+  /** It was not so after all. One that was taken meanwhile is left out of those that follow. */
+  uncount(counter: Counter): void {
+    this.#add(counter, -1)
+  }
+
+  #add(counter: Counter, by: number): void {
+    if (counter !== null) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
   }
 
   /** The counters that were raised since the last call, `schedules.fired` and so on. */
   takeCounts(): ReadonlyMap<string, number> {
-    const counts = this.#counts
-    this.#counts = new Map()
-    return counts
+    const counts = [...this.#counts]
+    this.#counts = new Map(counts.filter(([, count]) => count < 0))
+    return new Map(counts.filter(([, count]) => count > 0))
   }
 
   /** Writes nothing again that fails, and waits for nothing. */

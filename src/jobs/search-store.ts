@@ -2,7 +2,7 @@
 // refused in an overload must not stop what is due: each runs alone on the Db, where it waits for a connection as due work does,
 // and fails after `postgres.answer_ms`, 2.8 s.
 
-import type { Millis } from '../base/clock.ts'
+import { last_instant_ms, type Millis } from '../base/clock.ts'
 import { acrossTenants, forDueWork, of_shard, type Reader, sql } from '../db/db.ts'
 import type { JobKey } from './job.ts'
 
@@ -114,6 +114,13 @@ const NEXT_AT = searchOfAll<{ next_at: Millis }>(
   'select next_at from jobs where paused = 0 and next_at > :now order by next_at limit 1',
 )
 
+const NEXT_AT_ONCE = searchOfAll<{ next_at: Millis }>(
+  'jobs.next_at_once',
+  `select next_at from jobs
+    where paused = 0 and starts_at_once = 1 and attempts = 0 and next_at > :now and next_at < :idle_at
+    order by next_at limit 1`,
+)
+
 /** The jobs of all tenants that have been due for longest, stragglers of deleted and frozen tenants included. */
 export function due(q: Reader, now: Millis, rows_max: number) {
   return q.all(DUE, { now, rows_max })
@@ -160,4 +167,9 @@ export function dueInLane(q: Reader, tenant_id: string, destination: string, now
 /** When the next job falls due that is not due now; null when there is none. */
 export async function nextAt(q: Reader, now: Millis): Promise<Millis | null> {
   return (await q.one(NEXT_AT, { now }))?.next_at ?? null
+}
+
+/** The same of first attempts of kinds that wait for no tick, idle ones apart. */
+export async function nextAtOnce(q: Reader, now: Millis): Promise<Millis | null> {
+  return (await q.one(NEXT_AT_ONCE, { now, idle_at: last_instant_ms }))?.next_at ?? null
 }

@@ -23,13 +23,13 @@ export const retarget = store.retarget
 export { countDue, dueOverview, moveDue, type Paused, setPaused }
 
 interface Wakeable {
-  wake(due_at: Millis): void
+  wake(due_at: Millis, at_once?: boolean): void
 }
 
 /** Adds a job and, once that is durable, wakes the worker for it. */
 export async function enqueue(tx: Tx, wakeable: Wakeable, job: store.NewJob): Promise<void> {
   await store.enqueue(tx, job)
-  tx.afterCommit(() => wakeable.wake(job.next_at))
+  wakeAfter(tx, wakeable, job.next_at, job.kind.starts_at_once)
 }
 
 /** Moves a job to another time. False when it is gone. */
@@ -56,14 +56,19 @@ export async function repeat(
   tried?: store.Tried,
 ): Promise<boolean> {
   const repeated = await store.repeat(tx, job, next_at, tried)
-  if (repeated) tx.afterCommit(() => wakeable.wake(next_at))
+  if (repeated) wakeAfter(tx, wakeable, next_at, job.starts_at_once && tried === undefined)
   return repeated
 }
 
 /** Another time for the next step of a job that `repeat` has given one in this transaction. */
 export async function setNext(tx: Tx, wakeable: Wakeable, job: LeasedJob, next_at: Millis): Promise<void> {
   await store.setNext(tx, job, next_at)
-  tx.afterCommit(() => wakeable.wake(next_at))
+  wakeAfter(tx, wakeable, next_at, job.starts_at_once)
+}
+
+/** `at_once`: the job waits for no tick. One that is idle wakes nobody. */
+function wakeAfter(tx: Tx, wakeable: Wakeable, due_at: Millis, at_once: boolean | undefined): void {
+  if (due_at !== idle_at) tx.afterCommit(() => wakeable.wake(due_at, at_once))
 }
 
 /** When an idle job is due: it stays, although it has nothing to do, until it is woken. */

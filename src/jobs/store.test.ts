@@ -2,10 +2,12 @@ import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, kindOf, known_kinds } from '../../test/support/job-bench.ts'
 import { idBound, newId } from '../base/ids.ts'
+import { endLeases } from '../clock/store.ts'
 import type { Tx } from '../db/db.ts'
 import * as tenants from '../tenants/service.ts'
 import { anyDue } from './due-store.ts'
 import { type JobKey, type LeasedJob, lease_ms } from './job.ts'
+import { endLease } from './lease-store.ts'
 import { setPaused } from './pause-store.ts'
 import * as search from './search-store.ts'
 import * as jobs from './store.ts'
@@ -82,7 +84,7 @@ forEachDatabase('jobs', (databases) => {
             attempts: 1,
             first_attempt_at: now(),
           },
-          ...{ due_at: now(), lease_expired: false, traceparent: null },
+          ...{ due_at: now(), lease_expired: false, traceparent: null, starts_at_once: false },
         },
       ])
       expect(await bench.jobs(tenant_id)).toEqual([
@@ -181,6 +183,40 @@ forEachDatabase('jobs', (databases) => {
           )
           bench.clock.advance(lease_ms)
         }
+      },
+    )
+
+    const ended_early: [how: string, end: (tx: Tx, held: LeasedJob) => unknown][] = [
+      ['all are ended at a restart', (tx) => endLeases(tx)],
+      ['nobody has worked on it for long', (tx, held) => endLease(tx, held)],
+    ]
+    test.each(ended_early)(
+      'that a test clock ends early shows when its attempt began, and none before it was due: %s',
+      async (_, end) => {
+        const tenant_id = await newTenant()
+        const work = await plan(tenant_id)
+        const first_at = now()
+        const interrupt = async (after_ms: number) => {
+          const held = await leaseOne(work)
+          bench.clock.advance(after_ms)
+          await write(async (tx) => end(tx, held))
+          return leaseOne(work)
+        }
+        const again = await interrupt(2_000)
+        await write((tx) => jobs.retry(tx, again, first_at + 30_000))
+        bench.clock.advance(28_000)
+        await interrupt(0)
+        expect(
+          await bench.rows(
+            'select attempt, started_at from attempts where tenant_id = :tenant_id order by seq',
+            {
+              tenant_id,
+            },
+          ),
+        ).toEqual([
+          { attempt: 1, started_at: first_at },
+          { attempt: 3, started_at: first_at + 30_000 },
+        ])
       },
     )
 

@@ -263,7 +263,7 @@ export async function lease(
   const leased: LeasedJob[] = []
   for (const { previous_lease_until, ...row } of rows) {
     const lease_expired = previous_lease_until > 0
-    const job = { tenant_id, ...row, lease_expired }
+    const job = { tenant_id, ...row, lease_expired, starts_at_once: kind.starts_at_once }
     leased.push(job)
     if (lease_expired) await logInterrupted(tx, kind, job, previous_lease_until)
   }
@@ -289,11 +289,17 @@ export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: Attempt
 
 /** The attempt of the previous lease, which was not settled. */
 async function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, leased_until: Millis): Promise<void> {
-  const started_at = leased_until - lease_ms
-  const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
   const previous = { ...job, fence: job.fence - 1, attempts: job.attempts - 1 }
+  const started_at = startOf(previous, leased_until)
+  const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
   const logged = await log(tx, kind, previous, interrupted)
   if (logged && kind.message !== null) await kind.uncounted?.(tx, previous, interrupted)
+}
+
+/** A lease that was ended early, where a test clock stands still, says too little: no attempt began before it was due. */
+function startOf({ attempts, first_attempt_at, due_at }: LeasedJob, leased_until: Millis): Millis {
+  if (attempts === 1) return first_attempt_at
+  return Math.max(leased_until - lease_ms, first_attempt_at, due_at ?? 0)
 }
 
 /** Newest first. */

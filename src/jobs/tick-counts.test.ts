@@ -1,11 +1,13 @@
 import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
-import { manySchedules } from '../../test/support/job-features.ts'
+import { manySchedules, schedule } from '../../test/support/job-features.ts'
 import { until } from '../../test/support/patience.ts'
 import { nextTurn } from '../../test/support/quiet-db.ts'
 import { type Db, dueWork, type Params, type Statement, type Tx, turnOf } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
+import { tick_ms_max } from '../maintenance/tick.ts'
+import { stale_lease_ms } from './job.ts'
 
 async function undone(tx: Tx, work: (tx: Tx) => unknown, failure: Error): Promise<never> {
   await work(tx)
@@ -89,5 +91,61 @@ forEachDatabase('a tick', (databases) => {
       writing.mockRestore()
       await node.stop()
     }
+  })
+
+  const settledBy = async (ticked: Promise<object>) =>
+    ((await ticked) as { schedules: Record<string, number> }).schedules
+  const settled = { due: 0, fired: 0, retrying: 0, failed: 0 }
+
+  test('counts as begun only what was an attempt', async () => {
+    await schedule(bench, await bench.tenant())
+    const node = bench.node({ internal: false })
+    bench.network.answer = () => 'untried'
+    for (let times = 0; times < 2; times++) {
+      expect(await settledBy(node.tick())).toEqual(settled)
+      bench.clock.advance(1_000)
+    }
+    expect(bench.network.sent).toHaveLength(2)
+    bench.network.answer = () => 204
+    expect(await settledBy(node.tick())).toEqual({ ...settled, due: 1, fired: 1 })
+    await node.stop()
+  })
+
+  test('does not count what was released before it was sent', async () => {
+    await schedule(bench, await bench.tenant())
+    const node = bench.node({ internal: false })
+    bench.network.answer = () => 204
+    let reads = 0
+    bench.db.onRead = (name) => {
+      if (name === 'schedules.deliverable' && ++reads === 1) bench.clock.advance(stale_lease_ms + 1)
+    }
+    expect(await settledBy(node.tick())).toEqual({ ...settled, due: 1, fired: 1 })
+    expect(reads).toBe(2)
+    await node.stop()
+  })
+
+  test('counts an attempt that is in flight at its answer, and takes it back from the next if it was none', async () => {
+    const caller = await bench.tenant()
+    const node = bench.node({ internal: false })
+    const inFlight = async () => {
+      await schedule(bench, caller)
+      const ticked = settledBy(node.tick())
+      await until(() => bench.network.held.length === 1)
+      bench.clock.advance(tick_ms_max)
+      return ticked
+    }
+    expect(await inFlight()).toEqual({ ...settled, due: 1 })
+    await bench.settle(204)
+    expect(await settledBy(node.tick())).toEqual({ ...settled, fired: 1 })
+
+    expect(await inFlight()).toEqual({ ...settled, due: 1 })
+    await bench.settle('untried')
+    expect(await settledBy(node.tick())).toEqual(settled)
+    bench.clock.advance(1_000)
+    bench.network.answer = () => 204
+    expect(await settledBy(node.tick())).toEqual({ ...settled, fired: 1 })
+    await schedule(bench, caller)
+    expect(await settledBy(node.tick())).toEqual({ ...settled, due: 1, fired: 1 })
+    await node.stop()
   })
 })

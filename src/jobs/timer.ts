@@ -52,13 +52,13 @@ export class JobTimer {
     if (this.options.internal) this.#setTimer(this.options.clock.now())
   }
 
-  /** A job falls due then. */
-  wake(due_at: Millis): void {
+  /** A job falls due then. `at_once`: it waits for no tick. */
+  wake(due_at: Millis, at_once = false): void {
     if (this.#stopped) return
     const now = this.options.clock.now()
     // Where jobs wait for room, each message for a dead receiver would otherwise cost a look at all of them.
     const soonest = this.options.worker.hasBacklog ? now + backlog_wake_ms : now
-    if (this.options.internal) this.#setTimer(Math.max(due_at, soonest))
+    if (this.options.internal || (at_once && due_at > now)) this.#setTimer(Math.max(due_at, soonest))
     else if (due_at <= now) this.#dispatchAt(soonest)
   }
 
@@ -92,17 +92,19 @@ export class JobTimer {
   }
 
   /** `looked_at`: a job that fell due after it may not have been seen, nor one that is due later again because the clock
-   * has gone back since. */
+   * has gone back since. With TICK=external only jobs that wait for no tick set the timer. */
   async #setNext(looked_at: Millis): Promise<void> {
-    const { db, clock, worker, onError } = this.options
+    const { db, clock, worker, internal, onError } = this.options
     const now = clock.now()
-    let next_at = now + (worker.hasBacklog ? backlog_poll_ms : poll_ms)
+    const poll_at = now + (worker.hasBacklog ? backlog_poll_ms : poll_ms)
+    const nextAt = internal ? search.nextAt : search.nextAtOnce
     try {
-      next_at = Math.min(next_at, (await search.nextAt(db, Math.min(looked_at, now))) ?? next_at)
+      const next_at = (await nextAt(db, Math.min(looked_at, now))) ?? Number.POSITIVE_INFINITY
+      this.#setTimer(internal ? Math.min(next_at, poll_at) : next_at)
     } catch (error) {
       onError(error)
+      this.#setTimer(poll_at)
     }
-    this.#setTimer(next_at)
   }
 
   #dispatchAt(at: Millis): void {

@@ -246,8 +246,8 @@ export class JobWorker {
     if (!(await this.#limiter.start(job))) return this.#releasePrefetched({ job, kind, leased_at })
     if (kind.message === null) return this.#withPermit(job, () => this.#outcomes.settleLocal(job, kind))
     const running = { job, kind, leased_at }
-    this.#outcomes.count(kind.begun)
-    const result = await this.#withPermit(job, () => attempt(this.options, running, () => !this.#stopped))
+    const progress = { begun: () => this.#outcomes.count(kind.begun), mayGoOn: () => !this.#stopped }
+    const result = await this.#withPermit(job, () => attempt(this.options, running, progress))
     if (!this.#unread.isEmpty && !isUnread(result)) this.#unread.forget(unreadId(running))
     if ('unsent' in result) return this.#endUnsent(running, result)
     this.options.measures?.ended(kind.name, result)
@@ -302,6 +302,7 @@ export class JobWorker {
 
   /** Ends the lease of a job that sent nothing. */
   async #endUnsent(running: Running<SendingKind>, unsent: Unsent): Promise<void> {
+    if (unsent.unsent === 'untried') this.#outcomes.uncount(running.kind.begun)
     this.#dispatchWaiting() // its permit is free
     try {
       if (unsent.unsent === 'nothing_left') await this.#outcomes.endIdle(running, unsent.seen)
