@@ -165,10 +165,10 @@ function note(
 function callerOf(row: store.FoundRow): KeyHolder {
   const { tenant_id, plan, status, storage_bytes_max, kind, subject, checkpoint_id, label } = row
   const stored = { used: row.stored_bytes ?? 0, writes: row.stored_writes ?? 0 }
-  const { frozen_at, frozen_reason } = row
+  const { frozen_at, frozen_again_at, frozen_reason } = row
   const facts = {
     ...{ tenant_id, plan, status, storage_bytes_max, kv_events: row.kv_events > 0, stored },
-    ...{ frozen_at, frozen_reason },
+    ...{ frozen_at, frozen_again_at, frozen_reason },
   }
   if (kind === 'admin') return { kind, ...facts }
   if (kind === 'agent') {

@@ -30,7 +30,7 @@ import * as setting_store from './setting-store.ts'
 import { signalChange } from './signal.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
 import * as store from './store.ts'
-import { nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
+import { frozenSince, nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
 import {
   inMemory,
   read,
@@ -48,6 +48,7 @@ export {
   freeze,
   freezeByOperator,
   frozenDeadlines,
+  frozenSince,
   lockFreeze,
   pauseOrResumeStep,
   pauseStragglers,
