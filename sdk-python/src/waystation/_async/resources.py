@@ -22,6 +22,7 @@ from ..types import (
     ClaimedDeadLetter,
     ClaimedEffect,
     Comment,
+    CreatedAgent,
     CreatedApprovalKey,
     CreatedInbox,
     CreatedTenant,
@@ -227,7 +228,7 @@ class AsyncAgents(AsyncResource):
         description: str | None = None,
         callback_base_url: str | None = None,
         **options: Unpack[CreateOptions],
-    ) -> Agent:
+    ) -> CreatedAgent:
         """Create an agent and its key. The key is shown in this answer only. Raises AGENT_ID_TAKEN, QUOTA_EXCEEDED.
 
         description: For people.
@@ -236,7 +237,7 @@ class AsyncAgents(AsyncResource):
         given_ = Input(
             body=fields({"name": name}, {"description": description, "callback_base_url": callback_base_url}),
         )
-        answer_: Agent = await self._transport.call("createAgent", given_, options)
+        answer_: CreatedAgent = await self._transport.call("createAgent", given_, options)
         return answer_
 
     def list(

@@ -23,6 +23,7 @@ from ..types import (
     ClaimedDeadLetter,
     ClaimedEffect,
     Comment,
+    CreatedAgent,
     CreatedApprovalKey,
     CreatedInbox,
     CreatedTenant,
@@ -228,7 +229,7 @@ class Agents(Resource):
         description: str | None = None,
         callback_base_url: str | None = None,
         **options: Unpack[CreateOptions],
-    ) -> Agent:
+    ) -> CreatedAgent:
         """Create an agent and its key. The key is shown in this answer only. Raises AGENT_ID_TAKEN, QUOTA_EXCEEDED.
 
         description: For people.
@@ -237,7 +238,7 @@ class Agents(Resource):
         given_ = Input(
             body=fields({"name": name}, {"description": description, "callback_base_url": callback_base_url}),
         )
-        answer_: Agent = self._transport.call("createAgent", given_, options)
+        answer_: CreatedAgent = self._transport.call("createAgent", given_, options)
         return answer_
 
     def list(
