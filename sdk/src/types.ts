@@ -2101,9 +2101,9 @@ export interface Operations {
       answer?: object | null | undefined
       /** The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed. */
       effective_payload?: unknown
-      /** Until when the effect may start under the approval. Default: no end. */
+      /** Of an effect: until when it may start under the approval. Default: no end. */
       expires_at?: string | undefined
-      /** Effects with the same bytes that may start under the approval; default 1. */
+      /** Of an effect: how many with the same bytes may start under the approval; default 1. */
       uses?: number | undefined
     }
     answer: Checkpoint

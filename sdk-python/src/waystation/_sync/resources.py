@@ -1133,8 +1133,8 @@ class Checkpoints(Resource):
         answer: Fits the `answer_schema` of the checkpoint.
         effective_payload: The payload of the effect as it is approved, where it is `editable`. Default: as it is now.
             Not null, unless null was proposed.
-        expires_at: Until when the effect may start under the approval. Default: no end.
-        uses: Effects with the same bytes that may start under the approval; default 1.
+        expires_at: Of an effect: until when it may start under the approval. Default: no end.
+        uses: Of an effect: how many with the same bytes may start under the approval; default 1.
         """
         given_ = Input(
             params={"id": id},
