@@ -2460,7 +2460,7 @@ export interface Operations {
             expires_at?: string | undefined
             /** An approver may change the payload; default false. */
             editable?: boolean | undefined
-            /** A flat JSON Schema of the answer that the approval must carry. */
+            /** A flat JSON Schema of the answer that the approval must carry, at most 16 KiB. */
             answer_schema?: Record<string, unknown> | undefined
             /** Approvals by different voters that it takes; default 1. */
             required_approvals?: number | undefined

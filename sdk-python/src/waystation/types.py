@@ -788,7 +788,7 @@ class EffectApprovalRequest(TypedDict, total=False):
     editable: bool
     """An approver may change the payload; default false."""
     answer_schema: Mapping[str, object]
-    """A flat JSON Schema of the answer that the approval must carry."""
+    """A flat JSON Schema of the answer that the approval must carry, at most 16 KiB."""
     required_approvals: int
     """Approvals by different voters that it takes; default 1."""
     required_rejections: int
