@@ -19,6 +19,7 @@ import {
   readyToRefuse,
   titled,
 } from './support/contract.ts'
+import { proposed } from './support/contract-effects.ts'
 import {
   bodyText,
   bytesOf,
@@ -85,13 +86,19 @@ forEachWholeService(
       }
     }
 
+    /** Ready for every field: some are for the approval of an effect alone. */
+    async function readyForAll(named: NamedRoute): Promise<Ready> {
+      const made = await ready(service, named, a)
+      return named.name === 'approveCheckpoint' ? proposed(service, named.route, made) : made
+    }
+
     /** The same for a body that is to be taken, made from the example: whose names may not be used twice. */
     async function taken(
       named: NamedRoute,
       bytes: (body: Json) => Uint8Array,
       headers?: Record<string, string>,
     ) {
-      const made = await ready(service, named, a)
+      const made = await readyForAll(named)
       const answer = await send(named, made, bytes(made.body!), headers)
       expect([answer.status, answer.status < 300 ? '' : answer.text]).toEqual([
         successStatus(named.route),

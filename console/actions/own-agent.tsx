@@ -2,7 +2,7 @@
 // creates an agent for the console with one click, sees it in the list of agents, and may delete it there.
 
 import type { ComponentChildren } from 'preact'
-import type { Agent, RotatedAgent } from '../../sdk/src/types.ts'
+import type { Agent, CreatedAgent, RotatedAgent } from '../../sdk/src/types.ts'
 import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { failed, type PageOf, type Result } from '../api/client.ts'
@@ -64,7 +64,7 @@ async function becomeAgent(): Promise<Result<true>> {
     const taken = `Agents named ${names.join(', ')} exist, and none of them is the console's.`
     return failed('AGENT_ID_TAKEN', taken)
   }
-  return kept(await ask<Agent>('POST', '/v1/agents', { body: { name: free, description } }))
+  return kept(await ask<CreatedAgent>('POST', '/v1/agents', { body: { name: free, description } }))
 }
 
 function rotate(agent_id: string): Promise<Result<RotatedAgent>> {

@@ -41,7 +41,7 @@ export function AgentDetail({ id, onChange }: OpenProps) {
           <Facts
             facts={{
               'May do': modeTitle(agent.mode),
-              Key: <Code>{agent.api_key}</Code>,
+              Key: agent.api_key === null ? <NoKey /> : <Code>{agent.api_key}</Code>,
               Created: <Time at={agent.created_at} />,
               'Callbacks resolve against': agent.callback_base_url ? (
                 <ExternalLink url={agent.callback_base_url} />
@@ -55,6 +55,10 @@ export function AgentDetail({ id, onChange }: OpenProps) {
       )}
     </Detail>
   )
+}
+
+function NoKey() {
+  return <span class="muted">none: the operator has ended all keys of the tenant</span>
 }
 
 interface ChangesProps {

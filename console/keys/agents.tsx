@@ -1,7 +1,7 @@
 // The agents of the tenant, and the form that creates one.
 
 import { useSignal } from '@preact/signals'
-import type { Agent, Tenant } from '../../sdk/src/types.ts'
+import type { Agent, CreatedAgent, Tenant } from '../../sdk/src/types.ts'
 import { useCreation } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { useGet, usePages } from '../api/load.ts'
@@ -67,7 +67,7 @@ const name_form = /^[a-z0-9][a-z0-9-]{2,31}$/
 function CreateAgent({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
   const submitted_name = useSignal<string | null>(null)
   const fields = { name: '', description: '', callback_base_url: '' }
-  const { created, values, field, create, ...action } = useCreation<Agent, typeof fields>(
+  const { created, values, field, create, ...action } = useCreation<CreatedAgent, typeof fields>(
     '/v1/agents',
     fields,
     { AGENT_ID_TAKEN: ['name', 'There is an agent of that name.'] },

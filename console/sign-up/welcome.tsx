@@ -4,7 +4,7 @@
 import { signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { Agent, CreatedTenant } from '../../sdk/src/types.ts'
+import type { CreatedAgent, CreatedTenant } from '../../sdk/src/types.ts'
 import { useCreation } from '../api/action.ts'
 import { call } from '../api/client.ts'
 import { signIn } from '../api/session.ts'
@@ -22,7 +22,7 @@ export const welcome = signal<CreatedTenant | null>(null)
 
 export function Welcome({ tenant }: { tenant: CreatedTenant }) {
   const saved = useSignal(false)
-  const agent = useSignal<Agent | null>(null)
+  const agent = useSignal<CreatedAgent | null>(null)
   const open = () => {
     // A session may have ended while this page was open.
     signIn(tenant.admin_key)
@@ -105,13 +105,13 @@ const name_form = /^[a-z0-9][a-z0-9-]{2,31}$/
 
 interface FirstAgentProps {
   tenant: CreatedTenant
-  onCreated: (agent: Agent) => void
+  onCreated: (agent: CreatedAgent) => void
   onSkip: () => void
 }
 
 function FirstAgent({ tenant, onCreated, onSkip }: FirstAgentProps) {
   const fields = { name: 'worker-1' }
-  const { values, field, create, busy, problem } = useCreation<Agent, typeof fields>(
+  const { values, field, create, busy, problem } = useCreation<CreatedAgent, typeof fields>(
     '/v1/agents',
     fields,
     { AGENT_ID_TAKEN: ['name', 'There is an agent of that name.'] },
@@ -149,7 +149,7 @@ function FirstAgent({ tenant, onCreated, onSkip }: FirstAgentProps) {
 
 const titles = { curl: 'curl', typescript: 'TypeScript', mcp: 'MCP' }
 
-function FirstCall({ agent, onDone }: { agent: Agent; onDone: () => void }) {
+function FirstCall({ agent, onDone }: { agent: CreatedAgent; onDone: () => void }) {
   const kind = useSignal<keyof typeof titles>('curl')
   const { lead, text } = snippetsOf(agent.agent_id, agent.api_key)[kind.value]
   return (

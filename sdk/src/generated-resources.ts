@@ -15,6 +15,7 @@ import type {
   ClaimedDeadLetter,
   ClaimedEffect,
   Comment,
+  CreatedAgent,
   CreatedApprovalKey,
   CreatedInbox,
   CreatedTenant,
@@ -150,7 +151,7 @@ export class Agents extends Resource {
    * Create an agent and its key. The key is shown in this answer only. Throws AGENT_ID_TAKEN,
    * QUOTA_EXCEEDED.
    */
-  create(body: Body<'createAgent'>, options: CreateOptions = {}): Promise<Agent> {
+  create(body: Body<'createAgent'>, options: CreateOptions = {}): Promise<CreatedAgent> {
     return this.transport.call('createAgent', { body }, options)
   }
 

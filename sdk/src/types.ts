@@ -209,6 +209,23 @@ export interface UsageStep {
   }>
 }
 
+/** An agent with its key in full, as only its creation answers it. */
+export interface CreatedAgent {
+  agent_id: string
+  /** The same as agent_id. */
+  name: string
+  description: string | null
+  callback_base_url: string | null
+  /** In full, in this answer only. */
+  api_key: string
+  /** When it was created. */
+  created_at: string
+  /** full, read (it changes nothing) or propose (each of its effects waits for an approval). */
+  mode: 'full' | 'read' | 'propose'
+  paused_at: string | null
+  paused_reason: string | null
+}
+
 /** A program that calls the service with a key of its own. */
 export interface Agent {
   agent_id: string
@@ -216,8 +233,7 @@ export interface Agent {
   name: string
   description: string | null
   callback_base_url: string | null
-  /** In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa. */
-  api_key: string
+  api_key: string | null
   /** When it was created. */
   created_at: string
   /** full, read (it changes nothing) or propose (each of its effects waits for an approval). */
@@ -233,7 +249,7 @@ export interface RotatedAgent {
   name: string
   description: string | null
   callback_base_url: string | null
-  /** In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa. */
+  /** In full, in this answer only. */
   api_key: string
   /** When it was created. */
   created_at: string
@@ -1439,7 +1455,7 @@ export interface Operations {
       /** An http or https URL. */
       callback_base_url?: string | undefined
     }
-    answer: Agent
+    answer: CreatedAgent
   }
   listAgents: {
     params: object
@@ -2085,9 +2101,9 @@ export interface Operations {
       answer?: object | null | undefined
       /** The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed. */
       effective_payload?: unknown
-      /** Until when the effect may start under the approval. Default: no end. */
+      /** Of an effect: until when it may start under the approval. Default: no end. */
       expires_at?: string | undefined
-      /** Effects with the same bytes that may start under the approval; default 1. */
+      /** Of an effect: how many with the same bytes may start under the approval; default 1. */
       uses?: number | undefined
     }
     answer: Checkpoint
@@ -2444,7 +2460,7 @@ export interface Operations {
             expires_at?: string | undefined
             /** An approver may change the payload; default false. */
             editable?: boolean | undefined
-            /** A flat JSON Schema of the answer that the approval must carry. */
+            /** A flat JSON Schema of the answer that the approval must carry, at most 16 KiB. */
             answer_schema?: Record<string, unknown> | undefined
             /** Approvals by different voters that it takes; default 1. */
             required_approvals?: number | undefined

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { TestService, type TestTenant } from '../../test/support/service.ts'
-import { day_ms } from '../base/clock.ts'
+import { day_ms, iso } from '../base/clock.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import { signingContext } from '../tenants/signing.ts'
@@ -16,6 +16,12 @@ import { runAdmin } from './run.ts'
 const TAMPER = unnamedAcrossTenants(
   'test.tamper',
   'update events set actor = :actor where tenant_id = :tenant_id and seq = 1',
+)
+
+const FREEZE_AGAIN = unnamedAcrossTenants(
+  'test.freeze_again',
+  `update tenants set resumed_at = :again_at - 1, moved_to = '', frozen_again_at = :again_at
+    where tenant_id = :tenant_id and frozen_at is not null`,
 )
 
 const SIGNING_SECRET = unnamedAcrossTenants<{ signing_secret: string }>(
@@ -139,6 +145,12 @@ forEachDatabase("The operator's command", (databases) => {
     })
     expect(await place.operator.json('stats')).toContainEqual({ name: 'frozen', value: 1, bytes: null })
     expect(await place.operator.does('freeze', tenant.name)).toMatch(/was frozen before/)
+    // As it is while the resume before goes on.
+    const again_at = place.service.clock.now()
+    const { tenant_id } = tenant
+    await place.service.app.db.write((tx) => tx.run(FREEZE_AGAIN, { tenant_id, again_at }))
+    const since = { name: 'frozen_at', value: iso(again_at) }
+    expect(await place.operator.json('show', tenant.name)).toContainEqual(since)
     await place.operator.does('resume', tenant.name)
     place.forget()
     expect((await place.put()).status).toBe(200)

@@ -35,7 +35,7 @@ const show: DatabaseCommand = {
     const facts: Record<string, Cell> = {
       ...{ tenant_id, name: row.name, owner_email: row.owner_email, plan: row.plan, status: row.status },
       ...{ created_at: iso(row.created_at), purge_at: isoOrNull(row.purge_at) },
-      ...{ frozen_at: isoOrNull(row.frozen_at), frozen_reason: row.frozen_reason },
+      ...{ frozen_at: isoOrNull(tenants.frozenSince(row)), frozen_reason: row.frozen_reason },
     }
     const used = Object.entries(quota).map(
       ([name, { used, limit }]) => [name, `${used} of ${limit ?? 'unlimited'}`] as const,

@@ -3,10 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Answer, forEachRacedService, type TestService } from '../../test/support/service.ts'
+import * as approvalKeys from '../approval-keys/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
 import { default_plans } from '../features.ts'
+import * as tenants from '../tenants/service.ts'
 
 function refusal({ status, body }: Answer) {
   return [status, body?.error?.code, body?.error?.details]
@@ -302,6 +304,30 @@ forEachRacedService('Agents', (service) => {
     })
     expect(broken(answer)).toEqual([400, 'VALIDATION_FAILED', '/grace_seconds'])
     expect(await works(api_key)).toBe(200)
+  })
+
+  test('without a key, after the operator has ended all of them, api_key is null until rotate-key', async () => {
+    const { tenant_id, api_key, agent_id } = await service.signUp()
+    const { db } = service.app
+    await tenants.revokeKeys(db, (tx, id) => approvalKeys.endSome(tx, id, 500), tenant_id)
+    const key = await tenants.resetAdminKey(db, tenant_id)
+    service.clock.advance(2 * second_ms) // nodes forget the keys
+    expect(await works(api_key)).toBe(401)
+    const path = `/v1/agents/${agent_id}`
+    const read = await service.ask('GET', path, { key })
+    expect([read.status, read.body]).toMatchObject([200, { agent_id, api_key: null, mode: 'full' }])
+    const list = await service.ask('GET', '/v1/agents', { key })
+    expect(list.body.items).toEqual([read.body])
+    expect((await service.ask('POST', `${path}/pause`, { key })).body.api_key).toBeNull()
+    expect((await service.ask('POST', `${path}/resume`, { key })).body).toEqual(read.body)
+    const rotated = await service.ask('POST', `${path}/rotate-key`, { key, body: { grace_seconds: 60 } })
+    expect(rotated.body).toEqual({
+      ...{ ...read.body, api_key: expect.stringMatching(/^svc_agt_[0-9A-Za-z]{38}$/) },
+      previous_key_expires_at: null,
+    })
+    expect(await works(rotated.body.api_key)).toBe(200)
+    const shown = `svc_agt_****${rotated.body.api_key.slice(-4)}`
+    expect((await service.ask('GET', path, { key })).body).toEqual({ ...read.body, api_key: shown })
   })
 
   test('a deleted agent answers 204, its keys die with their graces, its records stay', async () => {

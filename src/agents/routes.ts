@@ -6,9 +6,9 @@ import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
-import { Page, PageQuery, PreviousKey, RotateBody, Shape, sharing, Text, Url } from '../contract/schemas.ts'
+import { Page, PageQuery, RotateBody, sharing, Text, Url } from '../contract/schemas.ts'
 import * as agents from './service.ts'
-import { Agent, agentId, agentOf, masked, tag } from './shapes.ts'
+import { Agent, agentId, agentOf, CreatedAgent, masked, RotatedAgent, tag } from './shapes.ts'
 import * as store from './store.ts'
 
 const description_characters_max = limit(
@@ -46,7 +46,7 @@ export const createAgent = route({
     },
     sharing('AgentRequest', 'The settings of an agent.'),
   ),
-  replies: { 201: { body: Agent } },
+  replies: { 201: { body: CreatedAgent } },
   emits: ['agent.created'],
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
   prepare: ({ caller, dependencies }, { body }) =>
@@ -151,15 +151,7 @@ export const rotateAgentKey = route({
   destructive: true,
   params: { agent_id: agentId },
   body: RotateBody,
-  replies: {
-    200: {
-      body: Shape(
-        'RotatedAgent',
-        { of: 'Agent', about: 'An agent with its new key, and when the key before ends.' },
-        { ...Agent.properties, previous_key_expires_at: PreviousKey },
-      ),
-    },
-  },
+  replies: { 200: { body: RotatedAgent } },
   shed: 'last',
   emits: ['agent.key_rotated'],
   errors: ['AGENT_NOT_FOUND'],

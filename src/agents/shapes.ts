@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { maskedKey } from '../base/keys.ts'
 import { agent_modes } from '../contract/caller.ts'
-import { idParam, Nullable, Shape, Time } from '../contract/schemas.ts'
+import { idParam, Nullable, PreviousKey, Shape, Time } from '../contract/schemas.ts'
 import type * as store from './store.ts'
 
 export const tag = 'Agents'
@@ -16,9 +16,12 @@ export const Agent = Shape('Agent', 'A program that calls the service with a key
   callback_base_url: Nullable(
     Type.String({ description: 'The URL against which a callback_url that starts with / is resolved.' }),
   ),
-  api_key: Type.String({
-    description: 'In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa.',
-  }),
+  api_key: Nullable(
+    Type.String({
+      description:
+        'Masked: svc_agt_****x7Qa. Null after the operator has ended all keys of the tenant, until a rotation.',
+    }),
+  ),
   created_at: Time('When it was created.'),
   mode: Type.Enum([...agent_modes], {
     description: 'full, read (it changes nothing) or propose (each of its effects waits for an approval).',
@@ -27,11 +30,26 @@ export const Agent = Shape('Agent', 'A program that calls the service with a key
   paused_reason: Nullable(Type.String()),
 })
 
+const keyed_fields = {
+  ...Agent.properties,
+  api_key: Type.String({ description: 'In full, in this answer only.' }),
+}
+export const CreatedAgent = Shape(
+  'CreatedAgent',
+  { of: 'Agent', about: 'An agent with its key in full, as only its creation answers it.' },
+  keyed_fields,
+)
+export const RotatedAgent = Shape(
+  'RotatedAgent',
+  { of: 'Agent', about: 'An agent with its new key, and when the key before ends.' },
+  { ...keyed_fields, previous_key_expires_at: PreviousKey },
+)
+
 export function masked(agent: store.AgentRow) {
-  return agentOf(agent, maskedKey('agent', agent.last_four))
+  return agentOf(agent, agent.last_four === null ? null : maskedKey('agent', agent.last_four))
 }
 
-export function agentOf(agent: Omit<store.AgentRow, 'last_four'>, api_key: string) {
+export function agentOf<Key extends string | null>(agent: Omit<store.AgentRow, 'last_four'>, api_key: Key) {
   return {
     agent_id: agent.agent_id,
     name: agent.agent_id,

@@ -9,7 +9,8 @@ export interface AgentRow {
   agent_id: string
   description: string | null
   callback_base_url: string | null
-  last_four: string
+  /** Of the key without an end; null when the operator has ended all keys of the tenant. */
+  last_four: string | null
   created_at: Millis
   mode: AgentMode
   paused_at: Millis | null

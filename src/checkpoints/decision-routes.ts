@@ -31,12 +31,14 @@ const ApproveBody = Type.Object(
         'The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed.',
       ),
     ),
-    expires_at: Type.Optional(Time('Until when the effect may start under the approval. Default: no end.')),
+    expires_at: Type.Optional(
+      Time('Of an effect: until when it may start under the approval. Default: no end.'),
+    ),
     uses: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: uses_max,
-        description: 'Effects with the same bytes that may start under the approval; default 1.',
+        description: 'Of an effect: how many with the same bytes may start under the approval; default 1.',
       }),
     ),
   },

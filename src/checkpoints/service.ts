@@ -31,7 +31,7 @@ import { events, shownTitle } from './events.ts'
 import { ended, resolve, timeout_job } from './jobs.ts'
 import { takeUse } from './settlement-store.ts'
 import { namedApprovers, plain, type Steering, steeringOf } from './steering.ts'
-import { steering_fields } from './steering-fields.ts'
+import { answer_schema_bytes_max, steering_fields } from './steering-fields.ts'
 import * as store from './store.ts'
 import { type Decision, isPlain, vote } from './vote-service.ts'
 import { counted as countedVotes, purge as purgeVotes } from './vote-store.ts'
@@ -44,6 +44,7 @@ export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_m
 }
 
 export {
+  answer_schema_bytes_max,
   approvalUrl,
   countedVotes,
   expiryOf,

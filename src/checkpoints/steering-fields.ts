@@ -18,7 +18,7 @@ const approvers_max = limit(
   'Approvers that a checkpoint, or a step of `escalate`, names. Past it 400.',
 )
 const steps_max = limit('checkpoints.escalations', 5, 'entries', 'Steps of `escalate`. Past it 400.')
-const answer_schema_bytes_max = limit(
+export const answer_schema_bytes_max = limit(
   'checkpoints.answer_schema_bytes',
   16 * kib,
   'bytes',

@@ -519,14 +519,23 @@ forEachService('Decisions that steer', (service) => {
       })
     })
 
-    test('of a checkpoint without an effect is kept as well', async () => {
+    const expires_at = '2030-01-01T00:00:00.000Z'
+    test.each([
+      ['asks for nothing more', {}, { uses: 2, expires_at }, ['/uses', '/expires_at']],
+      ['asks for nothing more, one use', {}, { uses: 1 }, ['/uses']],
+      ['takes two votes', { required_approvals: 2 }, { expires_at }, ['/expires_at']],
+    ] as const)('is refused where a checkpoint without an effect %s', async (_, asked, given, paths) => {
       const tenant = await service.signUp()
-      const { id } = await ask(tenant)
-      const expires_at = '2030-01-01T00:00:00.000Z'
-      const decided = await decide(tenant.admin_key, id, 'approve', { uses: 2, expires_at })
-      expect(decided.body).toMatchObject({
-        ...{ status: 'approved', uses: 2, uses_left: 2, permit_expires_at: expires_at },
-      })
+      const { id } = await ask(tenant, asked)
+      const before = await read(tenant, id)
+      const { status, body } = await decide(tenant.admin_key, id, 'approve', given)
+      const issues: { path: string }[] = body.error.details.issues
+      expect([status, body.error.code, issues.map(({ path }) => path)]).toEqual([
+        ...[400, 'VALIDATION_FAILED', paths],
+      ])
+      expect(await read(tenant, id)).toEqual(before)
+      expect(await votesOf(tenant, id)).toEqual([])
+      expect((await decide(tenant.admin_key, id, 'approve')).body).toMatchObject({ approvals: 1, uses: 1 })
     })
 
     test('that is over already is refused', async () => {

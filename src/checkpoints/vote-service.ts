@@ -93,23 +93,41 @@ function countsOf({ approvals, rejections }: CheckpointRow) {
 
 /** The vote that the decision casts, checked against the checkpoint. Throws ANSWER_INVALID, NOT_EDITABLE, VALIDATION_FAILED. */
 function ballotOf(row: CheckpointRow, decision: Decision, now: Millis): Ballot {
-  const { uses = 1, effective_payload } = decision
-  const permit_expires_at = decision.expires_at === undefined ? null : parseTime(decision.expires_at)
   if (decision.status === 'rejected')
     return { answer: null, edited_payload: null, permit_expires_at: null, uses: 1 }
+  const { effective_payload } = decision
   const given = decision.answer === undefined ? {} : JSON.parse(decision.answer.text)
   const answer = answerOf(row, given, decision.answer !== undefined)
   // Where nothing can be changed, null is like nothing.
   const is_given = effective_payload !== undefined && effective_payload.text !== 'null'
   if (is_given && row.editable === 0) throw new ApiError('NOT_EDITABLE')
-  if (permit_expires_at !== null && permit_expires_at <= now)
-    throw invalid({ path: '/expires_at', message: 'must be in the future' })
+  const permit = permitOf(row, decision, now)
   const edited = effective_payload?.text ?? null
   // In an answer it would look like a payload that nobody has changed.
   if (edited === 'null' && row.editable === 1 && row.payload !== edited)
     throw invalid({ path: '/effective_payload', message: 'must not be null: leave it out to change nothing' })
   const edited_payload = row.editable === 0 || edited === row.payload ? null : edited
-  return { answer, edited_payload, permit_expires_at, uses }
+  return { answer, edited_payload, ...permit }
+}
+
+/**
+ * How far the approval of an effect reaches. Of anything else nobody would hold to it: a question about an effect binds no
+ * payload, and approves none. Throws VALIDATION_FAILED.
+ */
+function permitOf(
+  { payload }: CheckpointRow,
+  { uses, expires_at }: Decision,
+  now: Millis,
+): Pick<Ballot, 'permit_expires_at' | 'uses'> {
+  const given = Object.entries({ uses, expires_at }).filter(([, value]) => value !== undefined)
+  if (payload === null && given.length > 0)
+    throw invalid(
+      ...given.map(([name]) => ({ path: `/${name}`, message: 'is for the approval of an effect' })),
+    )
+  const permit_expires_at = expires_at === undefined ? null : parseTime(expires_at)
+  if (permit_expires_at !== null && permit_expires_at <= now)
+    throw invalid({ path: '/expires_at', message: 'must be in the future' })
+  return { permit_expires_at, uses: uses ?? 1 }
 }
 
 function answerOf({ answer_schema }: CheckpointRow, given: unknown, was_given: boolean): string | null {

@@ -15,6 +15,9 @@ export interface TenantFacts {
   kv_events?: boolean
   /** Since when the tenant is frozen. Null or absent: it is not. */
   frozen_at?: Millis | null
+  /** When it was frozen again, while its resume from the freeze before goes on. Null or absent: it was not. */
+  frozen_again_at?: Millis | null
+  /** Of the freeze that holds. */
   frozen_reason?: string | null
 }
 

@@ -13,8 +13,8 @@ export function goesOnWhileStopped({ method, frozen }: Pick<Route, 'method' | 'f
 /** The refusal of a change; null for a caller that may make it. What concerns the whole tenant comes first. */
 export function stopOf(caller: KeyHolder): ApiError | null {
   if (caller.kind !== 'agent') return null
-  const { frozen_at = null, frozen_reason = null } = caller
-  if (frozen_at !== null) return stopped('TENANT_FROZEN', frozen_at, frozen_reason)
+  const { frozen_at = null, frozen_again_at, frozen_reason = null } = caller
+  if (frozen_at !== null) return stopped('TENANT_FROZEN', frozen_again_at ?? frozen_at, frozen_reason)
   const { paused_at = null, paused_reason = null, mode } = caller
   if (paused_at !== null) return stopped('AGENT_PAUSED', paused_at, paused_reason)
   return mode === 'read' ? new ApiError('AGENT_READ_ONLY') : null

@@ -73,14 +73,13 @@ export async function rotate(
   subject: store.Subject,
   grace_seconds: number,
 ): Promise<Rotation> {
-  const previous_key_expires_at = grace_seconds > 0 ? tx.now + grace_seconds * second_ms : null
-  const ended = await (previous_key_expires_at === null
-    ? store.revoke(tx, subject)
-    : store.endGrace(tx, subject))
-  if (previous_key_expires_at !== null) await store.beginGrace(tx, subject, previous_key_expires_at)
+  const grace_ends_at = tx.now + grace_seconds * second_ms
+  const ended = await (grace_seconds > 0 ? store.endGrace(tx, subject) : store.revoke(tx, subject))
+  // None has a grace when the operator has ended all keys.
+  const has_grace = grace_seconds > 0 && (await store.beginGrace(tx, subject, grace_ends_at)) > 0
   const key = await issue(tx, subject)
   end(tx, ending, subject, ended)
-  return { key, previous_key_expires_at }
+  return { key, previous_key_expires_at: has_grace ? grace_ends_at : null }
 }
 
 /** Every key of this subject ends with the commit. */
@@ -165,10 +164,10 @@ function note(
 function callerOf(row: store.FoundRow): KeyHolder {
   const { tenant_id, plan, status, storage_bytes_max, kind, subject, checkpoint_id, label } = row
   const stored = { used: row.stored_bytes ?? 0, writes: row.stored_writes ?? 0 }
-  const { frozen_at, frozen_reason } = row
+  const { frozen_at, frozen_again_at, frozen_reason } = row
   const facts = {
     ...{ tenant_id, plan, status, storage_bytes_max, kv_events: row.kv_events > 0, stored },
-    ...{ frozen_at, frozen_reason },
+    ...{ frozen_at, frozen_again_at, frozen_reason },
   }
   if (kind === 'admin') return { kind, ...facts }
   if (kind === 'agent') {

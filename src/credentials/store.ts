@@ -7,7 +7,10 @@ import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface FoundRow
-  extends Omit<TenantFacts, 'stored' | 'storage_bytes_max' | 'kv_events' | 'frozen_at' | 'frozen_reason'> {
+  extends Omit<
+    TenantFacts,
+    'stored' | 'storage_bytes_max' | 'kv_events' | 'frozen_at' | 'frozen_again_at' | 'frozen_reason'
+  > {
   stored_bytes: number | null
   stored_writes: number | null
   storage_bytes_max: number | null
@@ -22,6 +25,7 @@ export interface FoundRow
   /** Of an admin or agent key, to the day; when it was made until then. */
   known_used_at: Millis
   frozen_at: Millis | null
+  frozen_again_at: Millis | null
   frozen_reason: string | null
   /** Of an agent; null for other kinds. */
   mode: AgentMode | null
@@ -33,7 +37,7 @@ const FIND = sql<FoundRow>(
   'credentials.find',
   `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, t.storage_bytes_max, t.kv_events, k.checkpoint_id,
           k.label, k.expires_at as key_expires_at, k.last_used_at, coalesce(c.last_used_at, c.created_at) as known_used_at, u.used as stored_bytes, u.writes as stored_writes,
-          t.frozen_at, t.frozen_reason, a.mode, a.paused_at, a.paused_reason
+          t.frozen_at, t.frozen_again_at, t.frozen_reason, a.mode, a.paused_at, a.paused_reason
      from credentials c
      join tenants t on t.tenant_id = c.tenant_id
      left join quota_usage u on u.tenant_id = c.tenant_id and u.quota = 'storage_bytes'

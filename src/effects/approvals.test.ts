@@ -55,6 +55,44 @@ forEachRacedService('Approvals of effects', (service) => {
       expect(await typesOf(service, tenant, answer.body.id)).toEqual(['effect.proposed'])
     })
 
+    const kib = 1_024
+    const schemaText = (bytes: number) => {
+      const enums = Array.from({ length: 16 }, (_, i) => `"${String(i).padEnd(910, 'x')}"`)
+      const text = `{"type":"object","properties":{"a":{"type":"string","enum":[${enums}]}}}`
+      return text.replace(/}$/, `${' '.repeat(bytes - text.length)}}`)
+    }
+    test.each([
+      ['a prompt', (bytes: number) => `"prompt":"${'x'.repeat(bytes)}"`, 32 * kib],
+      [
+        'a prompt of ü',
+        (bytes: number) => `"prompt":"${'ü'.repeat(bytes / 2)}${'x'.repeat(bytes % 2)}"`,
+        32 * kib,
+      ],
+      ['an answer_schema', (bytes: number) => `"answer_schema":${schemaText(bytes)}`, 16 * kib],
+    ] as const)(
+      'has %s up to its limit in bytes; past it 413, and nothing is changed',
+      async (_, member, most) => {
+        const tenant = await service.signUp()
+        const asked = (bytes: number) => {
+          const text = `{"type":"refund","key":"k","payload":1,"approval":{"title":"May I?",${member(bytes)}}}`
+          return service.ask('POST', '/v1/effects', {
+            key: tenant.api_key,
+            body: new TextEncoder().encode(text),
+          })
+        }
+        const events = async () =>
+          (await service.ask('GET', '/v1/events?limit=200', { key: tenant.api_key })).body.items.length
+        const before = await events()
+        const refused = await asked(most + 1)
+        expect([refused.status, refused.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+        expect([await quotaOf(service, tenant), await events()]).toEqual([0, before])
+        const checkpoints = await service.ask('GET', '/v1/checkpoints', { key: tenant.api_key })
+        expect(checkpoints.body.items).toEqual([])
+        const taken = await asked(most)
+        expect([taken.status, taken.body.error?.code]).toEqual([202, undefined])
+      },
+    )
+
     test('tells its approver what these bytes are for: the type, key and note of the effect', async () => {
       const tenant = await service.signUp()
       const note = 'the customer asked twice'

@@ -360,6 +360,18 @@ forEachService('Effects', (service) => {
       },
     )
 
+    test('ask has no uses and no end to give: its answer is of one effect', async () => {
+      const tenant = await service.signUp()
+      const effect = await claimed(service, tenant, { on_unknown: 'ask' })
+      await runOut(service)
+      const { question_id } = await read(service, tenant, effect.id)
+      const terms = { answer: { outcome: 'retry' }, uses: 2, expires_at: '2030-01-01T00:00:00Z' }
+      const refused = await decide(service, tenant, question_id, 'approve', terms)
+      const issues: { path: string }[] = refused.body.error.details.issues
+      expect([refused.status, ...issues.map(({ path }) => path)]).toEqual([400, '/uses', '/expires_at'])
+      expect((await read(service, tenant, effect.id)).status).toBe('unknown')
+    })
+
     test('with on_unknown ask stays unknown when the person cannot tell', async () => {
       const tenant = await service.signUp()
       const effect = await claimed(service, tenant, { on_unknown: 'ask' })

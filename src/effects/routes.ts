@@ -63,8 +63,8 @@ const ApprovalBody = Type.Object(
     ),
     answer_schema: Type.Optional(
       Type.Unsafe<object>({
-        type: 'object',
-        description: 'A flat JSON Schema of the answer that the approval must carry.',
+        ...{ type: 'object', 'x-bytes-max': checkpoints.answer_schema_bytes_max },
+        description: 'A flat JSON Schema of the answer that the approval must carry, at most 16 KiB.',
         examples: [{ type: 'object', properties: { reason: { type: 'string' } } }],
       }),
     ),

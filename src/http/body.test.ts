@@ -167,6 +167,63 @@ describe('A body', () => {
     expect(refused[0]).toBe(taken ? 'nothing was refused' : 'PAYLOAD_TOO_LARGE')
   })
 
+  describe('of a member within members', () => {
+    const limited = Type.Object({
+      text: Type.Optional(Type.String({ 'x-bytes-max': 16 })),
+      tree: Type.Optional(
+        Type.Unsafe<object>({
+          ...{ type: 'object', 'x-bytes-max': 16 },
+          properties: { deep: { type: 'string', 'x-bytes-max': 4 } },
+        }),
+      ),
+      free: Type.Optional(Type.String()),
+    })
+    const nested = new Reader(Type.Object({ of: Type.Optional(Type.Object({ in: Type.Optional(limited) })) }))
+
+    const readNested = async (text: string) =>
+      nested.body(new TextEncoder().encode(`{"of": ${text}}`), new IgnoredNames())
+
+    test.each([
+      ['{"text": "1234567890123456"}', true],
+      ['{"text": "12345678901234567"}', false],
+      ['{"text": "éééééééé"}', true],
+      ['{"text": "ééééééééx"}', false],
+      ['{"text": "\\u006fnce, escaped 1"}', true],
+      ['{"text": "\\u006fnce, escaped 12x"}', false],
+      ['{"text": "x", "te\\u0078t": "12345678901234567"}', false],
+      ['{"text": "12345678901234567", "text": "x"}', true],
+      ['{"tree": {"a": 12345678}}', true],
+      ['{"tree": {"a": 123456789}}', true],
+      ['{"tree": {"a": 1234567890}}', false],
+      ['{"tree": {"a":         1}}', true],
+      ['{"tree": {"a":          1}}', false],
+      ['{"tree": {"deep":"1234"}}', true],
+      ['{"tree": {"deep":"12345"}}', false],
+      ['{"free": "no limit of its own, and none of another"}', true],
+      ['null', true],
+    ] as const)('its limit is in bytes as well: %s is taken: %p', async (text, taken) => {
+      const refused = await refusal(() => readNested(`{"in": ${text}}`))
+      expect(refused[0]).toBe(taken ? 'nothing was refused' : 'PAYLOAD_TOO_LARGE')
+    })
+
+    test.each([
+      ['[1, 2, 3, 4, 5, 6, 7]', '/of'],
+      ['{"in": "far longer than any limit"}', '/of/in'],
+      ['{"in": {"text": [1, 2, 3, 4, 5, 6, 7]}}', '/of/in/text'],
+      ['{"in": {"tree": "far longer than its limit"}}', '/of/in/tree'],
+    ])('a value of another type is refused for its type: %s', async (text, path) => {
+      expect(await refusal(() => readNested(text))).toEqual(['VALIDATION_FAILED', path])
+    })
+
+    test.each([
+      ['a list', Type.Array(Type.String({ 'x-bytes-max': 16 }))],
+      ['a choice', Type.Union([Type.String({ 'x-bytes-max': 16 }), Type.Null()])],
+      ['an object of the body', Type.Object({}, { 'x-bytes-max': 16 })],
+    ])('cannot be declared for %s, where nobody would judge it', (_, member) => {
+      expect(() => new Reader(Type.Object({ member }))).toThrow('x-bytes-max')
+    })
+  })
+
   test.each(['{"label": "a\\u0000b"}', '{"label": "\\ud800"}', '{"label": "\\udc00\\ud800"}'])(
     '%s is not plain text',
     async (text) => {

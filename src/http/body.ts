@@ -21,6 +21,7 @@ import {
   splitPair,
   tooLong,
 } from './members.ts'
+import { withNestedLimits } from './nested-limits.ts'
 
 /** Accepts `application/json`, `*+json`, `text/plain` or nothing, without an encoding. Throws UNSUPPORTED_MEDIA_TYPE. */
 export function requireJson(headers: Headers): void {
@@ -75,14 +76,10 @@ export class Reader<S extends TObject> {
     this.#required = (schema as TSchema & { required?: string[] }).required ?? []
     const properties: Record<string, TSchema> = {}
     for (const [name, property] of Object.entries(schema.properties as Record<string, TSchema & Marks>)) {
-      const kind = property['x-any-json']
-      if (kind) {
-        this.#any_json.set(name, { bytes_max: property['x-bytes-max']!, object_only: kind === 'object' })
-        properties[name] = {}
-      } else {
-        this.#typed.set(name, property)
-        properties[name] = property
-      }
+      const { 'x-any-json': kind, 'x-bytes-max': bytes_max } = property
+      properties[name] = kind ? {} : property
+      if (kind) this.#any_json.set(name, { bytes_max: bytes_max!, object_only: kind === 'object' })
+      else this.#typed.set(name, withNestedLimits(property))
     }
     this.#schema = { ...schema, properties } as TObject
   }

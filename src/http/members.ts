@@ -4,6 +4,7 @@ import { ApiError, type Issue, invalid } from '../base/errors.ts'
 import { decodeUtf8, type Members, scanObject } from '../base/json.ts'
 import { limit } from '../base/limit.ts'
 import { RawJson } from '../contract/schemas.ts'
+import { requireNestedRoom, type WithNestedLimits } from './nested-limits.ts'
 
 /** A body or query, as far as it was read. */
 export interface Read {
@@ -79,8 +80,9 @@ export function readTyped(
   { value, issues }: Read,
   name: string,
   text: string,
-  schema: Marks & Sized & { maxLength?: number },
+  schema: Marks & Sized & WithNestedLimits & { maxLength?: number },
 ): void {
+  if (schema.nested_limits) requireNestedRoom(text, schema.nested_limits)
   const parsed: unknown = JSON.parse(text)
   if (parsed === null) {
     // In an optional field null counts as absent; a required one is then missing.

@@ -6,6 +6,9 @@ import { count_lock_waits } from '../../test/support/postgres.ts'
 import { hour_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { stopOf } from '../contract/stopped.ts'
+import { keyCache } from '../credentials/cache.ts'
+import * as credentials from '../credentials/service.ts'
 import { unnamed } from '../db/db.ts'
 import * as claims from '../dlq/claims.ts'
 import * as tenants from './service.ts'
@@ -242,6 +245,29 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
       expect(tenantOf({ tenant, quota: {} })).toMatchObject({ frozen_at: iso(second) })
       await moveAll()
       expect(await stateOf(caller)).toEqual(runs)
+    })
+
+    test('refuses its agents with the time of the freeze that holds', async () => {
+      const { caller } = await frozen()
+      const { tenant_id, agent_id: subject } = caller
+      const key = await bench.db.write(tenant_id, (tx) =>
+        credentials.issue(tx, { tenant_id, kind: 'agent', subject }),
+      )
+      const refused = async () => {
+        const holder = await credentials.identify(bench.db, keyCache(bench.clock), key, now())
+        return stopOf(holder!)
+      }
+      const details = (ms: number) => ({ code: 'TENANT_FROZEN', details: { since: iso(ms), reason: null } })
+      expect(await refused()).toMatchObject(details(now() - hour_ms))
+      await resume(caller)
+      bench.clock.advance(minute_ms)
+      expect(await refused()).toMatchObject(details(now() - hour_ms - minute_ms))
+      await freeze(caller)
+      const second = now()
+      bench.clock.advance(minute_ms)
+      expect(await refused()).toMatchObject(details(second))
+      await moveAll()
+      expect(await refused()).toMatchObject(details(second))
     })
 
     test('and resumed again, ends the first resume before the second', async () => {

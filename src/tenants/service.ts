@@ -31,7 +31,7 @@ import * as setting_store from './setting-store.ts'
 import { signalChange } from './signal.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
 import * as store from './store.ts'
-import { nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
+import { frozenSince, nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
 import {
   inMemory,
   read,
@@ -51,6 +51,7 @@ export {
   freeze,
   freezeByOperator,
   frozenDeadlines,
+  frozenSince,
   lockFreeze,
   pauseOrResumeStep,
   pauseStragglers,

@@ -5,6 +5,7 @@ import { iso, isoOrNull } from '../base/clock.ts'
 import type { CountedQuota } from '../contract/feature.ts'
 import { idParam, Nullable, Shape, Time } from '../contract/schemas.ts'
 import { quotasShown } from '../quotas/service.ts'
+import { frozenSince } from './tenant.ts'
 import type { TenantView } from './view.ts'
 
 export const tag = 'Tenants'
@@ -59,8 +60,7 @@ export function tenantOf({ tenant, quota }: TenantView) {
     status: tenant.status,
     purge_at: isoOrNull(tenant.purge_at),
     created_at: iso(tenant.created_at),
-    // The freeze that holds, also while the resume before it goes on.
-    frozen_at: isoOrNull(tenant.frozen_again_at ?? tenant.frozen_at),
+    frozen_at: isoOrNull(frozenSince(tenant)),
     frozen_reason: tenant.frozen_reason,
     resumed_at: tenant.frozen_again_at === null ? isoOrNull(tenant.resumed_at) : null,
   }

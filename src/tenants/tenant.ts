@@ -44,6 +44,14 @@ export interface TenantRow {
   frozen_again_at: Millis | null
 }
 
+/** Since when the freeze that holds does, also while the resume before it goes on; null while none does. */
+export function frozenSince({
+  frozen_at,
+  frozen_again_at,
+}: Pick<TenantRow, 'frozen_at' | 'frozen_again_at'>): Millis | null {
+  return frozen_again_at ?? frozen_at
+}
+
 /**
  * Names are unique regardless of case and of how accents were typed (Unicode NFC). By way of upper case, because
  * in lower case alone STRASSE and straße differ, and ΟΔΟΣ and οδοσ.

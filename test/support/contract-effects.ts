@@ -35,10 +35,26 @@ export async function permitted(
   { keyring, ...made }: Ready,
 ): Promise<Ready> {
   const { agent, admin } = keyring.keys
-  const body = { type: 'refund', key: crypto.randomUUID(), payload: 1, approval: { title: 'May I?' } }
-  const { id, checkpoint_id } = (await service.ask('POST', '/v1/effects', { key: agent, body })).body
+  const { id, checkpoint_id } = await proposal(service, agent)
   const decided = await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/approve`, { key: admin })
   expect(decided.status).toBe(200)
   const params = { id }
   return { ...made, keyring, params, path: pathWith(route, params) }
+}
+
+/** The checkpoint that asks for the approval of an effect. */
+export async function proposed(
+  service: TestService,
+  route: Route,
+  { keyring, ...made }: Ready,
+): Promise<Ready> {
+  const params = { id: (await proposal(service, keyring.keys.agent)).checkpoint_id }
+  return { ...made, keyring, params, path: pathWith(route, params) }
+}
+
+async function proposal(service: TestService, key: string): Promise<{ id: string; checkpoint_id: string }> {
+  const body = { type: 'refund', key: crypto.randomUUID(), payload: 1, approval: { title: 'May I?' } }
+  const claimed = await service.ask('POST', '/v1/effects', { key, body })
+  expect(claimed.status).toBe(202)
+  return claimed.body
 }

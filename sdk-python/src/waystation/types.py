@@ -119,8 +119,8 @@ class Agent(TypedDict):
     description: str | None
     callback_base_url: str | None
     """The URL against which a callback_url that starts with / is resolved."""
-    api_key: str
-    """In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa."""
+    api_key: str | None
+    """Masked: svc_agt_****x7Qa. Null after the operator has ended all keys of the tenant, until a rotation."""
     created_at: str
     """When it was created."""
     mode: Literal["full", "read", "propose"]
@@ -447,6 +447,26 @@ class Comment(TypedDict):
     """When it was made."""
 
 
+class CreatedAgent(TypedDict):
+    """An agent with its key in full, as only its creation answers it."""
+
+    agent_id: str
+    name: str
+    """The same as agent_id."""
+    description: str | None
+    callback_base_url: str | None
+    """The URL against which a callback_url that starts with / is resolved."""
+    api_key: str
+    """In full, in this answer only."""
+    created_at: str
+    """When it was created."""
+    mode: Literal["full", "read", "propose"]
+    """full, read (it changes nothing) or propose (each of its effects waits for an approval)."""
+    paused_at: str | None
+    """Since when it is paused; null while it is not."""
+    paused_reason: str | None
+
+
 class CreatedApprovalKey(TypedDict):
     """An approval key in full, as only its creation answers it."""
 
@@ -768,7 +788,7 @@ class EffectApprovalRequest(TypedDict, total=False):
     editable: bool
     """An approver may change the payload; default false."""
     answer_schema: Mapping[str, object]
-    """A flat JSON Schema of the answer that the approval must carry."""
+    """A flat JSON Schema of the answer that the approval must carry, at most 16 KiB."""
     required_approvals: int
     """Approvals by different voters that it takes; default 1."""
     required_rejections: int
@@ -1386,7 +1406,7 @@ class RotatedAgent(TypedDict):
     callback_base_url: str | None
     """The URL against which a callback_url that starts with / is resolved."""
     api_key: str
-    """In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa."""
+    """In full, in this answer only."""
     created_at: str
     """When it was created."""
     mode: Literal["full", "read", "propose"]

@@ -22,6 +22,7 @@ from ..types import (
     ClaimedDeadLetter,
     ClaimedEffect,
     Comment,
+    CreatedAgent,
     CreatedApprovalKey,
     CreatedInbox,
     CreatedTenant,
@@ -227,7 +228,7 @@ class AsyncAgents(AsyncResource):
         description: str | None = None,
         callback_base_url: str | None = None,
         **options: Unpack[CreateOptions],
-    ) -> Agent:
+    ) -> CreatedAgent:
         """Create an agent and its key. The key is shown in this answer only. Raises AGENT_ID_TAKEN, QUOTA_EXCEEDED.
 
         description: For people.
@@ -236,7 +237,7 @@ class AsyncAgents(AsyncResource):
         given_ = Input(
             body=fields({"name": name}, {"description": description, "callback_base_url": callback_base_url}),
         )
-        answer_: Agent = await self._transport.call("createAgent", given_, options)
+        answer_: CreatedAgent = await self._transport.call("createAgent", given_, options)
         return answer_
 
     def list(
@@ -1131,8 +1132,8 @@ class AsyncCheckpoints(AsyncResource):
         answer: Fits the `answer_schema` of the checkpoint.
         effective_payload: The payload of the effect as it is approved, where it is `editable`. Default: as it is now.
             Not null, unless null was proposed.
-        expires_at: Until when the effect may start under the approval. Default: no end.
-        uses: Effects with the same bytes that may start under the approval; default 1.
+        expires_at: Of an effect: until when it may start under the approval. Default: no end.
+        uses: Of an effect: how many with the same bytes may start under the approval; default 1.
         """
         given_ = Input(
             params={"id": id},
