@@ -157,6 +157,7 @@ export class Bench {
       db,
       follows,
       internal: false,
+      held: () => false,
       onError: (error) => bench.errors.push(error),
     })
     const notifier = new Notifier()
