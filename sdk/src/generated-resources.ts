@@ -917,7 +917,8 @@ export class Subscriptions extends Resource {
 
   /**
    * Read a subscription: how far it is, and what its last attempt came to. `behind` is the number of
-   * events that have happened since the last one that it took. Throws SUBSCRIPTION_NOT_FOUND.
+   * events that have happened since the last one that it took or passed over. Throws
+   * SUBSCRIPTION_NOT_FOUND.
    */
   get(id: string, options: CallOptions = {}): Promise<Subscription> {
     return this.transport.call('getSubscription', { params: { id } }, options)

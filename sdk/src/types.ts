@@ -1130,7 +1130,7 @@ export interface Subscription {
   workflow_id: string | null
   /** The number of the last event that was taken, or passed over. */
   after: number
-  /** Events that have happened since, of all types; 0 when all that it takes were delivered. */
+  /** Events that have happened since, of all types; 0 for an active one when all that it takes were delivered. */
   behind: number
   /** Attempts made so far to deliver the next event. */
   attempts: number

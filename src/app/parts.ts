@@ -10,6 +10,7 @@ import { Remembered } from '../base/remembered.ts'
 import type { Tracer } from '../base/tracer.ts'
 import { type EgressPolicy, refusalAtCreation } from '../callbacks/guard.ts'
 import type { Listening } from '../callbacks/own-address.ts'
+import { isOwnInbox } from '../callbacks/own-inbox.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies, Jobs, Journal, Secrets, TestClock } from '../contract/dependencies.ts'
 import { Tails } from '../contract/tails.ts'
@@ -106,6 +107,7 @@ export function dependenciesOf(
     urls: {
       public_url: () => state.public_url,
       callbackRefusal: (tenant_id, url) => refusalAtCreation(policy, tenant_id, url),
+      isOwnInbox: (tenant_id, url) => isOwnInbox(policy, tenant_id, url),
     },
     shared: {
       notifier,

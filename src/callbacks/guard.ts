@@ -91,7 +91,7 @@ export async function refusalAtCreation(
 }
 
 /** The answers for a name; none when it does not resolve, for any reason. */
-async function answersFor(
+export async function answersFor(
   policy: EgressPolicy,
   tenant_id: string,
   name: string,

@@ -50,6 +50,9 @@ export function signedRequest({
   }
 }
 
+/** On deliveries of subscriptions. */
+export const subscription_header = 'x-waystation-subscription'
+
 export const workflow_header = 'x-waystation-workflow'
 
 /** Field values of HTTP hold visible ASCII for certain (RFC 9110 section 5.5): other bytes, and `%`, are percent-encoded. */

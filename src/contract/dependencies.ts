@@ -102,6 +102,8 @@ export interface Urls {
   public_url(): string
   /** The reason that this URL may not be called, or null. Looks its name up once, for 500 ms at most. */
   callbackRefusal(tenant_id: string, url: string): Promise<string | null>
+  /** True for an inbox of this service, however its address is written. Looks its name up as `callbackRefusal` does. */
+  isOwnInbox(tenant_id: string, url: string): Promise<boolean>
 }
 
 /** Shared by all requests of a node. */

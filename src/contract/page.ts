@@ -39,8 +39,21 @@ export function pageRequest(context: PageContext, query: { limit?: number; curso
   const most = { rows_max: items_max + 1, bytes_max: page_bytes_max + 1 }
   if (query.cursor === undefined) return { ...most, after: null }
   const after = decodeCursor(scopeOf(context), query.cursor)
-  if (!after) throw invalid({ path: 'query.cursor', message: 'is not a cursor of this list' })
+  if (!after) throw otherCursor()
   return { ...most, after }
+}
+
+/** For a list with one order by numbers and one by texts; null on the first page. Throws VALIDATION_FAILED for a cursor of the other. */
+export function positionIn(order: 'numbers', request: PageRequest): number | null
+export function positionIn(order: 'texts', request: PageRequest): string | null
+export function positionIn(order: 'numbers' | 'texts', { after }: PageRequest): number | string | null {
+  const [position = null] = after ?? []
+  if (position !== null && (typeof position === 'number') !== (order === 'numbers')) throw otherCursor()
+  return position
+}
+
+function otherCursor() {
+  return invalid({ path: 'query.cursor', message: 'is not a cursor of this list' })
 }
 
 /** The part of a list by ids, newest first, that `pageRequest` asked for. */

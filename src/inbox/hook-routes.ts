@@ -49,7 +49,7 @@ function hook(method: Method, path: string) {
       },
     },
     emits: ['message.received'],
-    errors: ['INBOX_NOT_FOUND', 'INBOX_EXPIRED'],
+    errors: ['INBOX_NOT_FOUND', 'INBOX_EXPIRED', 'INVALID_STATE'],
     admit(db, { token }, is_large) {
       if (token === no_token) throw new ApiError('INBOX_NOT_FOUND')
       return is_large ? inboxes.requireOpen(db, token!) : null

@@ -5,6 +5,7 @@ import { ApiError } from '../base/errors.ts'
 import { newSequencedId } from '../base/ids.ts'
 import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { hashKey, looksLikeToken } from '../base/keys.ts'
+import { subscription_header } from '../callbacks/message.ts'
 import type { Jobs, Plans, Shared } from '../contract/dependencies.ts'
 import { anonymousCause } from '../contract/event.ts'
 import type { RawRequest } from '../contract/route.ts'
@@ -16,7 +17,7 @@ import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import { droppedUpTo, waitKey } from './inbox.ts'
 import { enqueueForward } from './jobs.ts'
-import { hops_max, type Incoming, incomingOf } from './message.ts'
+import { hops_header, hops_max, hopsOf, type Incoming, incomingOf } from './message.ts'
 import * as messages from './message-store.ts'
 import { drop, makeRoom } from './room.ts'
 import * as store from './store.ts'
@@ -31,7 +32,7 @@ export interface ReceiveDependencies {
   }
 }
 
-/** Resolves once the message is durable. Throws INBOX_NOT_FOUND, INBOX_EXPIRED. */
+/** Resolves once the message is durable. Throws INBOX_NOT_FOUND, INBOX_EXPIRED, and INVALID_STATE for what goes in circles. */
 export async function receive(
   db: Db,
   dependencies: ReceiveDependencies,
@@ -39,6 +40,7 @@ export async function receive(
   request: RawRequest,
 ): Promise<void> {
   const token_hash = tokenHash(token)
+  requireNoCircle(request)
   const incoming = { ...incomingOf(request), request_id: request.request_id }
   const key = await keyOf(db, dependencies, token_hash)
   const write = () => keep(db, dependencies, key, token_hash, incoming)
@@ -48,6 +50,12 @@ export async function receive(
       ? await write()
       : await dependencies.shared.semaphore.run(`hook ${key.id}`, write)
   if (!received) throw await refusal(db, token_hash)
+}
+
+/** Throws INVALID_STATE for a delivery of a subscription: kept, it would cause the next. A forward past the limit is never sent. */
+function requireNoCircle({ headers }: RawRequest): void {
+  if (!headers.has(subscription_header) || hopsOf(headers.get(hops_header)) <= hops_max) return
+  throw new ApiError('INVALID_STATE', { details: { error: 'loop' } })
 }
 
 interface Key {

@@ -15,6 +15,7 @@ import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
+import { headersOf } from './forward-store.ts'
 import {
   droppedUpTo,
   expired_shown_ms,
@@ -27,7 +28,7 @@ import {
   waitKey,
 } from './inbox.ts'
 import * as lists from './list-store.ts'
-import type { MessageRow } from './message.ts'
+import { hops_header, hops_max, hopsOf, type MessageRow } from './message.ts'
 import * as message_store from './message-store.ts'
 import { keptMax, type ReceiveDependencies } from './receive.ts'
 import * as store from './store.ts'
@@ -192,4 +193,16 @@ function inboxOf({ tenant_id, plan }: InboxCaller, { plans, keys }: InboxDepende
 /** The context that a sealed token is bound to. */
 export function tokenContext(tenant_id: string, id: string): string {
   return `inbox_token ${tenant_id} ${id}`
+}
+
+/** For a delivery about a message: one more than it came with, and past the limit when it is gone. */
+export async function hopsHeader(
+  q: Reader,
+  tenant_id: string,
+  inbox_id: string,
+  message_seq: number,
+): Promise<Record<string, string>> {
+  const headers = await headersOf(q, { tenant_id, inbox_id }, message_seq)
+  const hops = headers === null ? hops_max : hopsOf(JSON.parse(headers)[hops_header] ?? null)
+  return { [hops_header]: String(hops + 1) }
 }

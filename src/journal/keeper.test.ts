@@ -50,7 +50,13 @@ async function keeperOf(databases: TestDatabases, follow: Follows, wrap = (db: D
   const bench = await Bench.open(databases)
   const errors: unknown[] = []
   const onError = (error: unknown) => errors.push(error)
-  const keeper = new JournalKeeper({ db: wrap(bench.db), follows: [follow], internal, onError })
+  const keeper = new JournalKeeper({
+    db: wrap(bench.db),
+    follows: [follow],
+    internal,
+    held: () => false,
+    onError,
+  })
   keeper.connect(bench.dependencies)
   const happen = (tenant_id: string) =>
     bench.db.write(async (tx) =>

@@ -36,6 +36,8 @@ export interface KeeperOptions {
   follows: readonly Follows[]
   /** TICK=internal: runs on its own. Otherwise at ticks, and when somebody reads. */
   internal: boolean
+  /** True while old events stay: in quarantine. Others still get their numbers. */
+  held: () => boolean
   onError: (error: unknown) => void
 }
 

@@ -26,6 +26,8 @@ const old_steps_a_turn_max = limit(
 interface RemovalOptions {
   db: Db
   follows: readonly Follows[]
+  /** True while nothing may be removed: the database is a restored copy that the operator has not released. */
+  held: () => boolean
   onError: (error: unknown) => void
 }
 
@@ -49,9 +51,9 @@ export class Removal {
     this.#repeat.start(this.options.onError)
   }
 
-  /** One step, and others while there are more old events and it goes on. */
+  /** One step, and others while there are more old events and it goes on. None while it is held. */
   async turn(goesOn: () => boolean): Promise<void> {
-    for (let step = 1; ; step++) {
+    for (let step = 1; !this.options.held(); step++) {
       await this.#removeOld()
       if (!this.#has_more || step >= old_steps_a_turn_max || this.#is_stopped || !goesOn()) return
     }

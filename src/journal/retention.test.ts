@@ -5,6 +5,7 @@ import { day_ms, hour_ms } from '../base/clock.ts'
 import { declareEvents, service_cause } from '../contract/event.ts'
 import type { Follows } from '../contract/feature.ts'
 import * as tenants from '../tenants/service.ts'
+import { JournalKeeper } from './keeper.ts'
 import { Removal } from './removal.ts'
 import { removeOld } from './retention.ts'
 import * as journal from './service.ts'
@@ -219,11 +220,29 @@ forEachDatabase('Old events', (databases) => {
     await happen(null, 'thing.made', 1_600)
     await number()
     clock.advance(kept_ms + day_ms)
-    const removal = new Removal({ db: bench.db, follows: [], onError })
+    const removal = new Removal({ db: bench.db, follows: [], held: () => false, onError })
     removal.connect(bench.dependencies)
     await removal.turn(() => false)
     expect((await seqs()).length).toBe(1_100)
     await removal.turn(() => true)
     expect(await seqs()).toEqual([])
+  })
+
+  test('stay while the database is in quarantine, however old, and what happens gets its number; then they go', async () => {
+    const { bench, clock, happen, number, seqs } = await benchOf(databases)
+    await happen('w', 'thing.made', 3)
+    await number()
+    clock.advance(kept_ms + day_ms)
+    let in_quarantine = true
+    const options = { db: bench.db, follows: [], internal: false, held: () => in_quarantine, onError }
+    const keeper = new JournalKeeper(options)
+    keeper.connect(bench.dependencies)
+    await happen('w')
+    await keeper.tick(Number.POSITIVE_INFINITY)
+    expect(await seqs()).toEqual([1, 2, 3, 4])
+    in_quarantine = false
+    await keeper.tick(Number.POSITIVE_INFINITY)
+    expect(await seqs()).toEqual([4])
+    await keeper.stop()
   })
 })

@@ -4,9 +4,9 @@
 import { limit } from '../base/limit.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { canonicalText, type EventRow } from '../contract/event.ts'
-import type { Db } from '../db/db.ts'
+import type { Db, Reader } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
-import { latest, noted, rootOf } from './checkpoint-service.ts'
+import { type Counts, countsOf, latest, noted, rootOf } from './checkpoint-service.ts'
 import { broken } from './grow-service.ts'
 import type { Hash } from './merkle.ts'
 import { orBroken, sizeUnknown, storedTree } from './service.ts'
@@ -39,6 +39,8 @@ interface Span {
   after: number
   /** The tree that the proofs are for: events up to this one. */
   size: number
+  /** Null for the journal. */
+  counts: Counts | null
 }
 
 /** Throws SEAL_SIZE_UNKNOWN and SEAL_BROKEN before the first piece. */
@@ -50,7 +52,7 @@ export async function bundle(
 ): Promise<AsyncGenerator<string>> {
   const head = await latest(db, dependencies, tenant_id)
   if (after > head.size) throw sizeUnknown(head.size)
-  const begins = Math.max(after, await removedBefore(db, tenant_id, workflow_id, head.size))
+  const { begins, counts } = await placeOf(db, tenant_id, { workflow_id, after }, head.size)
   const size = workflow_id === null ? Math.min(begins + events_max, head.size) : head.size
   if (from !== null && from > head.size) throw sizeUnknown(head.size)
   const tree = storedTree(db, tenant_id)
@@ -62,17 +64,28 @@ export async function bundle(
   }))
   if (size === head.size && hashText(root) !== hashText(rootOf(head)))
     throw broken('the stored hashes do not come to the root of the tree')
-  const { origin, note, keys } = await noted(
-    ...([db, dependencies, tenant_id, { size, root }] as const),
-    workflow_id === null ? null : { workflow_id, after: begins },
-  )
+  const { origin, note, keys } = await noted(db, dependencies, tenant_id, { size, root }, counts)
   const opening = {
     ...{ format, origin, size, root: hashText(root), note, keys, workflow_id, after: begins },
     edge: edge && texts(edge),
     consistency: proof && { from, proof: texts(proof) },
     next_after: size < head.size ? size : null,
   }
-  return joined(opening, pieces(db, tree, { tenant_id, workflow_id, after: begins, size }))
+  return joined(opening, pieces(db, tree, { tenant_id, workflow_id, after: begins, size, counts }))
+}
+
+/** Where it begins, and the counts of its workflow there. Both of one state: retention could pass between them. */
+function placeOf(
+  db: Db,
+  tenant_id: string,
+  { workflow_id, after }: Pick<Asked, 'workflow_id' | 'after'>,
+  size: number,
+): Promise<{ begins: number; counts: Counts | null }> {
+  return db.read(tenant_id, async (q) => {
+    const begins = Math.max(after, await removedBefore(q, tenant_id, workflow_id, size))
+    if (workflow_id === null) return { begins, counts: null }
+    return { begins, counts: await countsOf(q, tenant_id, { workflow_id, size, after: begins }) }
+  })
 }
 
 /**
@@ -80,13 +93,13 @@ export async function bundle(
  * when none of its own are among them.
  */
 async function removedBefore(
-  db: Db,
+  q: Reader,
   tenant_id: string,
   workflow_id: string | null,
   size: number,
 ): Promise<number> {
-  if (workflow_id !== null && (await store.goneOf(db, tenant_id, workflow_id)) === 0) return 0
-  const oldest = await journal.oldest(db, tenant_id)
+  if (workflow_id !== null && (await store.goneOf(q, tenant_id, workflow_id)) === 0) return 0
+  const oldest = await journal.oldest(q, tenant_id)
   return oldest ? Math.min(oldest.seq - 1, size) : size
 }
 
@@ -100,19 +113,36 @@ async function* joined(opening: object, items: AsyncIterable<string>): AsyncGene
   yield ']}'
 }
 
-/** Events as text, separated by commas, so many at a time. */
+/**
+ * Events as text, separated by commas, so many at a time. Throws where they do not go on from those before, as when retention
+ * passes a reader that is slower: verifiers would take the bundle for one that somebody has changed.
+ */
 async function* pieces(db: Db, tree: TiledTree, span: Span): AsyncGenerator<string> {
-  const { tenant_id, workflow_id, size } = span
+  const { tenant_id, workflow_id, size, counts } = span
   const filter = workflow_id === null ? {} : { workflow_id }
-  for (let after = span.after; after < size; ) {
+  let number = counts ? counts.before : span.after
+  for (let [after, is_last] = [span.after, span.after >= size]; !is_last; ) {
     const rows = await journal.page(db, tenant_id, filter, { after, rows_max: piece_rows })
     const shown = rows.filter(({ seq, workflow_seq }) => {
       return seq <= size && (workflow_id === null || workflow_seq !== null)
     })
+    for (const { seq, workflow_seq } of shown)
+      if ((counts ? workflow_seq : seq) !== ++number) throw await brokenOff(db, span, number)
+    after = rows.at(-1)?.seq ?? size
+    is_last = rows.length < piece_rows || after >= size
+    if (is_last && number !== (counts ? counts.all : size)) throw await brokenOff(db, span, number + 1)
     if (shown.length > 0) yield await textOf(tree, span, shown)
-    if (rows.length < piece_rows) return
-    after = rows.at(-1)!.seq
   }
+}
+
+async function brokenOff(
+  db: Db,
+  { tenant_id, workflow_id, after, size }: Span,
+  number: number,
+): Promise<Error> {
+  if ((await removedBefore(db, tenant_id, workflow_id, size)) > after)
+    return new Error('retention has removed events of a bundle while it was sent')
+  return broken(`event ${number}${workflow_id === null ? '' : ' of a workflow'} is missing`)
 }
 
 async function textOf(tree: TiledTree, { workflow_id, size }: Span, rows: EventRow[]): Promise<string> {

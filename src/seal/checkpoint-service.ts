@@ -2,7 +2,7 @@
 
 import type { Dependencies } from '../contract/dependencies.ts'
 import { service_cause } from '../contract/event.ts'
-import { type Db, dueWork } from '../db/db.ts'
+import { type Db, dueWork, type Reader } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
 import type { StoredHead } from './append.ts'
 import { events } from './events.ts'
@@ -36,14 +36,20 @@ export async function checkpoint(
   workflow_id: string | null,
 ): Promise<Checkpoint> {
   const head = await latest(db, dependencies, tenant_id)
-  const counted = workflow_id === null ? null : { workflow_id, after: 0 }
-  return noted(db, dependencies, tenant_id, { size: head.size, root: rootOf(head) }, counted)
+  const { size } = head
+  const counted =
+    workflow_id === null
+      ? null
+      : await db.read(tenant_id, (q) => countsOf(q, tenant_id, { workflow_id, size, after: 0 }))
+  return noted(db, dependencies, tenant_id, { size, root: rootOf(head) }, counted)
 }
 
-/** A workflow whose events are counted: all, and those up to `after`, behind which a bundle begins. */
-export interface Counted {
+/** How many events a workflow has: all, and those up to `after`, behind which a bundle begins. Private ones apart. */
+export interface Counts {
   workflow_id: string
+  all: number
   after: number
+  before: number
 }
 
 /** Signs what is known of the tree. */
@@ -52,9 +58,9 @@ export async function noted(
   { keys: { secrets } }: Pick<Dependencies, 'keys'>,
   tenant_id: string,
   { size, root }: { size: number; root: Hash },
-  counted: Counted | null,
+  counts: Counts | null,
 ): Promise<Checkpoint> {
-  const lines = counted ? await countLines(db, tenant_id, size, counted) : []
+  const lines = counts ? countLines(counts) : []
   const { origin, signer, verifier_keys } = await keysFor(db, secrets, tenant_id)
   const note = signedNote(checkpointText(origin, { size, root }, lines), signer)
   return { origin, size, root: hashText(root), note, keys: verifier_keys }
@@ -64,26 +70,34 @@ export function rootOf({ size, edge }: StoredHead): Hash {
   return new Edge(size, hashesIn(edge)).root()
 }
 
-async function countLines(db: Db, tenant_id: string, size: number, { workflow_id, after }: Counted) {
-  const all = workflowLine(workflow_id, await countOf(db, tenant_id, workflow_id, size))
-  if (after === 0) return [all]
-  return [all, workflowBeforeLine(workflow_id, await countOf(db, tenant_id, workflow_id, after), after)]
+function countLines({ workflow_id, all, before, after }: Counts): string[] {
+  const line = workflowLine(workflow_id, all)
+  return after === 0 ? [line] : [line, workflowBeforeLine(workflow_id, before, after)]
+}
+
+/** Among the first `size` events, of which retention has removed none behind `after`. */
+export async function countsOf(
+  q: Reader,
+  tenant_id: string,
+  { workflow_id, size, after }: { workflow_id: string; size: number; after: number },
+): Promise<Counts> {
+  const all = await countOf(q, tenant_id, workflow_id, size)
+  const before = after === 0 ? 0 : await countOf(q, tenant_id, workflow_id, after)
+  return { workflow_id, all, after, before }
 }
 
 const looked_rows = 500
 
 /** How many events the workflow has among the first `size`, private ones apart. */
-function countOf(db: Db, tenant_id: string, workflow_id: string, size: number): Promise<number> {
-  return db.read(tenant_id, async (q) => {
-    // Behind the tree there is only what has come since, so this is soon at the end.
-    for (let after = size; ; ) {
-      const rows = await journal.page(q, tenant_id, { workflow_id }, { after, rows_max: looked_rows })
-      const next = rows.find(({ workflow_seq }) => workflow_seq !== null)
-      if (next) return next.workflow_seq! - 1
-      if (rows.length < looked_rows) return (await store.workflowEvents(q, tenant_id, workflow_id)) ?? 0
-      after = rows.at(-1)!.seq
-    }
-  })
+async function countOf(q: Reader, tenant_id: string, workflow_id: string, size: number): Promise<number> {
+  // Behind the tree there is only what has come since, so this is soon at the end.
+  for (let after = size; ; ) {
+    const rows = await journal.page(q, tenant_id, { workflow_id }, { after, rows_max: looked_rows })
+    const next = rows.find(({ workflow_seq }) => workflow_seq !== null)
+    if (next) return next.workflow_seq! - 1
+    if (rows.length < looked_rows) return (await store.workflowEvents(q, tenant_id, workflow_id)) ?? 0
+    after = rows.at(-1)!.seq
+  }
 }
 
 /** Keeps the checkpoint of the hour when it is due, unless the tree grows meanwhile. */

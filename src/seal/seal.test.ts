@@ -10,6 +10,8 @@ import { canonicalText } from '../contract/event.ts'
 import { type Db, unnamedAcrossTenants } from '../db/db.ts'
 import { removeUpTo } from '../journal/retention-store.ts'
 import * as journal from '../journal/service.ts'
+import { bundle } from './bundle-service.ts'
+import { faultOf } from './check-service.ts'
 import { grow } from './grow-service.ts'
 import { leafHash, provesConsistency, provesInclusion } from './merkle.ts'
 import { verifiedText, verifierKey } from './note.ts'
@@ -237,6 +239,8 @@ forEachRacedService('The seal', (service) => {
   })
 })
 
+const gap = unnamedAcrossTenants('test.gap', 'delete from events where tenant_id = :tenant_id and seq = :seq')
+
 /** As retention does: the oldest. */
 function remove(service: TestService, tenant_id: string, count: number) {
   return service.app.db.write((tx) => removeUpTo(tx, tenant_id, count))
@@ -283,24 +287,120 @@ forEachDatabase('Sealing', (databases) => {
       const made = await Journal.create(db, randomFrom(6))
       await made.grow(9)
       await db.write((tx) => removeUpTo(tx, made.tenant_id, 9))
-      const { one } = db
+      const { read } = db
       let looks = 0
       Object.assign(db, {
-        one: async (...given: Parameters<typeof one>) => {
-          const row: unknown = await one.apply(db, given)
-          if (given[0].name === 'journal.oldest' && looks++ === 0) {
+        read: async (...given: Parameters<typeof read>) => {
+          if (looks++ === 0) {
             await made.leave(1)
             await made.dependencies.journal.number(made.tenant_id)
           }
-          return row
+          return read.apply(db, given)
         },
       })
       try {
         const report = verifyBundle(await made.bundle(workflow_id), { after: 9 })
         expect([report.after, report.events, report.size, looks]).toEqual([9, 0, 9, 1])
       } finally {
-        Object.assign(db, { one })
+        Object.assign(db, { read })
       }
+    },
+  )
+
+  /** Removes events as retention does, behind the first call of this member with a statement of this name, or without one. */
+  async function removing(
+    made: Journal,
+    seq: number,
+    [member, name]: ['all' | 'read', string | null],
+    work: () => Promise<void>,
+  ) {
+    const whole = db[member] as (...given: unknown[]) => Promise<unknown>
+    let is_removed = false
+    Object.assign(db, {
+      [member]: async (...given: unknown[]) => {
+        const result = await whole.apply(db, given)
+        if (!is_removed && (name === null || (given[0] as { name: string }).name === name)) {
+          is_removed = true
+          await db.write((tx) => removeUpTo(tx, made.tenant_id, seq))
+        }
+        return result
+      },
+    })
+    try {
+      await work()
+      expect(is_removed).toBe(true)
+    } finally {
+      Object.assign(db, { [member]: whole })
+    }
+  }
+
+  const overtaken = 'retention has removed events of a bundle while it was sent'
+
+  test.each([
+    [null, 700],
+    [null, 900],
+    [workflows[0]!, 800],
+    [workflows[0]!, 900],
+  ])(
+    'a bundle of %p is broken off when events up to %d of 900 are removed while it is sent; the next begins behind them',
+    async (workflow_id, seq) => {
+      const made = await Journal.create(db, randomFrom(6))
+      await made.grow(900)
+      const asked = { workflow_id, from: null, after: 0 }
+      const pieces = await bundle(db, made.dependencies, made.tenant_id, asked)
+      await pieces.next()
+      await pieces.next()
+      await db.write((tx) => removeUpTo(tx, made.tenant_id, seq))
+      await expect(Array.fromAsync(pieces)).rejects.toThrow(overtaken)
+      const report = verifyBundle(await made.bundle(workflow_id), { after: seq })
+      expect([report.after, report.size]).toEqual([seq, 900])
+    },
+  )
+
+  test('a bundle counts what lies before it in the state in which it begins', async () => {
+    const made = await Journal.create(db, randomFrom(6))
+    await made.grow(60)
+    const checkpoint = await made.checkpoint(workflows[0]!)
+    await db.write((tx) => removeUpTo(tx, made.tenant_id, 10))
+    await removing(made, 40, ['read', null], async () => {
+      const text = await made.bundle(workflows[0]!)
+      expect(text).toContain('workflow-before \\"order-17\\" 3 10')
+      expect(text).toEndWith(`{"error":"Error: ${overtaken}"}`)
+    })
+    const bundle_behind = await made.bundle(workflows[0]!, { from: 60 })
+    expect(verifyBundle(bundle_behind, { after: 40, checkpoint }).after).toBe(40)
+  })
+
+  test.each([[null], [workflows[0]!]])(
+    'a bundle of %p without an event that is missing is not sent as whole',
+    async (workflow_id) => {
+      const made = await Journal.create(db, randomFrom(6))
+      await made.grow(60)
+      const page = await journal.page(db, made.tenant_id, workflow_id === null ? {} : { workflow_id }, {
+        after: 20,
+        rows_max: 5,
+      })
+      const { seq } = page.find(({ workflow_seq }) => workflow_seq !== null)!
+      await db.write((tx) => tx.run(gap, { tenant_id: made.tenant_id, seq }))
+      expect(await made.bundle(workflow_id)).toEndWith(
+        '{"error":"ApiError: The stored journal and its tree do not fit together."}',
+      )
+    },
+  )
+
+  test.each([
+    [1_500, 'event 2100 is missing'],
+    [2_500, null],
+  ])(
+    'a check of a journal whose events up to %d of 2500 are removed meanwhile finds no fault',
+    async (seq, fault) => {
+      const made = await Journal.create(db, randomFrom(6))
+      await made.grow(2_500)
+      await removing(made, seq, ['all', 'journal.page_seq'], async () => {
+        expect(await faultOf(db, made.tenant_id)).toBeNull()
+      })
+      await db.write((tx) => tx.run(gap, { tenant_id: made.tenant_id, seq: 2_100 }))
+      expect(await faultOf(db, made.tenant_id)).toBe(fault)
     },
   )
 

@@ -67,7 +67,7 @@ export const updateSubscription = route({
       const before = await subscriptions.targetOf(db, dependencies, tenant_id, params.id)
       const all = types ?? (JSON.parse(before.types) as string[])
       if (url !== undefined) await requireCallable(dependencies, tenant_id, url, all)
-      else requireNoLoop(dependencies.urls.public_url(), before.text, all)
+      else await requireNoLoop(dependencies, tenant_id, before.text, all)
     }
     const row = await changes.update(db, caller, dependencies, params.id, body)
     return subscriptionOf(row, await journal.lastSeq(db, tenant_id))

@@ -12,9 +12,12 @@ import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as addresses from './address-store.ts'
 import * as changes from './change-store.ts'
+import * as deliveries from './delivery-store.ts'
 import { events } from './events.ts'
 import { subscription_job } from './jobs.ts'
+import * as selections from './selection-service.ts'
 import { read } from './service.ts'
+import { isIdle } from './shapes.ts'
 import * as store from './store.ts'
 import { maskedUrl, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts'
 import { sealTarget } from './targets.ts'
@@ -32,7 +35,7 @@ export interface GivenChange {
  * An attempt that is under way no longer counts; the event that was tried is tried again, from its first attempt. Throws
  * SUBSCRIPTION_NOT_FOUND, INVALID_STATE where only the holder of the address can begin the mails again.
  */
-export function update(
+export async function update(
   db: Db,
   caller: AdminCaller,
   dependencies: Dependencies,
@@ -40,10 +43,15 @@ export function update(
   { url, paused, types, ...others }: GivenChange,
 ): Promise<SubscriptionRow> {
   const { tenant_id } = caller
+  const selects = types !== undefined || others.workflow_id !== undefined
+  const passed = selects ? await selections.passed(db, dependencies, tenant_id, id) : null
   return db.write(tenant_id, async (tx) => {
-    await journal.lockHead(tx, tenant_id)
+    const head = await journal.lockHead(tx, tenant_id)
+    const none_waits = passed !== null && isIdle(await read(tx, tenant_id, id))
     await tryAgain(tx, caller, dependencies, id, url === undefined ? null : destinationOf(url))
     const before = await read(tx, tenant_id, id)
+    if (none_waits) await deliveries.advance(tx, tenant_id, id, head)
+    else if (passed) await selections.passOver(tx, dependencies, tenant_id, before, passed)
     const status = await nextStatus(tx, tenant_id, before, paused)
     if (url !== undefined && before.format === 'mail')
       throw invalid({ path: '/url', message: 'cannot be set on a subscription that sends mails' })

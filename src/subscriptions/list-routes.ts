@@ -32,8 +32,8 @@ export const listSubscriptions = route({
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const { db, caller } = context
-    const rows = await store.list(db, caller.tenant_id, pageOfIds(request))
     const head = await journal.lastSeq(db, caller.tenant_id)
+    const rows = await store.list(db, caller.tenant_id, pageOfIds(request))
     return pageOf(context, request, {
       rows,
       itemOf: (row) => subscriptionOf(row, head),

@@ -1,12 +1,13 @@
 // The requests and mails of a delivery.
 
 import { hour_ms, type Millis, realTime } from '../base/clock.ts'
-import type { Outgoing, OutgoingMail, Sendable } from '../callbacks/attempt.ts'
-import { signedRequest } from '../callbacks/message.ts'
+import type { OutgoingMail, Sendable } from '../callbacks/attempt.ts'
+import { signedRequest, subscription_header } from '../callbacks/message.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { encode } from '../contract/encode.ts'
 import { type EventRow, eventOf } from '../contract/event.ts'
 import { dueWork, type Reader, type Tx } from '../db/db.ts'
+import * as inboxes from '../inbox/service.ts'
 import { type LeasedJob, lease_ms, type Sequence } from '../jobs/job.ts'
 import type { Later, MessageContext } from '../jobs/kind.ts'
 import * as tenants from '../tenants/service.ts'
@@ -60,11 +61,14 @@ export async function nextRequest(
     ...{ id: deliveryId(event.id, subscription.id), attempt: at === 0 ? job.attempts : 1 },
     sent_at: realTime(dependencies.clock),
   })
-  return withHeader(request, 'x-waystation-subscription', subscription.id)
+  const added = { [subscription_header]: subscription.id, ...(await hopsOfEvent(db, tenant_id, event)) }
+  return { ...request, headers: { ...request.headers, ...added } }
 }
 
-function withHeader(request: Outgoing, name: string, value: string): Outgoing {
-  return { ...request, headers: { ...request.headers, [name]: value } }
+/** Of an event about a message: an inbox that gets it under a name that is not known as ours ends the circle. */
+async function hopsOfEvent(q: Reader, tenant_id: string, { type, subject_id, data }: EventRow) {
+  if (!type.startsWith('message.')) return {}
+  return inboxes.hopsHeader(q, tenant_id, subject_id, JSON.parse(data).message_seq)
 }
 
 async function told(

@@ -109,7 +109,8 @@ export const getSubscription = route({
   path: '/v1/subscriptions/:id',
   tag,
   summary: 'Read a subscription: how far it is, and what its last attempt came to',
-  description: '`behind` is the number of events that have happened since the last one that it took.',
+  description:
+    '`behind` is the number of events that have happened since the last one that it took or passed over.',
   sdk: { name: 'subscriptions.get' },
   cli: { usage: 'subscription get <id>' },
   auth: ['admin'],
@@ -117,8 +118,8 @@ export const getSubscription = route({
   replies: { 200: { body: Subscription } },
   errors: ['SUBSCRIPTION_NOT_FOUND'],
   async handle({ db, caller: { tenant_id } }, { params }) {
-    const row = await subscriptions.read(db, tenant_id, params.id)
-    return subscriptionOf(row, await journal.lastSeq(db, tenant_id))
+    const head = await journal.lastSeq(db, tenant_id)
+    return subscriptionOf(await subscriptions.read(db, tenant_id, params.id), head)
   },
 })
 

@@ -55,7 +55,8 @@ export const Subscription = Shape(
     workflow_id: Nullable(Type.String()),
     after: Type.Integer({ description: 'The number of the last event that was taken, or passed over.' }),
     behind: Type.Integer({
-      description: 'Events that have happened since, of all types; 0 when all that it takes were delivered.',
+      description:
+        'Events that have happened since, of all types; 0 for an active one when all that it takes were delivered.',
     }),
     attempts: Type.Integer({ description: 'Attempts made so far to deliver the next event.' }),
     next_attempt_at: Nullable(Time('When the next event is tried; null when none waits.')),
@@ -68,9 +69,14 @@ export const Subscription = Shape(
   },
 )
 
-/** `head`: the number of the tenant's last event. */
+/** True when no event waits: it has passed over what it does not take. */
+export function isIdle({ status, next_at }: SubscriptionRow): boolean {
+  return status === 'active' && next_at >= idle_at
+}
+
+/** `head`: the number of the tenant's last event, read before the row: of one that is idle all up to there were passed over. */
 export function subscriptionOf(row: SubscriptionRow, head: number) {
-  const is_idle = row.next_at >= idle_at
+  const after = isIdle(row) ? Math.max(row.position, head) : row.position
   const is_mail = row.format === 'mail'
   return {
     id: row.id,
@@ -82,10 +88,10 @@ export function subscriptionOf(row: SubscriptionRow, head: number) {
     to: is_mail ? row.shown : null,
     types: JSON.parse(row.types) as string[],
     workflow_id: row.workflow_id,
-    after: row.position,
-    behind: is_idle && row.status === 'active' ? 0 : Math.max(0, head - row.position),
+    after,
+    behind: Math.max(0, head - after),
     attempts: row.attempts,
-    next_attempt_at: is_idle || row.status !== 'active' ? null : iso(row.next_at),
+    next_attempt_at: isIdle(row) || row.status !== 'active' ? null : iso(row.next_at),
     last_error: row.last_error,
     last_status_code: row.last_status_code,
     last_attempt_at: isoOrNull(row.last_attempt_at),

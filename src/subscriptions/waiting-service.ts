@@ -60,6 +60,21 @@ export async function waitingEvents(
   return { events, reached: head, more: false }
 }
 
+/** The last number of which this selection takes nothing that waits: that of the first event it takes less one, or the head. */
+export async function passedUpTo(
+  q: Reader,
+  tenant_id: string,
+  selected: Selected,
+  known: ReadonlyMap<string, EventType>,
+): Promise<number> {
+  for (let { position } = selected; ; ) {
+    const found = await waitingEvents(q, tenant_id, { ...selected, position }, known, 1)
+    if (found.events.length > 0) return found.events[0]!.seq - 1
+    if (!found.more) return found.reached
+    position = found.reached
+  }
+}
+
 interface Found {
   rows: EventRow[]
   /** Null when the end was reached. */

@@ -90,6 +90,19 @@ forEachRacedService('Workflows', (service) => {
     },
   )
 
+  test('take a cursor in its order alone: one of the list with a prefix is refused without it, and the other way', async () => {
+    const tenant = await three(service)
+    const latest = (await reads(tenant, '?limit=1')).body.next_cursor
+    const by_id = (await reads(tenant, '?limit=1&prefix=order')).body.next_cursor
+    for (const query of [`?cursor=${by_id}`, `?prefix=order&cursor=${latest}`, `?prefix=&cursor=${by_id}`]) {
+      const { status, body } = await reads(tenant, query)
+      const issues = [{ path: 'query.cursor', message: 'is not a cursor of this list' }]
+      expect([status, body.error?.code, body.error?.details]).toEqual([400, 'VALIDATION_FAILED', { issues }])
+    }
+    expect(await names(tenant, `?cursor=${latest}`)).toEqual(['order-2', 'order-1'])
+    expect(await names(tenant, `?prefix=order&cursor=${by_id}`)).toEqual(['order-2'])
+  })
+
   test('one answers its counts and its events, oldest first, page by page', async () => {
     const tenant = await three(service)
     const path = `/${encodeURIComponent('ticket 9/ä')}`

@@ -157,6 +157,7 @@ export class Bench {
       db,
       follows,
       internal: false,
+      held: () => false,
       onError: (error) => bench.errors.push(error),
     })
     const notifier = new Notifier()
@@ -173,7 +174,11 @@ export class Bench {
         usage: usageCounts(db),
         quotas: counted_quotas,
       },
-      urls: { public_url: () => 'http://127.0.0.1:8420', callbackRefusal: async () => null },
+      urls: {
+        public_url: () => 'http://127.0.0.1:8420',
+        callbackRefusal: async () => null,
+        isOwnInbox: async () => false,
+      },
       shared: {
         notifier,
         tails: new Tails(journalReader(db, journal), notifier),

@@ -1644,7 +1644,7 @@ class Subscription(TypedDict):
     after: int
     """The number of the last event that was taken, or passed over."""
     behind: int
-    """Events that have happened since, of all types; 0 when all that it takes were delivered."""
+    """Events that have happened since, of all types; 0 for an active one when all that it takes were delivered."""
     attempts: int
     """Attempts made so far to deliver the next event."""
     next_attempt_at: str | None

@@ -1695,7 +1695,7 @@ class AsyncSubscriptions(AsyncResource):
 
     async def get(self, id: str, **options: Unpack[CallOptions]) -> Subscription:
         """Read a subscription: how far it is, and what its last attempt came to. `behind` is the number of events
-        that have happened since the last one that it took. Raises SUBSCRIPTION_NOT_FOUND.
+        that have happened since the last one that it took or passed over. Raises SUBSCRIPTION_NOT_FOUND.
 
         id: The subscription, sub_….
         """
