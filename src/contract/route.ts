@@ -36,8 +36,8 @@ export interface Context<C> {
   extendTimeout(ms: number): void
   /** Aborted when the client is gone. */
   signal(): AbortSignal
-  /** False once a new request with the same key would be refused: an answer that never ends has to end then. */
-  isStillAllowed(): Promise<boolean>
+  /** For an answer that takes long: throws what a new request with the same key would be answered, once that is refused. */
+  requireStillAllowed(): Promise<void>
   /** Waits for something else than the database: a heavy read releases its permit meanwhile. */
   pause<T>(waiting: Promise<T>): Promise<T>
 }

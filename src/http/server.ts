@@ -98,7 +98,7 @@ function contextOf({ route }: Prepared, exchange: Exchange, params: Params): Con
     path: () => pathOf(route, params),
     extendTimeout: (ms) => exchange.extendTimeout(ms),
     signal: () => request.signal,
-    isStillAllowed: () => options.key_checks.isStillAllowed(route, request.headers),
+    requireStillAllowed: () => options.key_checks.requireAllowed(route, request.headers),
     pause: (waiting) => waiting,
   }
 }
