@@ -185,6 +185,11 @@ interface Creating<A extends readonly CallerKind[], P extends Params, Q extends 
   row?: string
   /** Without an Idempotency-Key it may share its transaction: see `Turn`. */
   batch?: boolean
+  /**
+   * It is never refused for lack of room, past storage_bytes or on a full disk: its answer is then not kept, so that a repeat
+   * is a new request, and has to find what it asks for done. Absent: an answer without room undoes the effect.
+   */
+  kept_if_room?: true
   handle?: never
 }
 
@@ -195,6 +200,7 @@ export interface Route extends Omit<Common<readonly CallerKind[], Params, TObjec
   auth: readonly CallerKind[]
   row?: string
   batch?: boolean
+  kept_if_room?: true
   handle?: (context: Context<never>, input: AnyInput, raw: RawRequest) => Awaitable<unknown>
   prepare?: (context: Context<never>, input: AnyInput) => Awaitable<unknown>
   create?: (tx: Tx, context: Context<never>, input: AnyInput, prepared: unknown) => Awaitable<unknown>
