@@ -553,7 +553,7 @@ class AsyncAudit(AsyncResource):
         Raises QUOTA_EXCEEDED.
 
         action: The action that was done.
-        workflow_id: Ties entries together.
+        workflow_id: Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none.
         actor: The actor; default the agent's id, or admin.
         metadata: At most 64 KiB; comes back as the same text.
         """
@@ -635,7 +635,7 @@ class AsyncDlq(AsyncResource):
 
         payload: Any JSON; comes back as the same text.
         error: The cause of the failure, at most 64 KiB.
-        workflow_id: Ties records together.
+        workflow_id: Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none.
         lock_seconds: The duration of a claim; default 300.
         """
         given_ = Input(
