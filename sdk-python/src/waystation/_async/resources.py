@@ -1350,7 +1350,8 @@ class AsyncRateLimit(AsyncResource):
         prefix: str | None = None,
         **options: Unpack[CallOptions],
     ) -> AsyncPages[RateLimitCounter]:
-        """List the counters whose window is running; the earliest end first. Narrowed by the beginning of their keys.
+        """List the counters that are running; those that end first at the top. A fixed window ends at its `resetAt`,
+        a sliding counter with its second bucket. Narrowed by the beginning of their keys.
 
         limit: Items, default 50; above 100 counts as 100.
         offset: Items to skip.
