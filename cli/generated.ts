@@ -530,7 +530,12 @@ export const generated: readonly GeneratedCommand[] = [
     examples: ['waystation audit append import.finished \'{"rows": 42}\' --workflow night-17'],
     path: [],
     options: [
-      { sets: 'workflow_id', flag: '--workflow <id>', about: 'ties entries together' },
+      {
+        sets: 'workflow_id',
+        flag: '--workflow <id>',
+        about:
+          'ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none',
+      },
       { sets: 'actor', flag: '--actor <name>', about: 'who did it; default the agent' },
     ],
     json: { name: 'metadata', is_required: false, is_object: true },
@@ -595,7 +600,12 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'the cause of the failure, at most 64 KiB',
         is_required: true,
       },
-      { sets: 'workflow_id', flag: '--workflow <id>', about: 'ties records together' },
+      {
+        sets: 'workflow_id',
+        flag: '--workflow <id>',
+        about:
+          'ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none',
+      },
       {
         sets: 'lock_seconds',
         flag: '--lock <duration>',

@@ -1,5 +1,4 @@
-// The workflow of a schedule, a checkpoint and an inbox: a field with its limits, a filter of their lists, and what it is
-// passed on to.
+// The workflow of a record: a field with its limits, a filter of its list, and what it is passed on to.
 
 import { describe, expect, test } from 'bun:test'
 import { tick } from './support/inbox.ts'
@@ -30,6 +29,8 @@ const nouns: Noun[] = [
     body: { title: 'Ship it?', callback_url: null },
   },
   { name: 'inbox', path: '/api/webhook', field: 'workflowId', body: {} },
+  { name: 'dead letter', path: '/v1/dlq', body: { payload: 1, error: 'x' }, field: 'workflow_id' },
+  { name: 'audit entry', path: '/v1/audit', body: { action: 'x' }, field: 'workflow_id' },
 ]
 
 forEachService('The workflow', (service) => {
@@ -122,12 +123,7 @@ forEachService('The workflow', (service) => {
     })
   })
 
-  const recorded = [
-    ...nouns.map(({ name, path, body, field }) => ({ name, path, body: body as object, field })),
-    { name: 'dead letter', path: '/v1/dlq', body: { payload: 1, error: 'x' }, field: 'workflow_id' },
-    { name: 'audit entry', path: '/v1/audit', body: { action: 'x' }, field: 'workflow_id' },
-  ]
-  test.each(recorded)(
+  test.each(nouns)(
     'the event of a new $name is of the same workflow, and of none where that is empty',
     async ({ path, body, field }) => {
       const tenant = await service.signUp('pro')

@@ -767,8 +767,8 @@ export class RateLimit extends Resource {
   }
 
   /**
-   * List the counters whose window is running; the earliest end first. Narrowed by the beginning of
-   * their keys.
+   * List the counters that are running; those that end first at the top. A fixed window ends at its
+   * `resetAt`, a sliding counter with its second bucket. Narrowed by the beginning of their keys.
    */
   list(query: Query<'listRateLimits'> = {}): Pages<RateLimitCounter> {
     return offsetListOf(this.transport, 'listRateLimits', {}, query)

@@ -1685,7 +1685,7 @@ export interface Operations {
     body: {
       /** The action that was done. */
       action: string
-      /** Ties entries together. */
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
       workflow_id?: string | undefined
       /** The actor; default the agent's id, or admin. */
       actor?: string | undefined
@@ -1758,7 +1758,7 @@ export interface Operations {
       payload: unknown
       /** The cause of the failure, at most 64 KiB. */
       error: string
-      /** Ties records together. */
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
       workflow_id?: string | undefined
       /** The duration of a claim; default 300. */
       lock_seconds?: number | undefined

@@ -21,7 +21,7 @@ import {
   Text,
   Time,
 } from '../contract/schemas.ts'
-import { callerFor } from '../contract/workflow.ts'
+import { callerFor, WorkflowId, workflowOf } from '../contract/workflow.ts'
 import { filter_names } from './filter-store.ts'
 import { list, type Range } from './list-store.ts'
 import * as audit from './service.ts'
@@ -62,7 +62,7 @@ export const appendEntry = route({
   auth: ['agent', 'admin'],
   body: Type.Object({
     action: Text(action_characters_max, 'The action that was done.', { minLength: 1 }),
-    workflow_id: Type.Optional(Text(label_characters_max, 'Ties entries together.')),
+    workflow_id: Type.Optional(WorkflowId),
     actor: Type.Optional(Text(label_characters_max, "The actor; default the agent's id, or admin.")),
     metadata: Type.Optional(
       AnyJsonObject(metadata_bytes_max, 'At most 64 KiB; comes back as the same text.'),
@@ -76,7 +76,7 @@ export const appendEntry = route({
   async create(tx, { caller, dependencies }, { body }) {
     const entry = await audit.append(tx, callerFor(caller, body.workflow_id), dependencies.plans, {
       action: body.action,
-      workflow_id: body.workflow_id ?? caller.workflow_id,
+      workflow_id: workflowOf(body.workflow_id, caller),
       actor: body.actor ?? null,
       metadata: body.metadata?.text ?? null,
     })

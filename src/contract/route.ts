@@ -36,8 +36,8 @@ export interface Context<C> {
   extendTimeout(ms: number): void
   /** Aborted when the client is gone. */
   signal(): AbortSignal
-  /** False once a new request with the same key would be refused: an answer that never ends has to end then. */
-  isStillAllowed(): Promise<boolean>
+  /** For an answer that takes long: throws what a new request with the same key would be answered, once that is refused. */
+  requireStillAllowed(): Promise<void>
   /** Waits for something else than the database: a heavy read releases its permit meanwhile. */
   pause<T>(waiting: Promise<T>): Promise<T>
 }
@@ -185,6 +185,11 @@ interface Creating<A extends readonly CallerKind[], P extends Params, Q extends 
   row?: string
   /** Without an Idempotency-Key it may share its transaction: see `Turn`. */
   batch?: boolean
+  /**
+   * It is never refused for lack of room, past storage_bytes or on a full disk: its answer is then not kept, so that a repeat
+   * is a new request, and has to find what it asks for done. Absent: an answer without room undoes the effect.
+   */
+  kept_if_room?: true
   handle?: never
 }
 
@@ -195,6 +200,7 @@ export interface Route extends Omit<Common<readonly CallerKind[], Params, TObjec
   auth: readonly CallerKind[]
   row?: string
   batch?: boolean
+  kept_if_room?: true
   handle?: (context: Context<never>, input: AnyInput, raw: RawRequest) => Awaitable<unknown>
   prepare?: (context: Context<never>, input: AnyInput) => Awaitable<unknown>
   create?: (tx: Tx, context: Context<never>, input: AnyInput, prepared: unknown) => Awaitable<unknown>

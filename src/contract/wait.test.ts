@@ -19,6 +19,9 @@ class Watched {
   readonly asker = new AbortController()
   state = 'pending'
   looks = 0
+  /** Of a new request with the same key; null while it is allowed. */
+  refusal: Error | null = null
+  readonly #heeding = new Set<() => void>()
 
   constructor({ looks_again = true } = {}) {
     this.notifier = new Notifier({ looks_again })
@@ -27,10 +30,16 @@ class Watched {
   waitFor(wait_ms: number, look = async () => this.state): Promise<string> {
     const context = {
       caller: { tenant_id: 'ten_a', plan: 'free', status: 'active' as const },
-      dependencies: { shared: { notifier: this.notifier }, clock: this.clock } as unknown as Dependencies,
+      dependencies: {
+        ...{ shared: { notifier: this.notifier }, clock: this.clock },
+        keys: { cache: { onForgotten: this.#heed } },
+      } as unknown as Dependencies,
       extendTimeout: (ms: number) => this.held.push(ms),
       pause: (waiting: Promise<unknown>) => waiting as never,
       signal: () => this.asker.signal,
+      requireStillAllowed: async () => {
+        if (this.refusal) throw this.refusal
+      },
     }
     const counted = () => {
       this.looks++
@@ -42,6 +51,21 @@ class Watched {
       look: counted,
       isDone: (state) => state !== 'pending',
     })
+  }
+
+  #heed = (_: string, listener: () => void) => {
+    this.#heeding.add(listener)
+    return () => this.#heeding.delete(listener)
+  }
+
+  /** Those who hear of the end of a key. */
+  get heeding(): number {
+    return this.#heeding.size
+  }
+
+  /** Keys of the tenant are forgotten. */
+  forget(): void {
+    for (const heard of this.#heeding) heard()
   }
 
   /** Changes the state and notifies, as a writer does after its commit. */
@@ -188,4 +212,31 @@ test('a look that fails ends the wait and gives the place back', async () => {
   const answer = watched.waitFor(55_000, () => Promise.reject(new Error('gone')))
   expect(await stateOf(answer.catch((error: Error) => error.message))).toBe('gone')
   expect([watched.free(), jest.getTimerCount()]).toEqual([waiting_of_tenant_max, 0])
+})
+
+test('a request whose key ends is refused at once, and leaves nothing behind', async () => {
+  const watched = new Watched({ looks_again: false })
+  const answer = watched.waitFor(55_000).catch((error: Error) => error.message)
+  expect(await stateOf(answer)).toBe('waiting')
+  watched.forget() // the key of another
+  expect(await stateOf(answer)).toBe('waiting')
+  watched.refusal = new Error('ended')
+  watched.forget()
+  expect(await stateOf(answer)).toBe('ended')
+  expect(watched.looks).toBe(1)
+  expect([watched.heeding, watched.free(), jest.getTimerCount()]).toEqual([0, waiting_of_tenant_max, 0])
+})
+
+test.each([
+  ['comes', (watched: Watched) => watched.change('approved')],
+  ['is over', (watched: Watched) => watched.pass(55_000)],
+  ['ends with the node', (watched: Watched) => watched.notifier.drain()],
+])('a request whose key has ended without a signal is refused when what it waits for %s', async (_, end) => {
+  const watched = new Watched({ looks_again: false })
+  const answer = watched.waitFor(55_000).catch((error: Error) => error.message)
+  await settle()
+  watched.refusal = new Error('ended')
+  await end(watched)
+  expect(await stateOf(answer)).toBe('ended')
+  expect(watched.looks).toBe(1)
 })

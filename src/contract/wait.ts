@@ -12,40 +12,66 @@ export interface Wait<T> {
   isDone: (seen: T) => boolean
 }
 
+type KeyContext = Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'requireStillAllowed'>
+type WaitContext = KeyContext & Pick<Context<TenantFacts>, 'extendTimeout' | 'signal' | 'pause'>
+
 /**
  * The result of `look` once `isDone` accepts it, or as it is when the time is over, the client is gone, the node
  * drains, or too many wait already. A change must notify `key` of `dependencies.shared.notifier` after its commit.
+ * Throws what a new request would be answered when the key of this one ends while it waits.
  */
-export async function waitFor<T>(
-  context: Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'extendTimeout' | 'signal' | 'pause'>,
-  { key, wait_ms, look, isDone }: Wait<T>,
-): Promise<T> {
+export async function waitFor<T>(context: WaitContext, wait: Wait<T>): Promise<T> {
   const { caller, dependencies } = context
-  const {
-    clock,
-    shared: { notifier },
-  } = dependencies
-  if (wait_ms <= 0 || !notifier.enter(caller.tenant_id)) return look()
-  context.extendTimeout(wait_ms)
-  const signal = context.signal()
-  const until = clock.monotonic() + wait_ms
+  const { notifier } = dependencies.shared
+  if (wait.wait_ms <= 0 || !notifier.enter(caller.tenant_id)) return wait.look()
+  context.extendTimeout(wait.wait_ms)
   try {
-    for (;;) {
+    return await lookUntilDone(context, wait)
+  } finally {
+    notifier.leave(caller.tenant_id)
+  }
+}
+
+async function lookUntilDone<T>(context: WaitContext, { key, wait_ms, look, isDone }: Wait<T>): Promise<T> {
+  const { clock, shared } = context.dependencies
+  const { notifier } = shared
+  const until = clock.monotonic() + wait_ms
+  const signal = context.signal()
+  let stop = () => {}
+  const end = () => stop()
+  signal.addEventListener('abort', end)
+  const unheed = onKeyEnd(context, end)
+  try {
+    for (let has_waited = false; ; has_waited = true) {
+      if (has_waited) await context.requireStillAllowed()
       const left_ms = until - clock.monotonic()
       if (left_ms <= 0 || signal.aborted || notifier.draining) return await look()
       // Waiting begins before looking, so that a change in between is not missed.
       const waiting = notifier.wait(key, Math.min(left_ms, notifier.look_again_ms))
-      signal.addEventListener('abort', waiting.stop)
+      stop = waiting.stop
       try {
         const seen = await look()
         if (isDone(seen)) return seen
         await context.pause(waiting.notified)
       } finally {
-        signal.removeEventListener('abort', waiting.stop)
         waiting.stop()
       }
     }
   } finally {
-    notifier.leave(caller.tenant_id)
+    signal.removeEventListener('abort', end)
+    unheed()
   }
+}
+
+/**
+ * Calls back when the key of a request that waits has ended on this node, until the function that it returns is called.
+ * Another node's signal may be lost, and a grace period ends without one: the key is checked again before the answer.
+ */
+export function onKeyEnd(
+  { caller, dependencies, requireStillAllowed }: KeyContext,
+  end: () => void,
+): () => void {
+  return dependencies.keys.cache.onForgotten(caller.tenant_id, () => {
+    requireStillAllowed().catch(end)
+  })
 }

@@ -50,15 +50,15 @@ export function keyCache(clock: Clock, others: Others = {}): KeyCache {
 
   function forget(tenant_id: string | null): void {
     changes.add(tenant_id)
-    const heard = tenant_id === null ? [...listeners.values()] : [listeners.get(tenant_id) ?? []]
-    for (const some of heard) for (const listener of [...some]) listener()
     if (tenant_id === null) {
       entries.clear()
       of_tenants.clear()
-      return
+    } else {
+      for (const key of of_tenants.get(tenant_id) ?? []) entries.delete(key)
+      of_tenants.delete(tenant_id)
     }
-    for (const key of of_tenants.get(tenant_id) ?? []) entries.delete(key)
-    of_tenants.delete(tenant_id)
+    const heard = tenant_id === null ? [...listeners.values()] : [listeners.get(tenant_id) ?? []]
+    for (const some of heard) for (const listener of [...some]) listener()
   }
 
   return {

@@ -19,6 +19,7 @@ export const redriveItem = route({
   auth: ['agent', 'admin'],
   params: { id },
   replies: { 200: { body: Item } },
+  kept_if_room: true,
   emits: [
     ...['dlq.resolved', 'dlq.reopened', 'dlq.lock_expired'],
     ...['schedule.retried', 'schedule.created', 'callback.redriven'],

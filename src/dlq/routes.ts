@@ -4,9 +4,9 @@ import { Type } from 'typebox'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { AnyJson, kib, label_characters_max, Text } from '../contract/schemas.ts'
+import { AnyJson, kib } from '../contract/schemas.ts'
 import { deadlineTime } from '../contract/stopped.ts'
-import { callerFor } from '../contract/workflow.ts'
+import { callerFor, WorkflowId, workflowOf } from '../contract/workflow.ts'
 import * as dlq from './service.ts'
 import { Item, id, itemOf, LockSeconds, tag } from './shapes.ts'
 
@@ -48,7 +48,7 @@ export const captureItem = route({
       'x-bytes-max': error_bytes_max,
       description: 'The cause of the failure, at most 64 KiB.',
     }),
-    workflow_id: Type.Optional(Text(label_characters_max, 'Ties records together.')),
+    workflow_id: Type.Optional(WorkflowId),
     lock_seconds: Type.Optional(LockSeconds),
   }),
   replies: { 201: { body: Item } },
@@ -58,7 +58,7 @@ export const captureItem = route({
     const item = await dlq.capture(tx, callerFor(caller, body.workflow_id), dependencies.plans, {
       payload: body.payload.text,
       error: body.error,
-      workflow_id: body.workflow_id ?? caller.workflow_id,
+      workflow_id: workflowOf(body.workflow_id, caller),
       lock_seconds: body.lock_seconds ?? null,
     })
     return itemOf(item)

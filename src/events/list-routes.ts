@@ -99,7 +99,7 @@ function lastEventId(header: (name: string) => string | null): number | null {
 }
 
 async function stream(context: EventsContext, any: Wanted, after: number | null): Promise<EventStream> {
-  const { caller, dependencies, isStillAllowed } = context
+  const { caller, dependencies, requireStillAllowed } = context
   const { tenant_id } = caller
   const release = placeOf(dependencies.shared.notifier, tenant_id)
   if (!release) throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
@@ -109,7 +109,7 @@ async function stream(context: EventsContext, any: Wanted, after: number | null)
       new EventTexts({
         follower,
         clock: dependencies.clock,
-        isStillAllowed,
+        requireStillAllowed,
         onKeysChanged: (listener) => dependencies.keys.cache.onForgotten(tenant_id, listener),
         onEnd: release,
       }),

@@ -12,9 +12,10 @@ test('a client that has left before its wait began leaves nothing that waits', a
   const gone = new AbortController()
   const context = {
     caller: { kind: 'agent', tenant_id: 'ten_a', agent_id: 'agent-one' },
-    dependencies: { shared: { notifier, tails } },
+    dependencies: { shared: { notifier, tails }, keys: { cache: { onForgotten: () => () => {} } } },
     signal: () => gone.signal,
     extendTimeout() {},
+    requireStillAllowed: async () => {},
   } as unknown as EventsContext
   const waiting = read(context, { any: [{}], after: null, rows_max: 1, wait_ms: 3_600_000 })
   gone.abort()

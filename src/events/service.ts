@@ -4,6 +4,7 @@ import type { Notifier } from '../base/notifier.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { EventRow } from '../contract/event.ts'
 import type { Context } from '../contract/route.ts'
+import { onKeyEnd } from '../contract/wait.ts'
 import { Filter, type Wanted, type Wants } from '../contract/wanted.ts'
 import { numberIfPossible } from '../journal/service.ts'
 import { Follower } from './follower.ts'
@@ -30,7 +31,10 @@ function wantsOf({ caller }: EventsContext, any: readonly Wanted[]): Wants {
   return { filters: any.map((wanted) => new Filter(wanted)), viewer }
 }
 
-/** Events behind `after`; where there is none, waits for the first. */
+/**
+ * Events behind `after`; where there is none, waits for the first. Throws what a new request would be answered when the key
+ * of this one ends meanwhile.
+ */
 export async function read(context: EventsContext, asked: Asked): Promise<Found> {
   const { dependencies, caller } = context
   const { notifier } = dependencies.shared
@@ -42,6 +46,7 @@ export async function read(context: EventsContext, asked: Asked): Promise<Found>
     return await withFollower(context, asked, async (follower) => {
       if (waits) context.extendTimeout(wait_ms)
       const events = await follower.next(rows_max, waits ? wait_ms : 0)
+      if (waits) await context.requireStillAllowed()
       return { events, next_after: follower.position }
     })
   } finally {
@@ -49,22 +54,32 @@ export async function read(context: EventsContext, asked: Asked): Promise<Found>
   }
 }
 
-/** The request of the follower is over when its client has left. */
+/** The request of the follower is over when its client has left, or its key has ended. */
 async function withFollower(
   context: EventsContext,
   { any, after }: Asked,
   work: (follower: Follower) => Promise<Found>,
 ): Promise<Found> {
   const signal = context.signal()
-  const follower = await followerOf(context, any, after)
-  const stop = () => follower.close()
-  signal.addEventListener('abort', stop)
-  if (signal.aborted) stop() // it has left while the follower began
+  let is_over = signal.aborted
+  let stop = () => {
+    is_over = true
+  }
+  const end = () => stop()
+  signal.addEventListener('abort', end)
+  const unheed = onKeyEnd(context, end)
   try {
-    return await work(follower)
+    const follower = await followerOf(context, any, after)
+    stop = () => follower.close()
+    if (is_over) stop() // while the follower began
+    try {
+      return await work(follower)
+    } finally {
+      follower.close()
+    }
   } finally {
-    signal.removeEventListener('abort', stop)
-    follower.close()
+    signal.removeEventListener('abort', end)
+    unheed()
   }
 }
 

@@ -38,7 +38,8 @@ const reconnect_ms = 1_000
 interface Streamed {
   follower: Follower
   clock: Clock
-  isStillAllowed(): Promise<boolean>
+  /** Throws once the key of the request has ended. */
+  requireStillAllowed(): Promise<void>
   /** Calls back when keys of the tenant may have ended, until the function that it returns is called. */
   onKeysChanged(listener: () => void): () => void
   /** Called once the stream is over. */
@@ -85,13 +86,16 @@ export class EventTexts implements AsyncIterator<string> {
   }
 
   async #isAllowed(has_events: boolean): Promise<boolean> {
-    const { clock, isStillAllowed } = this.streamed
+    const { clock, requireStillAllowed } = this.streamed
     const age_ms = clock.monotonic() - this.#checked_at
     if (has_events && !this.#must_check && age_ms < checked_ms_max) return true
     this.#must_check = false
     this.#checked_at = clock.monotonic()
     // The client opens another stream, and is told what is wrong.
-    return isStillAllowed().catch(() => false)
+    return requireStillAllowed().then(
+      () => true,
+      () => false,
+    )
   }
 
   /** The client has left. */

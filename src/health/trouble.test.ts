@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { databaseFolder } from '../../test/support/folders.ts'
+import { until } from '../../test/support/patience.ts'
 import { type Answer, cron_secret, TestService, type TestTenant } from '../../test/support/service.ts'
 
 const gib = 1_073_741_824
@@ -86,6 +87,26 @@ describe('While the disk is nearly full', () => {
     expect((await service.ask('GET', '/readyz')).status).toBe(200)
     expect((await ask('PUT', '/v1/kv/state/new', { value: 1 })).status).toBe(200)
   })
+})
+
+test('While the disk is nearly full an answer is kept for no Idempotency-Key: a replay is 507, a redrive goes on', async () => {
+  const inbox = (await ask('POST', '/api/webhook', { forwardUrl: 'http://127.0.0.1:1/' })).body.data
+  await service.ask('POST', `/hook/${inbox.token}`, { body: 'x' })
+  const read = async () => (await ask('GET', `/api/webhook/${inbox.id}`)).body.data.messages[0]
+  await until(async () => (await read()).forward.status === 'failed')
+  const letter = (await ask('POST', '/v1/dlq', { payload: 1, error: 'e' })).body.id
+  const keyed = (path: string) =>
+    service.ask('POST', path, { key: tenant.api_key, headers: { 'idempotency-key': 'once' } })
+  const replay = `/api/webhook/${inbox.id}/messages/${(await read()).id}/replay`
+  service.space!.free = 1_000_000
+  await service.app.db.maintain()
+  expect(refusal(await keyed(replay))).toEqual([507, 'STORAGE_FULL', undefined, '1'])
+  expect((await keyed(`/v1/dlq/${letter}/redrive`)).status).toBe(200)
+  expect((await keyed(`/v1/dlq/${letter}/redrive`)).headers.get('idempotent-replayed')).toBeNull()
+  service.space!.free = 2 * gib
+  await service.app.db.maintain()
+  expect((await keyed(replay)).status).toBe(200)
+  expect((await keyed(replay)).headers.get('idempotent-replayed')).toBe('true')
 })
 
 describe('A service on a damaged file', () => {

@@ -1,21 +1,22 @@
-// The key of a request whose answer never ends, checked again and again.
+// The key of a request whose answer takes long, checked again and again.
 
+import { ApiError } from '../base/errors.ts'
 import type { Route } from '../contract/route.ts'
 import { authenticate, requireAllowed } from './auth.ts'
 import type { ServerOptions } from './exchange.ts'
 
-type Asking = Pick<Route, 'method' | 'group' | 'auth' | 'while_pending_deletion' | 'frozen'>
+type Asking = Pick<Route, 'method' | 'path' | 'group' | 'auth' | 'while_pending_deletion' | 'frozen'>
 
 export class KeyChecks {
-  /** Many answers under one key share a check. */
-  readonly #under_way = new Map<string, Promise<boolean>>()
+  /** Many answers of a route under one key share a check. */
+  readonly #under_way = new Map<string, Promise<void>>()
 
   constructor(private readonly options: Pick<ServerOptions, 'db' | 'dependencies' | 'clock'>) {}
 
-  /** False once a new request with these headers would be refused. */
-  isStillAllowed(route: Asking, headers: Headers): Promise<boolean> {
+  /** Throws what a new request with these headers would be answered, once that is refused. */
+  requireAllowed(route: Asking, headers: Headers): Promise<void> {
     const presented = ['authorization', 'x-agent-id', ...route.group.key_headers.map(({ name }) => name)]
-    const sent = JSON.stringify(presented.map((name) => headers.get(name)))
+    const sent = JSON.stringify([route.method, route.path, ...presented.map((name) => headers.get(name))])
     const under_way = this.#under_way.get(sent)
     if (under_way) return under_way
     const check = this.#check(route, headers).finally(() => this.#under_way.delete(sent))
@@ -23,15 +24,10 @@ export class KeyChecks {
     return check
   }
 
-  async #check(route: Asking, headers: Headers): Promise<boolean> {
+  async #check(route: Asking, headers: Headers): Promise<void> {
     const { options } = this
     const found = await authenticate(options, route.group, headers, options.clock.now())
-    if (typeof found === 'string') return false
-    try {
-      requireAllowed(found, route)
-      return true
-    } catch {
-      return false
-    }
+    if (typeof found === 'string') throw new ApiError('UNAUTHORIZED')
+    requireAllowed(found, route)
   }
 }

@@ -6,10 +6,12 @@ import { day_ms, type Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { deriveKey, open, seal } from '../base/seal.ts'
-import type { KeyHolder } from '../contract/caller.ts'
+import type { KeyHolder, TenantFacts } from '../contract/caller.ts'
+import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { DbError, isRetryable } from '../db/errors.ts'
 import { row_bytes, textBytes } from '../db/stored.ts'
+import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
 
 const kept_ms = limit(
@@ -74,32 +76,58 @@ function principalOf(caller: KeyHolder): string {
   return caller.kind === 'admin' ? 'admin' : `approval ${caller.approval_key_id}`
 }
 
+/** How much of it there is for an answer. */
+export interface Room {
+  /** Among whose rows it is kept; null on the public route, where the disk alone bounds them. */
+  tenant: TenantFacts | null
+  plans: Plans
+  /** False: without room the effect holds, and its answer is not kept. */
+  is_needed: boolean
+}
+
 /**
- * Runs the effect once for this claim, or returns the first answer. Throws IDEMPOTENCY_KEY_REUSED,
- * IDEMPOTENCY_IN_PROGRESS.
+ * Runs the effect once for this claim, or returns the first answer. Throws IDEMPOTENCY_KEY_REUSED, IDEMPOTENCY_IN_PROGRESS,
+ * and QUOTA_EXCEEDED or STORAGE_FULL when there is no room for the answer but it is needed.
  */
 export async function once(
   tx: Tx,
   claim: Claim,
   effect: () => Promise<{ status: number; text: string }>,
+  room: Room,
 ): Promise<Answer> {
-  for (;;) {
-    if (await claimed(tx, claim)) break
+  let row = await claimed(tx, claim)
+  for (; row === null; row = await claimed(tx, claim)) {
     const known = await store.find(tx, claim)
     if (known) return replay(claim, known)
   }
   const { status, text } = await effect()
   const answer = seal(claim.sealing_key, claim.fingerprint, text)
-  await store.keep(tx, claim, status, answer)
-  tx.stores(claim.tenant_id, textBytes(answer))
+  const bytes = row.grew + textBytes(answer)
+  if (hasRoom(tx, room, bytes)) {
+    await store.keep(tx, claim, status, answer)
+    tx.stores(claim.tenant_id, bytes)
+  } else {
+    await store.unclaim(tx, claim)
+    tx.stores(claim.tenant_id, row.grew - row_bytes)
+  }
   return { status, text, replayed: false }
 }
 
-async function claimed(tx: Tx, claim: Claim): Promise<boolean> {
+/** Judged as a creation is, but after the effect: only then it is known how long the answer is. Throws where room is needed. */
+function hasRoom(tx: Tx, { tenant, plans, is_needed }: Room, bytes: number): boolean {
+  if (!tenant) {
+    quotas.requireDisk(tx)
+    return true
+  }
+  if (!is_needed) return quotas.hasRoom(tx, tenant, plans, bytes)
+  quotas.requireRoom(tx, tenant, plans, bytes)
+  return true
+}
+
+/** Null when the key is taken. */
+async function claimed(tx: Tx, claim: Claim): Promise<{ grew: number } | null> {
   try {
-    const row = await store.claim(tx, claim, tx.now + kept_ms)
-    if (row) tx.stores(claim.tenant_id, row.grew)
-    return row !== null
+    return await store.claim(tx, claim, tx.now + kept_ms)
   } catch (error) {
     if (!(error instanceof DbError && error.kind === 'busy') || isRetryable(error)) throw error
     throw new ApiError('IDEMPOTENCY_IN_PROGRESS', { retry_after_seconds: 1 })

@@ -23,6 +23,11 @@ const KEEP = sql(
   'update idempotency_keys set status = :status, answer = :answer where tenant_id = :tenant_id and key_hash = :key_hash',
 )
 
+const UNCLAIM = sql(
+  'idempotency.unclaim',
+  'delete from idempotency_keys where tenant_id = :tenant_id and key_hash = :key_hash',
+)
+
 const FIND = sql<{ fingerprint: string; status: number; answer: string }>(
   'idempotency.find',
   'select fingerprint, status, answer from idempotency_keys where tenant_id = :tenant_id and key_hash = :key_hash',
@@ -75,6 +80,10 @@ export function claim(tx: Tx, { tenant_id, key_hash, fingerprint }: KeyRow, expi
 
 export function keep(tx: Tx, { tenant_id, key_hash }: KeyRow, status: number, answer: string) {
   return tx.run(KEEP, { tenant_id, key_hash, status, answer })
+}
+
+export function unclaim(tx: Tx, { tenant_id, key_hash }: KeyRow) {
+  return tx.run(UNCLAIM, { tenant_id, key_hash })
 }
 
 export function find(q: Reader, { tenant_id, key_hash }: KeyRow) {

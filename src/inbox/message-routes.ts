@@ -9,6 +9,7 @@ import { route, Streamed } from '../contract/route.ts'
 import { Nullable, Part, Shape, Text, Time } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import { wait_seconds_max, waitKey } from './inbox.ts'
+import { folded } from './message.ts'
 import { page, search } from './messages.ts'
 import { replay } from './replay.ts'
 import * as inboxes from './service.ts'
@@ -239,7 +240,7 @@ export const searchMessages = route({
   },
   errors: ['INBOX_NOT_FOUND'],
   async handle({ db, caller, dependencies: { plans }, now }, { params, query }) {
-    const wanted = { text: query.q.toLowerCase(), before: query.before, items_max: limitOf(query) }
+    const wanted = { text: folded(query.q), before: query.before, items_max: limitOf(query) }
     const { messages, reached } = await search(db, caller, plans, now, params.id, wanted)
     return { items: messages.map(messageOf), nextBefore: reached }
   },

@@ -178,12 +178,20 @@ export function onOneLine(text: string): string {
   return text.replace(/\s+/g, (blanks) => (/[\r\n]/.test(blanks) ? ' ' : blanks))
 }
 
-/** True when the request line, without its token, or the body has this text, in letters of any case. */
-export function contains(message: MessageRow, lower_case: string): boolean {
-  const { method, path, query } = message
+/**
+ * True when the request line, without its token, or the body has this text, in letters of any case. `wanted` is folded. Bytes
+ * that are not UTF-8 keep nothing from being found that stands beside them.
+ */
+export function contains(message: MessageRow, wanted: string): boolean {
+  const { method, path, query, encoding, body } = message
   const request = query === '' ? `${method} ${path}` : `${method} ${path}?${query}`
-  if (request.toLowerCase().includes(lower_case)) return true
-  return textOf(message)?.toLowerCase().includes(lower_case) ?? false
+  if (folded(request).includes(wanted)) return true
+  return folded(encoding === 'text' ? body : bytesOf(message).toString('utf8')).includes(wanted)
+}
+
+/** For a comparison of letters of any case. The lower case of a sigma depends on its place in the word (Unicode, SpecialCasing). */
+export function folded(text: string): string {
+  return text.toLowerCase().replaceAll('ς', 'σ')
 }
 
 export function bytesOf({ encoding, body }: Pick<MessageRow, 'encoding' | 'body'>): Buffer {

@@ -90,6 +90,31 @@ forEachRacedService('Messages', (service) => {
       expect(dataOf(await search(service, tenant, inbox, 'q=invoices')).items).toEqual([all[3]])
     })
 
+    test('finds a text beside bytes that are not UTF-8, as in a form with a file', async () => {
+      const form = new FormData()
+      form.append('subject', 'Paid by cus_8003, Été')
+      form.append('file', new Blob([Uint8Array.of(0xff, 0xd8, 0xff)]), 'a.jpg')
+      const body = Buffer.from(await new Response(form).arrayBuffer())
+      const { tenant, inbox, all } = await filled('pro', [{ body }, { body: 'nothing' }])
+      for (const q of ['CUS_8003', 'étÉ', 'a.jpg']) {
+        const data = dataOf(await search(service, tenant, inbox, `q=${encodeURIComponent(q)}`))
+        expect(data.items).toEqual([all[1]])
+      }
+      expect(all[1].body).toBeNull()
+    })
+
+    test('takes every sigma for the same letter, at the end of a word and within it', async () => {
+      const { tenant, inbox, all } = await filled('pro', [
+        { body: 'ΟΔΟΣΑ' },
+        { body: 'λόγος' },
+        { body: 'ΟΔΟΣ 1' },
+      ])
+      const found = async (q: string) =>
+        dataOf(await search(service, tenant, inbox, `q=${encodeURIComponent(q)}`)).items
+      for (const q of ['ΟΔΟΣ', 'οδοσ', 'οδος']) expect(await found(q)).toEqual([all[0], all[2]])
+      for (const q of ['ΓΟΣ', 'γοσ', 'γος']) expect(await found(q)).toEqual([all[1]])
+    })
+
     test('goes on with nextBefore until it is null, whatever the page holds', async () => {
       const bodies = Array.from({ length: 12 }, (_, n) => ({ body: n % 3 === 0 ? `yes ${n}` : `no ${n}` }))
       const { tenant, inbox, all } = await filled('pro', bodies)

@@ -36,7 +36,7 @@ export function page(
 }
 
 export interface Searched {
-  /** The text, in lower case. */
+  /** The text, folded. */
   text: string
   /** The id of a message: only those before it. */
   before: string | undefined

@@ -335,6 +335,15 @@ forEachRacedService('the calls of /api', (service) => {
     expect(await usedOf(strange)).toEqual({ used: 0, limit: free_limit })
   })
 
+  test('that another quota refuses are counted as any other', async () => {
+    const tenant = await service.signUp()
+    const create = () => service.ask('POST', '/api/webhook', { key: tenant.api_key })
+    const statuses = []
+    for (let i = 0; i < 4; i++) statuses.push((await create()).status)
+    expect(statuses).toEqual([201, 201, 201, 402])
+    expect((await usedOf(tenant)).used).toBe(4)
+  })
+
   test('past the limit of the plan are 402, to the call, and counted no further', async () => {
     const tenant = await service.signUp()
     const answers = await Promise.all(Array.from({ length: free_limit + 20 }, () => check(tenant.api_key)))

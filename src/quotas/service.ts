@@ -139,6 +139,11 @@ export function requireRoom(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: nu
   if (over) throw exceeded(tenant, plans, { quota: bytes_name, ...over }, tx.now)
 }
 
+/** False where requireRoom throws. */
+export function hasRoom(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): boolean {
+  return bytes <= 0 || (!tx.disk_full && overBy(tx, tenant, plans, bytes) === null)
+}
+
 /**
  * Null when these bytes may be stored; else what is stored now, and the limit. Throws STORAGE_FULL, and MustRunAlone
  * where writes beside this one hold bytes that they may not need.

@@ -1,6 +1,7 @@
 // storage_bytes as clients meet it: what counts, what is refused past the limit, and what never is.
 
-import { beforeEach, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { until } from '../../test/support/patience.ts'
 import {
   type Answer,
   cron_secret,
@@ -296,12 +297,79 @@ forEachRacedService('storage_bytes', (service) => {
     const limit = await fill()
     const repeated = await audit(10, headers)
     expect([repeated.status, repeated.text]).toEqual([201, first.text])
-    expect(refusal(await audit(10, { 'idempotency-key': crypto.randomUUID() }))).toEqual([
-      402,
-      'QUOTA_EXCEEDED',
-      { quota: 'storage_bytes', used: expect.any(Number), limit },
-    ])
+    const other = { 'idempotency-key': crypto.randomUUID() }
+    expect(refusal(await audit(10, other))).toEqual(over(limit, limit))
     expect(await off()).toBe(0)
+  })
+
+  describe('with an Idempotency-Key', () => {
+    const keyed = () => ({ 'idempotency-key': crypto.randomUUID() })
+
+    test('a creation whose answer fits to the byte passes, and one byte less refuses all of it', async () => {
+      const before = await used()
+      await audit(100, keyed())
+      const kept = (await used()) - before
+      await audit(100)
+      const both = await used()
+      const entry = both - before - kept
+      const headers = keyed()
+      await allow(both + kept - 1)
+      expect(refusal(await audit(100, headers))).toEqual(over(both + entry, both + kept - 1))
+      expect([await used(), await off(), (await ask('GET', '/v1/audit')).body.items.length]).toEqual([
+        ...[both, 0, 2],
+      ])
+      await allow(both + kept)
+      expect((await audit(100, headers)).status).toBe(201)
+      expect(await used()).toBe(both + kept)
+      expect((await audit(100, headers)).headers.get('idempotent-replayed')).toBe('true')
+    })
+
+    test('an answer that takes the place of one whose 24 hours are past is judged by what it is longer', async () => {
+      const headers = keyed()
+      await audit(100, headers)
+      service.clock.advance(day_ms)
+      const before = await used()
+      await audit(100)
+      const entry = (await used()) - before
+      await allow((await used()) + entry)
+      expect((await audit(100, headers)).status).toBe(201)
+      expect([await used(), await off()]).toEqual([before + 2 * entry, 0])
+    })
+
+    test('a replay of a message is refused once its answers have no room, and forwards nothing then', async () => {
+      const inbox = (await ask('POST', '/api/webhook', { forwardUrl: callback_url })).body.data
+      await service.ask('POST', `/hook/${inbox.token}`, { body: 'x'.repeat(10_000) })
+      const read = async () => (await ask('GET', `/api/webhook/${inbox.id}`)).body.data.messages[0]
+      const ended = () => until(async () => (await read()).forward.status === 'failed')
+      await ended()
+      const { id } = await read()
+      const replay = () => ask('POST', `/api/webhook/${inbox.id}/messages/${id}/replay`, undefined, keyed())
+      await allow((await used()) + 40_000)
+      expect((await replay()).status).toBe(200)
+      await ended()
+      const full = await used()
+      const { forward } = await read()
+      expect((await replay()).status).toBe(402)
+      expect([await used(), (await read()).forward, await off()]).toEqual([full, forward, 0])
+      expect((await ask('POST', `/api/webhook/${inbox.id}/messages/${id}/replay`)).status).toBe(200)
+      await ended()
+    })
+
+    test('a redrive is never refused: without room its answer is not kept', async () => {
+      const { id } = (await ask('POST', '/v1/dlq', { payload: 'x'.repeat(1_000), error: 'e' })).body
+      const redrive = (headers: Record<string, string>) =>
+        ask('POST', `/v1/dlq/${id}/redrive`, undefined, headers)
+      const headers = keyed()
+      const limit = await fill()
+      const first = await redrive(headers)
+      expect([first.status, first.body.id, await used(), await off()]).toEqual([200, id, limit, 0])
+      expect((await redrive(headers)).headers.get('idempotent-replayed')).toBeNull()
+      await allow(null)
+      const kept = await redrive(headers)
+      expect([kept.status, kept.headers.get('idempotent-replayed')]).toEqual([200, null])
+      expect((await redrive(headers)).headers.get('idempotent-replayed')).toBe('true')
+      expect(await off()).toBe(0)
+    })
   })
 
   test('past it an inbox drops its oldest messages, and keeps the newest whatever it is; a sender never hears of it', async () => {

@@ -23,8 +23,9 @@ export const listRateLimits = route({
   method: 'GET',
   path: '/api/rate-limit',
   tag,
-  summary: 'List the counters whose window is running; the earliest end first',
-  description: 'Narrowed by the beginning of their keys.',
+  summary: 'List the counters that are running; those that end first at the top',
+  description:
+    'A fixed window ends at its `resetAt`, a sliding counter with its second bucket. Narrowed by the beginning of their keys.',
   sdk: { name: 'rateLimit.list' },
   cli: {
     usage: 'rate list',

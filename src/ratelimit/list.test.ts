@@ -21,7 +21,7 @@ function keysOf({ body }: Answer): string[] {
 }
 
 forEachService('GET /api/rate-limit', (service) => {
-  test('lists running windows, what ends first at the top, as their status says', async () => {
+  test('lists what runs, what ends first at the top, a sliding counter by its second bucket, as their status says', async () => {
     const { list, check, tenant } = await newLimiter(service)
     const now = service.clock.now()
     await check('mail', { windowSeconds: 120, cost: 2 })

@@ -554,7 +554,7 @@ class AsyncAudit(AsyncResource):
         Raises QUOTA_EXCEEDED.
 
         action: The action that was done.
-        workflow_id: Ties entries together.
+        workflow_id: Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none.
         actor: The actor; default the agent's id, or admin.
         metadata: At most 64 KiB; comes back as the same text.
         """
@@ -636,7 +636,7 @@ class AsyncDlq(AsyncResource):
 
         payload: Any JSON; comes back as the same text.
         error: The cause of the failure, at most 64 KiB.
-        workflow_id: Ties records together.
+        workflow_id: Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none.
         lock_seconds: The duration of a claim; default 300.
         """
         given_ = Input(
@@ -1351,7 +1351,8 @@ class AsyncRateLimit(AsyncResource):
         prefix: str | None = None,
         **options: Unpack[CallOptions],
     ) -> AsyncPages[RateLimitCounter]:
-        """List the counters whose window is running; the earliest end first. Narrowed by the beginning of their keys.
+        """List the counters that are running; those that end first at the top. A fixed window ends at its `resetAt`,
+        a sliding counter with its second bucket. Narrowed by the beginning of their keys.
 
         limit: Items, default 50; above 100 counts as 100.
         offset: Items to skip.

@@ -555,7 +555,7 @@ class Audit(Resource):
         Raises QUOTA_EXCEEDED.
 
         action: The action that was done.
-        workflow_id: Ties entries together.
+        workflow_id: Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none.
         actor: The actor; default the agent's id, or admin.
         metadata: At most 64 KiB; comes back as the same text.
         """
@@ -637,7 +637,7 @@ class Dlq(Resource):
 
         payload: Any JSON; comes back as the same text.
         error: The cause of the failure, at most 64 KiB.
-        workflow_id: Ties records together.
+        workflow_id: Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none.
         lock_seconds: The duration of a claim; default 300.
         """
         given_ = Input(
@@ -1352,7 +1352,8 @@ class RateLimit(Resource):
         prefix: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[RateLimitCounter]:
-        """List the counters whose window is running; the earliest end first. Narrowed by the beginning of their keys.
+        """List the counters that are running; those that end first at the top. A fixed window ends at its `resetAt`,
+        a sliding counter with its second bucket. Narrowed by the beginning of their keys.
 
         limit: Items, default 50; above 100 counts as 100.
         offset: Items to skip.
