@@ -271,6 +271,22 @@ describe('The console', () => {
     })
   })
 
+  test('follows an open dead letter that the list beside it does not show', async () => {
+    const tenant = await service.signUp()
+    const agent = agentOf(tenant)
+    const { id } = await agent.dlq.create({ payload: 1, error: 'card declined' })
+    const { lock_token } = (await agent.dlq.claim(id))!
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/dlq/${id}`)
+      await detail(page).getByText('Claimed by agent-one').waitFor()
+      await page.getByText('No dead letter waits to be resolved').waitFor()
+      await service.ask('POST', `/v1/dlq/${id}/fail`, { key: tenant.api_key, body: { lock_token } })
+      await detail(page).locator('.history-title').getByText('Archived').waitFor()
+      await service.ask('POST', `/v1/dlq/${id}/resolve`, { key: tenant.api_key })
+      await detail(page).locator('.history-title').getByText('Resolved').waitFor()
+    })
+  })
+
   test('keeps the status in the address, and loads more by keyboard without losing the place', async () => {
     const tenant = await service.signUp()
     const agent = agentOf(tenant)
