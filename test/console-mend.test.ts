@@ -61,6 +61,19 @@ function parked(tenant: TestTenant, letters: number): Promise<{ id: string }[]> 
   )
 }
 
+/** An approval whose decision no receiver took. */
+async function undelivered(tenant: TestTenant, receiver: Receiver): Promise<string> {
+  const { id } = await agentOf(tenant).checkpoints.create({ title: 'Pay back?', callback_url: receiver.url })
+  await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: tenant.admin_key, body: {} })
+  await giveUp()
+  return id
+}
+
+/** The dead letters that it left. */
+async function lettersOf({ admin_key }: TestTenant, source_id: string) {
+  return (await service.ask('GET', `/v1/dlq?source_id=${source_id}`, { key: admin_key })).body.items
+}
+
 async function letter({ admin_key }: TestTenant, id: string) {
   return (await service.ask('GET', `/v1/dlq/${id}`, { key: admin_key })).body
 }
@@ -251,6 +264,56 @@ describe('The operator', () => {
       await page.goto(`/console/dlq/${left[0].id}`)
       await detail(page).getByText('The callback of this approval did not fail').waitFor()
       await detail(page).locator('.origin').getByText('Pay back 12.40 EUR?').waitFor()
+    })
+  })
+
+  test('gives no reason while an approval is not known, and looks for it again', async () => {
+    await withReceiver(async (receiver) => {
+      const tenant = await service.signUp()
+      const id = await undelivered(tenant, receiver)
+      const [first] = await lettersOf(tenant, id)
+      await chromium.visit(
+        service.url,
+        async (page) => {
+          let looks = 0
+          await page.route(`**/v1/checkpoints/${id}`, (route) => {
+            looks += 1
+            return looks === 1 ? route.fulfill({ status: 503, body: 'of a proxy' }) : route.continue()
+          })
+          await signIn(page, tenant, `/console/dlq/${first.id}`)
+          await detail(page).getByText('Left by the approval it was about').waitFor()
+          await until(async () => looks === 1)
+          const redrive = (name: string) => detail(page).getByRole('button', { name, exact: true })
+          expect(await redrive('Redrive').isDisabled()).toBe(true)
+          expect(await detail(page).locator('.reasons').count()).toBe(0)
+          await lookAgain(page)
+          await detail(page).locator('.origin').getByText('Pay back?').waitFor()
+          expect(await redrive('Redrive…').isEnabled()).toBe(true)
+        },
+        { expected: refusals(503) },
+      )
+    })
+  })
+
+  test('sends a callback again that failed, was sent again and failed once more', async () => {
+    await withReceiver(async (receiver) => {
+      const tenant = await service.signUp()
+      const id = await undelivered(tenant, receiver)
+      const [first] = await lettersOf(tenant, id)
+      await chromium.visit(service.url, async (page) => {
+        await signIn(page, tenant, `/console/dlq/${first.id}`)
+        await press(page, 'Redrive…')
+        await press(page, 'Yes, send it again')
+        await detail(page).getByText('Sent again as').waitFor()
+        // Looked at while it is on its way.
+        await page.reload()
+        await detail(page).locator('.origin').getByText('Pay back?').waitFor()
+        await giveUp()
+        const second = (await lettersOf(tenant, id)).find((one: { id: string }) => one.id !== first.id)
+        await page.locator(`.failure-title[href*="${second.id}"]`).click()
+        await detail(page).getByRole('button', { name: 'Redrive…', exact: true }).waitFor()
+        expect(await detail(page).locator('.reasons').allInnerTexts()).toEqual([])
+      })
     })
   })
 

@@ -122,13 +122,13 @@ interface ChangeProps {
 
 /** The buttons, and the reasons for those that the API would refuse. */
 function Mend({ letter, source, path, onChange }: ChangeProps & { source: Source | undefined }) {
-  const refusals: [title: string, refusal: string | null][] = [
+  const refusals: [title: string, refusal: string | null | undefined][] = [
     ['Redrive', redriveRefusal(letter, source)],
     ['Discard', discardRefusal(letter)],
     ['Resolve', resolveRefusal(letter)],
   ]
   const [redrive, discard, resolve] = refusals.map(([, refusal]) => refusal)
-  const refused = refusals.filter(([, refusal]) => refusal !== null) as [string, string][]
+  const refused = refusals.filter((one): one is [string, string] => typeof one[1] === 'string')
   return (
     <div class="mend">
       {letter.redriven_as !== null && <SentAgain id={letter.redriven_as} />}
