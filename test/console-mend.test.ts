@@ -366,6 +366,46 @@ describe('The operator', () => {
     )
   })
 
+  test('says what becomes of the agent before the click, or that this is not known', async () => {
+    const tenant = await service.signUp()
+    const [first, second] = await parked(tenant, 2)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, `/console/dlq/${first!.id}`)
+        await press(page, 'Resolve…')
+        await press(page, 'Create the agent and resolve')
+        await detail(page).getByText('resolved', { exact: true }).first().waitFor()
+        await press(page, 'Sign out')
+        await signIn(page, tenant, `/console/dlq/${second!.id}`)
+        let answers = Promise.withResolvers<boolean>()
+        await page.route('**/v1/agents?*', async (route) => {
+          if (await answers.promise) await route.continue()
+          else await route.fulfill({ status: 503, body: 'of a proxy' })
+        })
+        await press(page, 'Resolve…')
+        const yes = dialog(page).getByRole('button', { name: 'Yes, resolve' })
+        await yes.waitFor()
+        expect(await yes.isDisabled()).toBe(true)
+        expect(await dialog(page).innerText()).not.toContain('created')
+        answers.resolve(false)
+        await dialog(page).getByRole('alert').waitFor()
+        expect([await yes.isDisabled(), await accessibilityFaults(page)]).toEqual([true, []])
+        answers = Promise.withResolvers()
+        answers.resolve(true)
+        await press(page, 'Try again')
+        await dialog(page).getByText('This session gets a new key of it with this click.').waitFor()
+        // Somebody deletes it: the click makes no other one unless that has been said.
+        await service.ask('DELETE', '/v1/agents/console', { key: tenant.admin_key })
+        await press(page, 'Get a new key and resolve')
+        await dialog(page).getByText('was created or deleted in the meantime').waitFor()
+        await press(page, 'Create the agent and resolve')
+        await detail(page).getByText('resolved', { exact: true }).first().waitFor()
+      },
+      { expected: refusals(503) },
+    )
+  })
+
   test('never takes the key of a program that is named like the console', async () => {
     const tenant = await service.signUp()
     const program = await service.addAgent(tenant.admin_key, 'console')
