@@ -460,6 +460,21 @@ describe('The operator', () => {
     expect((await service.ask('GET', '/v1/kv/state/cursor', { key: tenant.api_key })).status).toBe(404)
   })
 
+  test('deletes a key, which leaves the list with it', async () => {
+    const tenant = await service.signUp()
+    for (const key of ['a', 'b']) await agentOf(tenant).kv.put('state', key, 1)
+    await chromium.visit(service.url, async (page) => {
+      await page.clock.install()
+      await signIn(page, tenant, '/console/kv/state/a')
+      await press(page, 'Delete…')
+      // From here on nothing is asked for by a timer.
+      await page.clock.pauseAt(Date.now() + 60_000)
+      await press(page, 'Create the agent and delete')
+      await toast(page).getByText('Deleted.').waitFor()
+      await becomes(() => rows(page).locator('a').allInnerTexts(), ['b'])
+    })
+  })
+
   test('chooses rows one by one, by range, and all that match', async () => {
     const tenant = await service.signUp()
     await parked(tenant, 60)
