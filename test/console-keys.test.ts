@@ -302,6 +302,19 @@ describe('The console', () => {
     )
   })
 
+  test('follows the approval keys that others make and revoke', async () => {
+    const tenant = await service.signUp()
+    const key = tenant.admin_key
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/keys/approval-keys')
+      await page.getByText('No approval keys').waitFor()
+      const made = await service.ask('POST', '/v1/approval-keys', { key, body: { label: 'Ada' } })
+      await page.getByRole('button', { name: 'Revoke Ada' }).waitFor()
+      await service.ask('DELETE', `/v1/approval-keys/${made.body.approval_key_id}`, { key })
+      await page.getByText('No approval keys').waitFor()
+    })
+  })
+
   test.each(graces)(
     'rotates the admin key and goes on with the new one; the old one %s',
     async (label, lives_ms) => {

@@ -19,8 +19,11 @@ import { announce } from '../ui/toast.tsx'
 import { first_approval_key } from './first.ts'
 import { OneTime } from './one-time.tsx'
 
+/** For what no event says. */
+const every_ms = 60_000
+
 export function ApprovalKeys() {
-  const list = usePages<ApprovalKey>('/v1/approval-keys')
+  const list = usePages<ApprovalKey>('/v1/approval-keys', {}, { every_ms, on: ['approval_key'] })
   const creating = useSignal(false)
   const revoking = useSignal<ApprovalKey | null>(null)
   const columns = columnsOf((key) => setTo(revoking, key))
