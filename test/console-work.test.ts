@@ -105,6 +105,10 @@ describe('The console', () => {
         await page.getByRole('link', { name: 'the schedule that failed' }).click()
         await detail(page).getByText('Gave up after 3 attempts').waitFor()
         await page.waitForURL(`${service.url}/console/schedules/${id}?status=failed`)
+        const left = detail(page).locator('.letter-place .badge')
+        await left.getByText('failed', { exact: true }).waitFor()
+        for await (const letter of agent.dlq.list({ source_id: id })) await agent.dlq.resolve(letter.id)
+        await left.getByText('resolved', { exact: true }).waitFor()
       })
     } finally {
       await receiver.stop()
