@@ -287,9 +287,12 @@ describe('Policies for effects', () => {
         expect(await policies()).toEqual([])
         await dialog(page).getByLabel('Type of effects').fill('refund')
         await dialog(page).getByLabel('Approvals at the least').fill('2')
-        await dialog(page).getByLabel('Kim').check()
-        await dialog(page).getByLabel('An administrator').check()
         await dialog(page).getByLabel('Longest lease').fill('300')
+        await dialog(page).getByLabel('Kim').check()
+        await press(page, 'Set the policy')
+        await dialog(page).getByText('must not be above the 1 approvers').waitFor()
+        expect(await dialog(page).getByRole('alert').count()).toBe(0)
+        await dialog(page).getByLabel('An administrator').check()
         expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
         await press(page, 'Set the policy')
         await page.getByText('2 approvals required').waitFor()
@@ -315,7 +318,7 @@ describe('Policies for effects', () => {
         await page.locator('.first').getByText('No policies yet').waitFor()
         expect(await policies()).toEqual([])
       },
-      { ...narrow, expected: refusals(404) },
+      { ...narrow, expected: refusals(400, 404) },
     )
   })
 

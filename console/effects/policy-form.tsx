@@ -2,7 +2,7 @@
 
 import { type Signal, useSignal } from '@preact/signals'
 import type { ApprovalKey, EffectPolicy } from '../../sdk/src/types.ts'
-import { issueOf, useAction } from '../api/action.ts'
+import { issueOf, unseen, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import type { Result } from '../api/client.ts'
 import { ask } from '../api/session.ts'
@@ -141,11 +141,17 @@ function usePolicy({ policy, onSet, onClose }: SetPolicyProps) {
     announce('Set. It counts for what is claimed or started from now on.')
   }
   const errors = {
-    ...{ type: seen(wrong.type), approvals: seen(wrong.approvals), lease: seen(wrong.lease) },
+    type: seen(wrong.type),
+    approvals: seen(wrong.approvals) ?? issueOf(action.problem, '/required_approvals'),
+    lease: seen(wrong.lease),
     approvers: issueOf(action.problem, '/approvers'),
   }
   const replaced = found.value?.type === type.value.trim() ? found.value : null
-  return { action, type, approval, approvals, lease, approvers, errors, replaced, submit }
+  const problem = unseen(action.problem, ['/required_approvals', '/approvers'])
+  return {
+    ...{ type, approval, approvals, lease, approvers },
+    ...{ action: { ...action, problem }, errors, replaced, submit },
+  }
 }
 
 /** The policy that is there, unless it is one of those that were read; null where there is none. */

@@ -122,7 +122,7 @@ const every = ''
 const by_id = 'id'
 
 function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
-  const fields = { label: '', chosen: every, checkpoint_id: '', ends: '' }
+  const fields = { label: '', chosen: every, checkpoint_id: '', expires_at: '' }
   const { created, values, field, create, ...action } = useCreation<CreatedApprovalKey, typeof fields>(
     '/v1/approval-keys',
     fields,
@@ -132,7 +132,7 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
   const submit = async () => {
     const checkpoint_id = is_by_id ? values.checkpoint_id.trim() : values.chosen
     if (is_by_id && checkpoint_id === '') return
-    const ends = new Date(values.ends)
+    const ends = new Date(values.expires_at)
     const body = {
       label: values.label.trim() || undefined,
       checkpoint_id: checkpoint_id || undefined,
@@ -153,7 +153,7 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
         label="Ends"
         hint="Optional. From then on the key is refused."
         type="datetime-local"
-        {...field('ends')}
+        {...field('expires_at')}
       />
       <RequestSelect {...field('chosen')} error={is_by_id ? undefined : field('checkpoint_id').error} />
       {is_by_id && (
