@@ -80,6 +80,24 @@ describe('Effects', () => {
     })
   })
 
+  test('of which nobody knows say that there are more than come first', async () => {
+    const tenant = await service.signUp('pro')
+    for (let i = 0; i < 51; i += 1) await claimed(service, tenant, { lease_seconds: 1 })
+    await runOut(service, 1)
+    useRealTime(service)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/effects')
+      const note = page.locator('.list-filter', { hasText: 'more than 50 effects; these 50 come first' })
+      await note.waitFor()
+      expect(await accessibilityFaults(page)).toEqual([])
+      await note.getByRole('link').click()
+      await page.waitForURL(`${service.url}/console/effects?status=unknown`)
+      await page.getByRole('button', { name: 'Show more' }).click()
+      await becomes(() => rows(page).count(), 51)
+      expect(await page.locator('.list-filter').count()).toBe(0)
+    })
+  })
+
   test.each([
     [
       'Succeeded…',
