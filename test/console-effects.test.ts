@@ -58,7 +58,7 @@ describe('Effects', () => {
       ])
       const effects = page.getByRole('link', { name: 'Effects', exact: true })
       expect(await effects.getAttribute('aria-describedby')).not.toBeNull()
-      await page.getByText('1 of which nobody knows').waitFor()
+      await page.getByText('1 with unknown outcome').waitFor()
       await open(page, '/console')
       await page.getByText('2 to decide').waitFor()
       expect(await page.locator('.rows').first().getByRole('link').allInnerTexts()).toEqual([
