@@ -60,7 +60,7 @@ export function useCounts(tenant: Loaded<Tenant>): { counts: Counts; ready: bool
     ...(effects > 0 && {
       Effects: {
         text: `${count(effects)}${effects_cut}`,
-        words: `${count(effects)}${effects_cut} of which nobody knows`,
+        words: `${count(effects)}${effects_cut} with unknown outcome`,
         number: effects,
       },
     }),

@@ -158,6 +158,12 @@ describe('The audit log', () => {
       async (page) => {
         await signIn(page, tenant, '/console/audit?from=yesterday')
         await page.getByText('That was refused.').waitFor()
+        await page
+          .getByRole('alert')
+          .getByRole('listitem')
+          .getByText(/^from must /)
+          .waitFor()
+        expect(await accessibilityFaults(page)).toEqual([])
       },
       { expected: refusals(400) },
     )

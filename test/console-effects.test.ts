@@ -58,7 +58,7 @@ describe('Effects', () => {
       ])
       const effects = page.getByRole('link', { name: 'Effects', exact: true })
       expect(await effects.getAttribute('aria-describedby')).not.toBeNull()
-      await page.getByText('1 of which nobody knows').waitFor()
+      await page.getByText('1 with unknown outcome').waitFor()
       await open(page, '/console')
       await page.getByText('2 to decide').waitFor()
       expect(await page.locator('.rows').first().getByRole('link').allInnerTexts()).toEqual([
@@ -77,6 +77,24 @@ describe('Effects', () => {
         await loaded(page)
         expect([tab, await page.locator('.failure-title').allInnerTexts()]).toEqual([tab, [...titles]])
       }
+    })
+  })
+
+  test('of which nobody knows say that there are more than come first', async () => {
+    const tenant = await service.signUp('pro')
+    for (let i = 0; i < 51; i += 1) await claimed(service, tenant, { lease_seconds: 1 })
+    await runOut(service, 1)
+    useRealTime(service)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/effects')
+      const note = page.locator('.list-filter', { hasText: 'more than 50 effects; these 50 come first' })
+      await note.waitFor()
+      expect(await accessibilityFaults(page)).toEqual([])
+      await note.getByRole('link').click()
+      await page.waitForURL(`${service.url}/console/effects?status=unknown`)
+      await page.getByRole('button', { name: 'Show more' }).click()
+      await becomes(() => rows(page).count(), 51)
+      expect(await page.locator('.list-filter').count()).toBe(0)
     })
   })
 
@@ -287,9 +305,12 @@ describe('Policies for effects', () => {
         expect(await policies()).toEqual([])
         await dialog(page).getByLabel('Type of effects').fill('refund')
         await dialog(page).getByLabel('Approvals at the least').fill('2')
-        await dialog(page).getByLabel('Kim').check()
-        await dialog(page).getByLabel('An administrator').check()
         await dialog(page).getByLabel('Longest lease').fill('300')
+        await dialog(page).getByLabel('Kim').check()
+        await press(page, 'Set the policy')
+        await dialog(page).getByText('must not be above the 1 approvers').waitFor()
+        expect(await dialog(page).getByRole('alert').count()).toBe(0)
+        await dialog(page).getByLabel('An administrator').check()
         expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
         await press(page, 'Set the policy')
         await page.getByText('2 approvals required').waitFor()
@@ -315,8 +336,54 @@ describe('Policies for effects', () => {
         await page.locator('.first').getByText('No policies yet').waitFor()
         expect(await policies()).toEqual([])
       },
-      narrow,
+      { ...narrow, expected: refusals(400, 404) },
     )
+  })
+
+  test('that are there already, or were changed meanwhile, are replaced only after a look at their terms', async () => {
+    const tenant = await service.signUp()
+    const key = tenant.admin_key
+    const set = async (required_approvals: number) => {
+      const body = { approval: 'required', required_approvals, lease_seconds_max: 300 }
+      expect((await service.ask('PUT', '/v1/effect-policies/refund', { key, body })).status).toBe(200)
+    }
+    const approvals = async () =>
+      (await service.ask('GET', '/v1/effect-policies', { key })).body.items.map(
+        ({ required_approvals }: { required_approvals: number }) => required_approvals,
+      )
+    await set(3)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/effects?status=policies')
+      await press(page, 'Set a policy…')
+      await dialog(page).getByLabel('Type of effects').fill('refund')
+      await press(page, 'Set the policy')
+      const asked = dialog(page).getByRole('alert')
+      await asked.getByText('There is a policy for refund already.').waitFor()
+      expect((await asked.locator('dd').allInnerTexts()).map((text) => text.trim())).toEqual([
+        '3 approvals required',
+        'everybody with a key for it',
+        '300 s',
+      ])
+      expect([await accessibilityFaults(page), await approvals()]).toEqual([[], [3]])
+      // These terms are those of the other policy.
+      await dialog(page).getByLabel('Type of effects').fill('refunds')
+      await asked.waitFor({ state: 'detached' })
+      await dialog(page).getByLabel('Type of effects').fill('refund')
+      await press(page, 'Replace the policy')
+      await rows(page).getByText('1 approval required').waitFor()
+      expect(await approvals()).toEqual([1])
+      await press(page, 'Change the policy for refund…')
+      service.clock.advance(1) // a policy that is set in the same millisecond looks the same
+      await set(4)
+      await dialog(page).getByLabel('Approvals at the least').fill('2')
+      await press(page, 'Set the policy')
+      await asked.getByText('Somebody has changed the policy for refund meanwhile.').waitFor()
+      await asked.getByText('4 approvals required').waitFor()
+      expect(await approvals()).toEqual([4])
+      await press(page, 'Replace the policy')
+      await rows(page).getByText('2 approvals required').waitFor()
+      expect(await approvals()).toEqual([2])
+    })
   })
 })
 

@@ -450,6 +450,51 @@ describe('Counters', () => {
     })
   })
 
+  test('are all listed and counted, also after some were reset', async () => {
+    const tenant = await service.signUp()
+    const names = Array.from({ length: 60 }, (_, i) => `counter-${String(i).padStart(2, '0')}`)
+    for (const [i, key] of names.entries()) {
+      const body = { key, limit: 3, windowSeconds: 3_600 + i }
+      await service.ask('POST', '/api/rate-limit/check', { key: tenant.api_key, body })
+    }
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/rate-limits')
+      await page.getByText('50 of 60;').waitFor()
+      for (const key of names.slice(0, 3)) {
+        await page.getByRole('button', { name: `Reset ${key}` }).click()
+        await page.getByRole('button', { name: 'Yes, reset' }).click()
+        await page.getByRole('button', { name: `Reset ${key}` }).waitFor({ state: 'detached' })
+      }
+      await page.getByText('47 of 57;').waitFor()
+      await page.getByRole('button', { name: 'Show more' }).click()
+      await page.getByText('57 of 57;').waitFor()
+      const listed = await page
+        .getByRole('meter')
+        .evaluateAll((meters) => meters.map((meter) => meter.ariaLabel!))
+      expect(listed.toSorted()).toEqual(names.slice(3))
+      await page.getByRole('button', { name: 'Reset counter-59' }).click()
+      await page.getByRole('button', { name: 'Yes, reset' }).click()
+      await page.getByText('56 of 56;').waitFor()
+    })
+  })
+
+  test('whose window ended on the page do not hide others on the next one', async () => {
+    const tenant = await service.signUp()
+    for (let i = 0; i < 60; i += 1) await check(tenant, `counter-${i}`, 1)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/inboxes')
+      const body = { key: 'short', limit: 3, windowSeconds: 2 }
+      await service.ask('POST', '/api/rate-limit/check', { key: tenant.api_key, body })
+      await page.getByRole('link', { name: 'Rate limits' }).click()
+      await page.getByText('50 of 61;').waitFor()
+      await page.getByText('ended', { exact: true }).waitFor()
+      service.clock.advance(2_000)
+      await page.getByRole('button', { name: 'Show more' }).click()
+      await page.getByText('60 of 60;').waitFor()
+      expect(await page.getByRole('meter', { name: 'counter-' }).count()).toBe(60)
+    })
+  })
+
   test('are listed once each when the places moved between two pages', async () => {
     const tenant = await service.signUp()
     for (let i = 0; i < 60; i += 1) await check(tenant, `counter-${i}`, 1)

@@ -302,6 +302,36 @@ describe('The console', () => {
     )
   })
 
+  test('says at its field that the end of a key is in the past', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/keys/approval-keys')
+        await press(page, 'Create a key…')
+        await dialog(page).getByLabel('Ends').fill('2020-01-01T00:00')
+        await press(page, 'Create')
+        await dialog(page).locator('.field-error').getByText('must be in the future').waitFor()
+        expect(await dialog(page).getByLabel('Ends').getAttribute('aria-invalid')).toBe('true')
+        expect(await dialog(page).getByRole('alert').count()).toBe(0)
+      },
+      { expected: refusals(400) },
+    )
+  })
+
+  test('follows the approval keys that others make and revoke', async () => {
+    const tenant = await service.signUp()
+    const key = tenant.admin_key
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/keys/approval-keys')
+      await page.getByText('No approval keys').waitFor()
+      const made = await service.ask('POST', '/v1/approval-keys', { key, body: { label: 'Ada' } })
+      await page.getByRole('button', { name: 'Revoke Ada' }).waitFor()
+      await service.ask('DELETE', `/v1/approval-keys/${made.body.approval_key_id}`, { key })
+      await page.getByText('No approval keys').waitFor()
+    })
+  })
+
   test.each(graces)(
     'rotates the admin key and goes on with the new one; the old one %s',
     async (label, lives_ms) => {

@@ -61,6 +61,19 @@ function parked(tenant: TestTenant, letters: number): Promise<{ id: string }[]> 
   )
 }
 
+/** An approval whose decision no receiver took. */
+async function undelivered(tenant: TestTenant, receiver: Receiver): Promise<string> {
+  const { id } = await agentOf(tenant).checkpoints.create({ title: 'Pay back?', callback_url: receiver.url })
+  await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: tenant.admin_key, body: {} })
+  await giveUp()
+  return id
+}
+
+/** The dead letters that it left. */
+async function lettersOf({ admin_key }: TestTenant, source_id: string) {
+  return (await service.ask('GET', `/v1/dlq?source_id=${source_id}`, { key: admin_key })).body.items
+}
+
 async function letter({ admin_key }: TestTenant, id: string) {
   return (await service.ask('GET', `/v1/dlq/${id}`, { key: admin_key })).body
 }
@@ -254,6 +267,56 @@ describe('The operator', () => {
     })
   })
 
+  test('gives no reason while an approval is not known, and looks for it again', async () => {
+    await withReceiver(async (receiver) => {
+      const tenant = await service.signUp()
+      const id = await undelivered(tenant, receiver)
+      const [first] = await lettersOf(tenant, id)
+      await chromium.visit(
+        service.url,
+        async (page) => {
+          let looks = 0
+          await page.route(`**/v1/checkpoints/${id}`, (route) => {
+            looks += 1
+            return looks === 1 ? route.fulfill({ status: 503, body: 'of a proxy' }) : route.continue()
+          })
+          await signIn(page, tenant, `/console/dlq/${first.id}`)
+          await detail(page).getByText('Left by the approval it was about').waitFor()
+          await until(async () => looks === 1)
+          const redrive = (name: string) => detail(page).getByRole('button', { name, exact: true })
+          expect(await redrive('Redrive').isDisabled()).toBe(true)
+          expect(await detail(page).locator('.reasons').count()).toBe(0)
+          await lookAgain(page)
+          await detail(page).locator('.origin').getByText('Pay back?').waitFor()
+          expect(await redrive('Redrive…').isEnabled()).toBe(true)
+        },
+        { expected: refusals(503) },
+      )
+    })
+  })
+
+  test('sends a callback again that failed, was sent again and failed once more', async () => {
+    await withReceiver(async (receiver) => {
+      const tenant = await service.signUp()
+      const id = await undelivered(tenant, receiver)
+      const [first] = await lettersOf(tenant, id)
+      await chromium.visit(service.url, async (page) => {
+        await signIn(page, tenant, `/console/dlq/${first.id}`)
+        await press(page, 'Redrive…')
+        await press(page, 'Yes, send it again')
+        await detail(page).getByText('Sent again as').waitFor()
+        // Looked at while it is on its way.
+        await page.reload()
+        await detail(page).locator('.origin').getByText('Pay back?').waitFor()
+        await giveUp()
+        const second = (await lettersOf(tenant, id)).find((one: { id: string }) => one.id !== first.id)
+        await page.locator(`.failure-title[href*="${second.id}"]`).click()
+        await detail(page).getByRole('button', { name: 'Redrive…', exact: true }).waitFor()
+        expect(await detail(page).locator('.reasons').allInnerTexts()).toEqual([])
+      })
+    })
+  })
+
   test('acts through an agent of the console, created with one click, with a new key in a later session', async () => {
     const tenant = await service.signUp()
     const [first, second, third] = await parked(tenant, 3)
@@ -300,6 +363,46 @@ describe('The operator', () => {
         await detail(page).getByText('resolved', { exact: true }).first().waitFor()
       },
       { expected: refusals(401, 404) },
+    )
+  })
+
+  test('says what becomes of the agent before the click, or that this is not known', async () => {
+    const tenant = await service.signUp()
+    const [first, second] = await parked(tenant, 2)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, `/console/dlq/${first!.id}`)
+        await press(page, 'Resolve…')
+        await press(page, 'Create the agent and resolve')
+        await detail(page).getByText('resolved', { exact: true }).first().waitFor()
+        await press(page, 'Sign out')
+        await signIn(page, tenant, `/console/dlq/${second!.id}`)
+        let answers = Promise.withResolvers<boolean>()
+        await page.route('**/v1/agents?*', async (route) => {
+          if (await answers.promise) await route.continue()
+          else await route.fulfill({ status: 503, body: 'of a proxy' })
+        })
+        await press(page, 'Resolve…')
+        const yes = dialog(page).getByRole('button', { name: 'Yes, resolve' })
+        await yes.waitFor()
+        expect(await yes.isDisabled()).toBe(true)
+        expect(await dialog(page).innerText()).not.toContain('created')
+        answers.resolve(false)
+        await dialog(page).getByRole('alert').waitFor()
+        expect([await yes.isDisabled(), await accessibilityFaults(page)]).toEqual([true, []])
+        answers = Promise.withResolvers()
+        answers.resolve(true)
+        await press(page, 'Try again')
+        await dialog(page).getByText('This session gets a new key of it with this click.').waitFor()
+        // Somebody deletes it: the click makes no other one unless that has been said.
+        await service.ask('DELETE', '/v1/agents/console', { key: tenant.admin_key })
+        await press(page, 'Get a new key and resolve')
+        await dialog(page).getByText('was created or deleted in the meantime').waitFor()
+        await press(page, 'Create the agent and resolve')
+        await detail(page).getByText('resolved', { exact: true }).first().waitFor()
+      },
+      { expected: refusals(503) },
     )
   })
 
@@ -355,6 +458,21 @@ describe('The operator', () => {
       { expected: refusals(409, 412) },
     )
     expect((await service.ask('GET', '/v1/kv/state/cursor', { key: tenant.api_key })).status).toBe(404)
+  })
+
+  test('deletes a key, which leaves the list with it', async () => {
+    const tenant = await service.signUp()
+    for (const key of ['a', 'b']) await agentOf(tenant).kv.put('state', key, 1)
+    await chromium.visit(service.url, async (page) => {
+      await page.clock.install()
+      await signIn(page, tenant, '/console/kv/state/a')
+      await press(page, 'Delete…')
+      // From here on nothing is asked for by a timer.
+      await page.clock.pauseAt(Date.now() + 60_000)
+      await press(page, 'Create the agent and delete')
+      await toast(page).getByText('Deleted.').waitFor()
+      await becomes(() => rows(page).locator('a').allInnerTexts(), ['b'])
+    })
   })
 
   test('chooses rows one by one, by range, and all that match', async () => {

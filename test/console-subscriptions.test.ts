@@ -54,10 +54,10 @@ describe('The page of subscriptions', () => {
         expect(JSON.parse(receiver.requests[1]!.body).text).toContain('*Pay invoice 8?*')
 
         await detail(page).getByRole('button', { name: 'Replay…' }).click()
-        const behind = page.getByLabel('Behind the event')
-        await behind.fill('nothing')
+        const after = page.getByLabel('After event number')
+        await after.fill('nothing')
         expect(await page.getByRole('button', { name: 'Yes, begin there' }).isDisabled()).toBe(true)
-        await behind.fill('0')
+        await after.fill('0')
         await page.getByRole('button', { name: 'Yes, begin there' }).click()
         await page.locator('dialog[open]').waitFor({ state: 'detached' })
         await tickUntil(service, () => receiver.requests.length === 4)

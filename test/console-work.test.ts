@@ -105,6 +105,10 @@ describe('The console', () => {
         await page.getByRole('link', { name: 'the schedule that failed' }).click()
         await detail(page).getByText('Gave up after 3 attempts').waitFor()
         await page.waitForURL(`${service.url}/console/schedules/${id}?status=failed`)
+        const left = detail(page).locator('.letter-place .badge')
+        await left.getByText('failed', { exact: true }).waitFor()
+        for await (const letter of agent.dlq.list({ source_id: id })) await agent.dlq.resolve(letter.id)
+        await left.getByText('resolved', { exact: true }).waitFor()
       })
     } finally {
       await receiver.stop()
@@ -268,6 +272,22 @@ describe('The console', () => {
       await page.getByText('No dead letter is claimed').waitFor()
       const moments = page.getByRole('list', { name: 'What happened to it' }).locator('.history-title')
       await becomes(() => moments.allInnerTexts(), ['Resolved', 'Captured'])
+    })
+  })
+
+  test('follows an open dead letter that the list beside it does not show', async () => {
+    const tenant = await service.signUp()
+    const agent = agentOf(tenant)
+    const { id } = await agent.dlq.create({ payload: 1, error: 'card declined' })
+    const { lock_token } = (await agent.dlq.claim(id))!
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/dlq/${id}`)
+      await detail(page).getByText('Claimed by agent-one').waitFor()
+      await page.getByText('No dead letter waits to be resolved').waitFor()
+      await service.ask('POST', `/v1/dlq/${id}/fail`, { key: tenant.api_key, body: { lock_token } })
+      await detail(page).locator('.history-title').getByText('Archived').waitFor()
+      await service.ask('POST', `/v1/dlq/${id}/resolve`, { key: tenant.api_key })
+      await detail(page).locator('.history-title').getByText('Resolved').waitFor()
     })
   })
 

@@ -219,6 +219,25 @@ test('A workflow whose first events were removed keeps the state that the servic
   })
 })
 
+test.each(['.', '..'])('A workflow is opened by its link also when its id is %s', async (id) => {
+  const tenant = await service.signUp()
+  await made(tenant, id, '/v1/dlq', { payload: 1, error: 'first failure' })
+  await made(tenant, `${id}.later`, '/v1/dlq', { payload: 1, error: 'of another' })
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/workflows')
+    await page.getByRole('link', { name: id, exact: true }).click()
+    await page.getByRole('heading', { name: id, exact: true, level: 1 }).waitFor()
+    await page.locator('.line > li').getByText('first failure').first().waitFor()
+    await made(tenant, id, '/v1/dlq', { payload: 2, error: 'second failure' })
+    await page.locator('.line > li').getByText('second failure').first().waitFor()
+    expect(await page.locator('.line > li').count()).toBe(2)
+    await page.reload()
+    await page.locator('.line > li').getByText('second failure').first().waitFor()
+    await page.goto(`/console/workflows?id=${id === '.' ? '..' : '.'}`)
+    await page.getByText('Nothing has happened under this id').waitFor()
+  })
+})
+
 test('A workflow that does not exist says so, and one that is not reached is tried again', async () => {
   const tenant = await service.signUp()
   await chromium.visit(

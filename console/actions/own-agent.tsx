@@ -10,6 +10,7 @@ import { useLoad } from '../api/load.ts'
 import { agent_key, ask, keepAgentKey, sign_ins } from '../api/session.ts'
 import { to } from '../router.ts'
 import { Code } from '../ui/basics.tsx'
+import { LoadedView } from '../ui/page.tsx'
 import { ChangeQuestion } from './question.tsx'
 
 /** An agent is the console's own by this description: a program may have the name. */
@@ -47,8 +48,8 @@ export function isOwnAgent(agent: Pick<Agent, 'description'>): boolean {
   return agent.description === description
 }
 
-/** Gives this session a key of the console's agent: of a new agent, or a new one of the agent that is there. */
-async function becomeAgent(): Promise<Result<true>> {
+/** Gives this session a key of the console's agent, as the question has said: of a new agent, or a new one of the agent. */
+async function becomeAgent(said: Found): Promise<Result<true>> {
   const session = sign_ins.peek()
   const kept = (result: Result<{ api_key: string }>): Result<true> => {
     if (!result.ok) return result
@@ -59,6 +60,10 @@ async function becomeAgent(): Promise<Result<true>> {
   const found = await lookForAgent()
   if (!found.ok) return found
   const { own, free } = found.value
+  if (own !== said.own) {
+    const changed = 'The console’s agent was created or deleted in the meantime. Nothing was changed.'
+    return failed('AGENT_ID_TAKEN', changed)
+  }
   if (own !== null) return kept(await rotate(own))
   if (free === undefined) {
     const taken = `Agents named ${names.join(', ')} exist, and none of them is the console's.`
@@ -87,30 +92,15 @@ interface AgentQuestionProps {
 
 /** The question before a change that only an agent may make. Without a key of the agent, its first answer gets one. */
 export function AgentQuestion(props: AgentQuestionProps) {
-  const { title, verb, kind = 'danger', work, done_by = [], onDone, onClose, children } = props
-  const action = useAction()
-  const has_key = agent_key.value !== null
-  const found = useLoad<Found | null>(has_key ? 'no agent' : 'the agent', (signal) =>
-    has_key ? Promise.resolve({ ok: true, value: null, text: '' }) : lookForAgent(signal),
-  )
-  const own = found.value?.own ?? null
-  const first_verb = own === null ? `Create the agent and ${verb}` : `Get a new key and ${verb}`
-  const confirm = async () => {
-    const done = await action.run(async () => {
-      if (agent_key.peek() === null) {
-        const became = await becomeAgent()
-        if (!became.ok) return became
-      }
-      const result = await work()
-      const is_done = result.ok || done_by.includes(result.problem.code)
-      return is_done ? { ok: true, value: true, text: '' } : result
-    })
-    if (done) onDone()
-  }
+  const { title, verb, kind = 'danger', onClose, children } = props
+  const { action, has_key, found, confirm } = useAgent(props)
+  const first_verb = found.value?.own ? `Get a new key and ${verb}` : `Create the agent and ${verb}`
+  const known = has_key || found.value !== null
   return (
     <ChangeQuestion
       {...{ title, kind, onClose }}
-      verb={has_key ? `Yes, ${verb}` : first_verb}
+      verb={!has_key && found.value ? first_verb : `Yes, ${verb}`}
+      disabled={!known}
       action={action}
       refusal={({ code }) => (code === 'UNAUTHORIZED' ? <KeyEnded /> : null)}
       onConfirm={confirm}
@@ -119,10 +109,39 @@ export function AgentQuestion(props: AgentQuestionProps) {
       {has_key ? (
         <p class="muted small">The console does this through its own agent.</p>
       ) : (
-        <AboutAgent name={own ?? found.value?.free ?? names[0]!} exists={own !== null} />
+        <LoadedView loaded={found} what="the console’s agent" lines={3}>
+          {(agent) => agent && <AboutAgent {...agent} />}
+        </LoadedView>
       )}
     </ChangeQuestion>
   )
+}
+
+function useAgent({ work, done_by = [], onDone }: AgentQuestionProps) {
+  const action = useAction()
+  const has_key = agent_key.value !== null
+  const found = useLoad<Found | null>(has_key ? 'no agent' : 'the agent', (signal) =>
+    has_key ? Promise.resolve({ ok: true, value: null, text: '' }) : lookForAgent(signal),
+  )
+  const become = async () => {
+    const became = found.value ? await becomeAgent(found.value) : failed('ABORTED', 'No agent is known.')
+    // The next click does what is then said.
+    if (!became.ok) found.reload()
+    return became
+  }
+  const confirm = async () => {
+    const done = await action.run(async () => {
+      if (agent_key.peek() === null) {
+        const became = await become()
+        if (!became.ok) return became
+      }
+      const result = await work()
+      const is_done = result.ok || done_by.includes(result.problem.code)
+      return is_done ? { ok: true, value: true, text: '' } : result
+    })
+    if (done) onDone()
+  }
+  return { action, has_key, found, confirm }
 }
 
 function KeyEnded() {
@@ -137,13 +156,15 @@ function KeyEnded() {
   )
 }
 
-function AboutAgent({ name, exists }: { name: string; exists: boolean }) {
+function AboutAgent({ own, free = names[0] }: Found) {
   return (
     <div class="note small">
       <p>
         <strong>Only agents may do this</strong>, so that the record says who did it. The console acts through
-        an agent of its own, <Code>{name}</Code>.{' '}
-        {exists ? 'This session gets a new key of it with this click.' : 'It is created with this click.'}
+        an agent of its own, <Code>{own ?? free!}</Code>.{' '}
+        {own !== null
+          ? 'This session gets a new key of it with this click.'
+          : 'It is created with this click.'}
       </p>
       <p class="muted">
         It appears under <a href={to('/console/keys')}>Agents and keys</a>, and is deleted there. Its key

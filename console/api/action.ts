@@ -1,7 +1,7 @@
 // Changes that a page makes: one at a time, with the answer or the problem.
 
 import { useSignal } from '@preact/signals'
-import type { Problem, Result } from './client.ts'
+import { type Issue, issuesOf, type Problem, type Result } from './client.ts'
 import { ask } from './session.ts'
 
 export interface Action {
@@ -46,7 +46,7 @@ export interface Creation<T, F extends Record<string, string>> extends Pick<Acti
 
 /**
  * A repeat of the same form has the same Idempotency-Key: when an answer was lost, the repeat gets the record that the
- * first one created. `problem` is null when a field shows it; `known` has the sentences for other codes. `send` is a call
+ * first one created. `problem` is null when fields show all of it; `known` has the sentences for other codes. `send` is a call
  * without the session.
  */
 export function useCreation<T, F extends Record<string, string>>(
@@ -60,11 +60,10 @@ export function useCreation<T, F extends Record<string, string>>(
   const idempotency_key = useSignal(newKey())
   const { busy, problem, clear, run } = useAction()
   const [known_field, known_error] = (problem && known[problem.code]) ?? []
-  const errorOf = (name: keyof F) =>
-    name === known_field ? known_error : issueOf(problem, `/${String(name)}`)
+  const errorOf = (name: keyof F) => (name === known_field ? known_error : issueOf(problem, pointerOf(name)))
   return {
     busy,
-    problem: Object.keys(initial).some(errorOf) ? null : problem,
+    problem: known_field ? null : unseen(problem, Object.keys(initial).map(pointerOf)),
     values: values.value,
     field: (name) => ({
       value: values.value[name],
@@ -89,11 +88,25 @@ export function newKey(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join('-')
 }
 
+function pointerOf(field: PropertyKey): string {
+  return `/${String(field)}`
+}
+
 /** The problem of a field, by its JSON pointer; of a list, that of its first wrong entry. */
 export function issueOf(problem: Problem | null, path: string): string | undefined {
-  const issues = problem?.details.issues
-  if (!Array.isArray(issues)) return undefined
-  const found = issues.find((issue) => issue?.path === path || String(issue?.path).startsWith(`${path}/`))
+  const found = issuesOf(problem).find(isUnder(path))
   const [, entry] = /^\/(\d+)$/.exec(String(found?.path).slice(path.length)) ?? []
-  return entry === undefined ? found?.message : `Entry ${Number(entry) + 1} ${found.message}`
+  return entry === undefined ? found?.message : `Entry ${Number(entry) + 1} ${found!.message}`
+}
+
+/** The rest of a problem beside fields that show their own issues, by the pointers of these; null when there is none. */
+export function unseen(problem: Problem | null, paths: readonly string[]): Problem | null {
+  const all = issuesOf(problem)
+  const issues = all.filter((issue) => !paths.some((path) => isUnder(path)(issue)))
+  if (problem === null || issues.length === all.length) return problem
+  return issues.length === 0 ? null : { ...problem, details: { ...problem.details, issues } }
+}
+
+function isUnder(path: string): (issue: Issue) => boolean {
+  return (issue) => issue.path === path || issue.path.startsWith(`${path}/`)
 }

@@ -14,6 +14,18 @@ export interface Problem {
   request_id: string | null
 }
 
+/** A rule that a request breaks. */
+export interface Issue {
+  /** A JSON pointer into the body, or `query.limit`. */
+  path: string
+  message: string
+}
+
+export function issuesOf(problem: Problem | null): Issue[] {
+  const issues = problem?.details.issues
+  return Array.isArray(issues) ? issues : []
+}
+
 /** True when both say the same to a reader. Repeats of one failure differ in their request id. */
 export function isSame(one: Problem | null, other: Problem | null): boolean {
   return one?.code === other?.code && one?.status === other?.status && one?.message === other?.message

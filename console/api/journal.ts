@@ -1,5 +1,6 @@
 // The tenant's events, followed once for all that a tab shows: lists load again when something of theirs happened.
 
+import type { JournalEvent } from '../workflows/event.ts'
 import { followEvents } from './events.ts'
 import { pause } from './wait.ts'
 
@@ -21,15 +22,18 @@ export type Noun =
   | 'subscription'
   | 'tenant'
 
+/** Of an event, what a listener may need. */
+export type Happened = Pick<JournalEvent, 'type' | 'subject'>
+
 interface Listener {
   nouns: readonly Noun[]
-  listener: () => void
+  listener: (events: readonly Happened[] | null) => void
 }
 
 const listeners = new Set<Listener>()
 
-/** Answers how to stop. */
-export function whenHappened(nouns: readonly Noun[], listener: () => void): () => void {
+/** The listener gets the events of these nouns, and null when some may have been missed. Answers how to stop. */
+export function whenHappened(nouns: readonly Noun[], listener: Listener['listener']): () => void {
   const entry = { nouns, listener }
   listeners.add(entry)
   return () => listeners.delete(entry)
@@ -55,14 +59,18 @@ export function followJournal(signal: AbortSignal): void {
   const onBegin = () => {
     begin.abort()
     // Lists that were read before may have missed something.
-    if (is_late) for (const { listener } of listeners) listener()
+    if (is_late) for (const { listener } of listeners) listener(null)
   }
   void followEvents({ query: {}, after: null, signal, onEvents: notify, onBegin })
 }
 
-function notify(events: readonly { type: string }[]): void {
-  const happened = new Set<string>(events.map(({ type }) => type.split('.', 1)[0]!))
+function notify(events: readonly Happened[]): void {
   for (const { nouns, listener } of listeners) {
-    if (nouns.some((noun) => noun === 'any' || happened.has(noun))) listener()
+    const heard = events.filter(({ type }) => nouns.some((noun) => noun === 'any' || noun === nounOf(type)))
+    if (heard.length > 0) listener(heard)
   }
+}
+
+function nounOf(type: string): string {
+  return type.split('.', 1)[0]!
 }

@@ -156,6 +156,8 @@ export interface List<T> extends Loaded<T[]> {
 export interface CountedList<T> extends List<T> {
   /** The number of items in all. */
   total: number
+  /** Takes out an item that was removed. Nothing is loaded for that. */
+  remove: (id: string) => void
 }
 
 interface Held<T> {
@@ -174,7 +176,8 @@ function useHeld<T>(
   of: string,
   load: (old: Held<T>, signal: AbortSignal) => Promise<Result<Held<T>>>,
   options: (held: Held<T>) => LoadOptions,
-): { loaded: Loaded<Held<T>>; showMore: () => void } {
+): { loaded: Loaded<Held<T>>; showMore: () => void; change: (to: (held: Held<T>) => Held<T>) => void } {
+  const changes = useSignal(0)
   const empty: Held<T> = { of, items: [], pages: 0, cursor: null, total: 0, next: false }
   const held = useRef(empty)
   if (held.current.of !== of) held.current = empty
@@ -193,7 +196,12 @@ function useHeld<T>(
     held.current.next = true
     loaded.reload()
   }
-  return { loaded, showMore }
+  const change = (to: (held: Held<T>) => Held<T>) => {
+    held.current = to(held.current)
+    changes.value += 1
+  }
+  const is_changed = changes.value > 0 && loaded.value !== null
+  return { loaded: is_changed ? { ...loaded, value: held.current } : loaded, showMore, change }
 }
 
 interface PagesOptions<T> extends LoadOptions {
@@ -245,23 +253,44 @@ export function usePages<T>(path: string, query: Query = {}, options: PagesOptio
 
 const rows_a_page = 50
 
+interface OffsetsOptions<T> {
+  idOf: (item: T) => string
+  query?: Query
+  /** False for an item that the service lists no longer, because its time is over. */
+  stands?: (item: T) => boolean
+}
+
 /** A list of /api. Every page is a call that counts against the plan, so nothing is loaded twice or on a timer. */
-export function useOffsets<T>(path: string, idOf: (item: T) => string, query: Query = {}): CountedList<T> {
-  const { loaded, showMore } = useHeld<T>(
+export function useOffsets<T>(path: string, { idOf, query = {}, stands }: OffsetsOptions<T>): CountedList<T> {
+  /** Those that were removed since the latest load began. */
+  const removed = useRef(new Set<string>())
+  const { loaded, showMore, change } = useHeld<T>(
     `${path} ${JSON.stringify(query)}`,
     async ({ items: all, next, ...old }, signal) => {
-      const known = next ? all : []
+      removed.current.clear()
+      // The next page begins behind those that are still listed.
+      const known = next ? all.filter(stands ?? (() => true)) : []
       const page = { ...query, limit: rows_a_page, offset: known.length }
       const result = await ask<{ items: T[]; total: number }>('GET', path, { query: page, signal })
       if (!result.ok) return result
       // Items that appeared or left in the meantime shift the others: a page may begin with the end of the one before.
       const ids = new Set(known.map(idOf))
       const items = [...known, ...result.value.items.filter((item) => !ids.has(idOf(item)))]
-      return { ok: true, value: { ...old, items, total: result.value.total, next: false }, text: '' }
+      const left = items.filter((item) => !removed.current.has(idOf(item)))
+      const total = result.value.total - (items.length - left.length)
+      return { ok: true, value: { ...old, items: left, total, next: false }, text: '' }
     },
     () => ({}),
   )
+  const remove = (id: string) => {
+    removed.current.add(id)
+    change((held) => {
+      const items = held.items.filter((item) => idOf(item) !== id)
+      return { ...held, items, total: held.total - (held.items.length - items.length) }
+    })
+  }
   const { value } = loaded
   const total = value?.total ?? 0
-  return { ...loaded, value: value?.items ?? null, total, more: (value?.items.length ?? 0) < total, showMore }
+  const more = (value?.items.length ?? 0) < total
+  return { ...loaded, value: value?.items ?? null, total, more, showMore, remove }
 }

@@ -1,7 +1,7 @@
 // One dead letter: its cause, what failed, what can be done, its history, its payload.
 
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import type { Schedule } from '../../sdk/src/types.ts'
 import { Asking } from '../actions/asking.tsx'
 import { AgentQuestion } from '../actions/own-agent.tsx'
@@ -22,26 +22,17 @@ import { Tree } from '../ui/tree.tsx'
 import { WorkflowLink } from '../ui/workflow-link.tsx'
 import { discardRefusal, redriveRefusal, resolveRefusal, titleOf } from './letter.ts'
 import { Discard, Redrive } from './mend.tsx'
-import type { Letter, OpenLetter } from './shapes.ts'
+import type { OpenLetter } from './shapes.ts'
 import { type Source, sourceText, useSources } from './sources.ts'
 
-interface LetterProps extends OpenProps {
-  /** The row of the list, which is repeated. The payload may be large and is loaded again on a change only. */
-  seen: Letter | undefined
-}
+/** For what no event says. */
+const every_ms = 60_000
 
-export function DeadLetterDetail({ id, seen, onChange }: LetterProps) {
+export function DeadLetterDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/dlq', id)
-  const loaded = useGet<OpenLetter>(path)
+  const loaded = useGet<OpenLetter>(path, {}, { every_ms, on: ['dlq'] })
   const payload = useMember(loaded, 'payload') ?? 'null'
   const sources = useSources(loaded.value ? [loaded.value] : [])
-  const version = seen && `${seen.status} ${seen.updated_at} ${seen.locked_until}`
-  const before = useRef(version)
-  useEffect(() => {
-    // A letter that left the list has changed too: it has another status.
-    if (before.current !== undefined && before.current !== version) loaded.reload()
-    before.current = version
-  }, [version])
   const reload = () => {
     loaded.reload()
     onChange()
@@ -131,13 +122,13 @@ interface ChangeProps {
 
 /** The buttons, and the reasons for those that the API would refuse. */
 function Mend({ letter, source, path, onChange }: ChangeProps & { source: Source | undefined }) {
-  const refusals: [title: string, refusal: string | null][] = [
+  const refusals: [title: string, refusal: string | null | undefined][] = [
     ['Redrive', redriveRefusal(letter, source)],
     ['Discard', discardRefusal(letter)],
     ['Resolve', resolveRefusal(letter)],
   ]
   const [redrive, discard, resolve] = refusals.map(([, refusal]) => refusal)
-  const refused = refusals.filter(([, refusal]) => refusal !== null) as [string, string][]
+  const refused = refusals.filter((one): one is [string, string] => typeof one[1] === 'string')
   return (
     <div class="mend">
       {letter.redriven_as !== null && <SentAgain id={letter.redriven_as} />}

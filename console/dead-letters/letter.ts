@@ -21,11 +21,11 @@ function heldBy(agent_id: string | null): string {
   return `${agent_id ?? 'An agent'} works on it until its lock ends.`
 }
 
-/** The reason for which the API would refuse to redrive it; null when it would not. */
+/** The reason for which the API would refuse to redrive it; null when it would not, undefined while that is not known. */
 export function redriveRefusal(
   { status, source, locked_by, redriven_as }: Omit<Letter, 'cause'>,
   origin: Source | undefined,
-): string | null {
+): string | null | undefined {
   if (status === 'resolved') return redriven_as ? 'It has been sent again already.' : 'It is resolved.'
   if (status === 'claimed') return heldBy(locked_by)
   if (source === 'agent') {
@@ -33,10 +33,9 @@ export function redriveRefusal(
       ? 'An agent left it: there is no call to send again, and agents can claim it.'
       : null
   }
-  if (source === 'checkpoint' && !origin?.failed_call) {
-    return 'The callback of this approval did not fail: there is nothing to send again.'
-  }
-  return null
+  if (source === 'schedule' || origin?.call === 'failed') return null
+  if (origin?.call === 'pending') return 'The callback of this approval is being sent.'
+  return origin && 'The callback of this approval did not fail: there is nothing to send again.'
 }
 
 /** The reason for which the API would refuse to discard it; null when it would not. */

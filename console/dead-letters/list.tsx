@@ -7,7 +7,7 @@ import { causeInWords } from '../text/failure.ts'
 import { firstLine } from '../text/words.ts'
 import { Button, Commands, Text } from '../ui/basics.tsx'
 import { Never } from '../ui/first.tsx'
-import { ListView, Split, useStatuses } from '../ui/list.tsx'
+import { ListView, type OpenProps, Split, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { Causes, left_by } from './causes.tsx'
 import { DeadLetterDetail } from './detail.tsx'
@@ -53,7 +53,6 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
   const unlisted = useUnlisted(tab === 'failed' && !by_cause && !isFiltered(filter))
   // Shown together, so that nothing moves when the second answer comes.
   const both = unlisted.value || unlisted.problem ? list : { ...list, value: null }
-  const seen = list.value?.find((row) => row.id === id)
   const onChange = () => {
     list.reload()
     operations.reload()
@@ -77,7 +76,7 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
     >
       {tabs}
       {tab !== 'operations' && <RunningOperations {...{ operations, query }} current={id} />}
-      <Split {...{ panel }} detail={id && <Opened key={id} {...{ id, seen, onChange }} />}>
+      <Split {...{ panel }} detail={id && <Opened key={id} {...{ id, onChange }} />}>
         {tab === 'operations' ? (
           <Operations current={id} {...{ operations, query }} />
         ) : by_cause ? (
@@ -101,16 +100,9 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
   )
 }
 
-interface OpenedProps {
-  id: string
-  seen: Letter | undefined
-  onChange: () => void
-}
-
 /** A dead letter, or an operation on many: the form of the id says which. */
-function Opened({ id, seen, onChange }: OpenedProps) {
-  if (id.startsWith('dop_')) return <OperationDetail {...{ id, onChange }} />
-  return <DeadLetterDetail {...{ id, seen, onChange }} />
+function Opened(props: OpenProps) {
+  return props.id.startsWith('dop_') ? <OperationDetail {...props} /> : <DeadLetterDetail {...props} />
 }
 
 /** Errors may be long; rows show one line. */

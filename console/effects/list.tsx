@@ -1,9 +1,11 @@
 // Effects by status, those of which nobody knows first, and the policies for their types.
 
+import type { ComponentChildren } from 'preact'
 import type { ListedEffect } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { type List, usePages } from '../api/load.ts'
 import { to } from '../router.ts'
+import { count } from '../text/words.ts'
 import { Never } from '../ui/first.tsx'
 import { FailureCell, Split, TableList, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
@@ -64,12 +66,29 @@ function All(props: ListedProps) {
   const others = newest.value?.filter(({ id }) => !first_ids.has(id))
   const value = unknown.value && others ? [...unknown.value, ...others] : null
   const list = { ...newest, value, problem: newest.problem ?? unknown.problem, reload }
-  return <Listed {...props} {...{ list }} />
+  const note = value && unknown.more && <MoreUnknown first={unknown.value!.length} />
+  return <Listed {...props} {...{ list, note }} />
 }
 
-function Listed({ id, status, query, panel, list }: ListedProps & { list: List<ListedEffect> }) {
+function MoreUnknown({ first }: { first: number }) {
+  return (
+    <p class="list-filter">
+      Nobody knows what became of more than {count(first)} effects; these {count(first)} come first.{' '}
+      <a href={to('/console/effects', { status: 'unknown' })}>See all of them</a>
+    </p>
+  )
+}
+
+interface RowsProps extends ListedProps {
+  list: List<ListedEffect>
+  /** Above the rows. */
+  note?: ComponentChildren
+}
+
+function Listed({ id, status, query, panel, list, note }: RowsProps) {
   return (
     <Split {...{ panel }} detail={id && <EffectDetail key={id} id={id} onChange={list.reload} />}>
+      {note}
       <TableList
         what="effects"
         empty={

@@ -6,8 +6,8 @@ import { pathOf } from '../api/address.ts'
 import type { PageOf } from '../api/client.ts'
 import { useGet, usePages } from '../api/load.ts'
 import { ask } from '../api/session.ts'
-import { count, counted, shown } from '../text/words.ts'
-import { Badge, Button, Code, setTo } from '../ui/basics.tsx'
+import { shown } from '../text/words.ts'
+import { Button, Code, setTo } from '../ui/basics.tsx'
 import { Confirm, Emphasis } from '../ui/dialog.tsx'
 import { First } from '../ui/first.tsx'
 import { Split, TableList } from '../ui/list.tsx'
@@ -15,6 +15,7 @@ import { type Column, timeColumn } from '../ui/table.tsx'
 import { announce } from '../ui/toast.tsx'
 import { first_policy } from './first.ts'
 import { SetPolicy } from './policy-form.tsx'
+import { Approval, byWhom, LongestLease } from './policy-terms.tsx'
 
 /** For what no event says. */
 const every_ms = 60_000
@@ -77,14 +78,12 @@ function columnsOf({ keys, onSet, onDelete }: Columns): Column<EffectPolicy>[] {
     {
       title: 'By whom',
       wide: true,
-      cell: ({ approvers }) =>
-        approvers === null ? 'everybody with a key for it' : approvers.map(nameOf(keys)).join(', '),
+      cell: (policy) => byWhom(policy, keys),
     },
     {
       title: 'Longest lease',
       wide: true,
-      cell: ({ lease_seconds_max }) =>
-        lease_seconds_max === null ? <span class="muted">any</span> : `${count(lease_seconds_max)} s`,
+      cell: (policy) => <LongestLease {...policy} />,
     },
     timeColumn('Set', ({ updated_at }) => updated_at, true),
     {
@@ -119,20 +118,6 @@ function TypeName({ type }: { type: string }) {
       {type === any_type && <span class="muted"> all others</span>}
     </>
   )
-}
-
-function Approval({ approval, required_approvals }: EffectPolicy) {
-  if (approval === 'required')
-    return <Badge tone="accent">{`${counted(required_approvals, 'approval')} required`}</Badge>
-  return <Badge tone="neutral">{required_approvals > 1 ? `if any, ${required_approvals}` : 'optional'}</Badge>
-}
-
-/** The name of an approver. */
-export function nameOf(keys: readonly ApprovalKey[]): (id: string) => string {
-  return (id) => {
-    if (id === 'admin') return 'an administrator'
-    return shown(keys.find(({ approval_key_id }) => approval_key_id === id)?.label ?? id)
-  }
 }
 
 interface DeleteProps extends EffectPolicy {

@@ -2,14 +2,16 @@
 
 import { type Signal, useSignal } from '@preact/signals'
 import type { ApprovalKey, EffectPolicy } from '../../sdk/src/types.ts'
-import { issueOf, useAction } from '../api/action.ts'
+import { issueOf, unseen, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
+import type { Result } from '../api/client.ts'
 import { ask } from '../api/session.ts'
 import { shown } from '../text/words.ts'
-import { setFrom } from '../ui/basics.tsx'
+import { Code, setFrom } from '../ui/basics.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
 import { Check, Field, Select } from '../ui/form.tsx'
 import { announce } from '../ui/toast.tsx'
+import { Terms } from './policy-terms.tsx'
 
 interface SetPolicyProps {
   /** Null for a new one. */
@@ -25,11 +27,11 @@ const lease_seconds_most = 3_600
 
 export function SetPolicy(props: SetPolicyProps) {
   const { policy, keys, onClose } = props
-  const { action, type, approval, approvals, lease, approvers, errors, submit } = usePolicy(props)
+  const { action, type, approval, approvals, lease, approvers, errors, replaced, submit } = usePolicy(props)
   return (
     <FormDialog
       title={policy === null ? 'Set a policy' : `Policy for ${shown(policy.type)}`}
-      verb="Set the policy"
+      verb={replaced === null ? 'Set the policy' : 'Replace the policy'}
       own_checks
       onSubmit={() => void submit()}
       {...{ action, onClose }}
@@ -69,7 +71,28 @@ export function SetPolicy(props: SetPolicyProps) {
         error={errors.lease}
         onInput={setFrom(lease)}
       />
+      {replaced && <Replaced policy={replaced} {...{ keys }} is_new={policy === null} />}
     </FormDialog>
+  )
+}
+
+interface ReplacedProps {
+  policy: EffectPolicy
+  keys: readonly ApprovalKey[]
+  is_new: boolean
+}
+
+/** A policy that the form did not begin with: nobody lowers its bar without having read it. */
+function Replaced({ policy, keys, is_new }: ReplacedProps) {
+  return (
+    <div class="notice stack" role="alert">
+      <p>
+        {is_new ? 'There is a policy for ' : 'Somebody has changed the policy for '}
+        <Code>{policy.type}</Code>
+        {is_new ? ' already.' : ' meanwhile.'} Nothing was changed yet. These terms would be replaced:
+      </p>
+      <Terms {...{ policy, keys }} />
+    </div>
   )
 }
 
@@ -79,6 +102,8 @@ function usePolicy({ policy, onSet, onClose }: SetPolicyProps) {
   const approvals = useSignal(String(policy?.required_approvals ?? 1))
   const lease = useSignal(policy?.lease_seconds_max?.toString() ?? '')
   const approvers = useSignal<readonly string[]>(policy?.approvers ?? [])
+  /** The policy that was there when the form was last sent, and that it has not begun with. */
+  const found = useSignal<EffectPolicy | null>(null)
   const submitted = useSignal(false)
   const action = useAction()
   const wrong = {
@@ -100,17 +125,47 @@ function usePolicy({ policy, onSet, onClose }: SetPolicyProps) {
       ...(lease.value.trim() !== '' && { lease_seconds_max: Number(lease.value) }),
     }
     const path = pathOf('/v1/effect-policies', type.value.trim())
-    const set = await action.run(() => ask<EffectPolicy>('PUT', path, { body }))
-    if (set === null) return
+    const is_set = await action.run(async () => {
+      const unread = await unreadPolicy(path, [policy, found.peek()])
+      if (!unread.ok) return unread
+      if (unread.value !== null) {
+        found.value = unread.value
+        return { ...unread, value: false }
+      }
+      const set = await ask<EffectPolicy>('PUT', path, { body })
+      return set.ok ? { ...set, value: true } : set
+    })
+    if (!is_set) return
     onSet()
     onClose()
     announce('Set. It counts for what is claimed or started from now on.')
   }
   const errors = {
-    ...{ type: seen(wrong.type), approvals: seen(wrong.approvals), lease: seen(wrong.lease) },
+    type: seen(wrong.type),
+    approvals: seen(wrong.approvals) ?? issueOf(action.problem, '/required_approvals'),
+    lease: seen(wrong.lease),
     approvers: issueOf(action.problem, '/approvers'),
   }
-  return { action, type, approval, approvals, lease, approvers, errors, submit }
+  const replaced = found.value?.type === type.value.trim() ? found.value : null
+  const problem = unseen(action.problem, ['/required_approvals', '/approvers'])
+  return {
+    ...{ type, approval, approvals, lease, approvers },
+    ...{ action: { ...action, problem }, errors, replaced, submit },
+  }
+}
+
+/** The policy that is there, unless it is one of those that were read; null where there is none. */
+async function unreadPolicy(
+  path: string,
+  read: readonly (EffectPolicy | null)[],
+): Promise<Result<EffectPolicy | null>> {
+  const current = await ask<EffectPolicy>('GET', path)
+  if (!current.ok) {
+    return current.problem.code === 'EFFECT_POLICY_NOT_FOUND' ? { ok: true, value: null, text: '' } : current
+  }
+  const { type, updated_at } = current.value
+  const is_read = read.some((one) => one?.type === type && one.updated_at === updated_at)
+  return is_read ? { ...current, value: null } : current
 }
 
 function isBetween(text: string, most: number): boolean {

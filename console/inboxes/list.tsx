@@ -43,7 +43,7 @@ const columns: Column<ListedInbox>[] = [
 ]
 
 function InboxList() {
-  const list = useOffsets<ListedInbox>('/api/webhook', ({ id }) => id)
+  const list = useOffsets<ListedInbox>('/api/webhook', { idOf: ({ id }) => id })
   const creating = useSignal(false)
   return (
     <Page

@@ -19,8 +19,11 @@ import { announce } from '../ui/toast.tsx'
 import { first_approval_key } from './first.ts'
 import { OneTime } from './one-time.tsx'
 
+/** For what no event says. */
+const every_ms = 60_000
+
 export function ApprovalKeys() {
-  const list = usePages<ApprovalKey>('/v1/approval-keys')
+  const list = usePages<ApprovalKey>('/v1/approval-keys', {}, { every_ms, on: ['approval_key'] })
   const creating = useSignal(false)
   const revoking = useSignal<ApprovalKey | null>(null)
   const columns = columnsOf((key) => setTo(revoking, key))
@@ -119,7 +122,7 @@ const every = ''
 const by_id = 'id'
 
 function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
-  const fields = { label: '', chosen: every, checkpoint_id: '', ends: '' }
+  const fields = { label: '', chosen: every, checkpoint_id: '', expires_at: '' }
   const { created, values, field, create, ...action } = useCreation<CreatedApprovalKey, typeof fields>(
     '/v1/approval-keys',
     fields,
@@ -129,7 +132,7 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
   const submit = async () => {
     const checkpoint_id = is_by_id ? values.checkpoint_id.trim() : values.chosen
     if (is_by_id && checkpoint_id === '') return
-    const ends = new Date(values.ends)
+    const ends = new Date(values.expires_at)
     const body = {
       label: values.label.trim() || undefined,
       checkpoint_id: checkpoint_id || undefined,
@@ -150,7 +153,7 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
         label="Ends"
         hint="Optional. From then on the key is refused."
         type="datetime-local"
-        {...field('ends')}
+        {...field('expires_at')}
       />
       <RequestSelect {...field('chosen')} error={is_by_id ? undefined : field('checkpoint_id').error} />
       {is_by_id && (

@@ -71,7 +71,9 @@ export function Keys({ namespace, stored_key }: { namespace: string; stored_key:
     timeColumn('Written', ({ updated_at }) => updated_at, true),
     { title: 'Expires', wide: true, cell: ({ expires_at }) => <Expiry at={expires_at} /> },
   ]
-  const detail = stored_key && <Value key={stored_key} {...{ namespace, stored_key }} />
+  const detail = stored_key && (
+    <Value key={stored_key} {...{ namespace, stored_key }} onChange={list.reload} />
+  )
   return (
     <>
       <Crumbs href={to('/console/kv')} all="All namespaces">

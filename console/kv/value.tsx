@@ -24,7 +24,14 @@ const repeated_characters_max = 65_536
 /** A larger value is not part of the command that replaces it. */
 const command_characters_max = 4_096
 
-export function Value({ namespace, stored_key }: { namespace: string; stored_key: string }) {
+interface ValueProps {
+  namespace: string
+  stored_key: string
+  /** Called when the list beside it has to be loaded again. */
+  onChange: () => void
+}
+
+export function Value({ namespace, stored_key, onChange }: ValueProps) {
   const large = useSignal(false)
   const path = pathOf(`${pathOf('/v1/namespaces', namespace)}/keys`, stored_key)
   const loaded = useGet<Entry>(path, {}, { every_ms: large.value ? 0 : every_ms })
@@ -53,7 +60,10 @@ export function Value({ namespace, stored_key }: { namespace: string; stored_key
           <div class="detail-part">
             <Tree text={value} what="the value" />
           </div>
-          <Delete path={pathOf('/v1/kv', namespace, stored_key)} {...{ namespace, stored_key, entry }} />
+          <Delete
+            path={pathOf('/v1/kv', namespace, stored_key)}
+            {...{ namespace, stored_key, entry, onChange }}
+          />
           <Changes path={pathOf('/v1/kv', namespace, stored_key)} {...{ entry, value }} />
         </>
       )}
@@ -61,17 +71,15 @@ export function Value({ namespace, stored_key }: { namespace: string; stored_key
   )
 }
 
-interface DeleteProps {
+interface DeleteProps extends ValueProps {
   path: string
-  namespace: string
-  stored_key: string
   entry: Entry
 }
 
 /** Its own agent may read and write a private namespace, and nobody else. */
 const private_prefix = '__'
 
-function Delete({ path, namespace, stored_key, entry: { version } }: DeleteProps) {
+function Delete({ path, namespace, stored_key, entry: { version }, onChange }: DeleteProps) {
   if (namespace.startsWith(private_prefix)) {
     return (
       <div class="mend">
@@ -95,6 +103,7 @@ function Delete({ path, namespace, stored_key, entry: { version } }: DeleteProps
               close()
               announce('Deleted.')
               navigate(pathOf('/console/kv', namespace), Object.fromEntries(address.value.query))
+              onChange()
             }}
             onClose={close}
           >

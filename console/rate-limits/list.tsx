@@ -6,7 +6,7 @@ import { useAction } from '../api/action.ts'
 import { useOffsets } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { address, setQuery } from '../router.ts'
-import { duration } from '../text/time.ts'
+import { duration, now } from '../text/time.ts'
 import { count, shown } from '../text/words.ts'
 import { Button, Code, Countdown, setTo } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
@@ -24,30 +24,23 @@ const total_max = 10_000
 
 export function RateLimits() {
   const prefix = address.value.query.get('prefix') ?? ''
-  const list = useOffsets<RateLimitCounter>('/api/rate-limit', ({ key }) => key, { prefix })
+  const list = useOffsets<RateLimitCounter>('/api/rate-limit', {
+    idOf: ({ key }) => key,
+    query: { prefix },
+    stands: ({ resetAt }) => Date.parse(resetAt) > now.peek(),
+  })
   const resetting = useSignal<RateLimitCounter | null>(null)
-  /** Counters that were reset. The list is not loaded again for them: that would be another call. */
-  const reset_keys = useSignal<readonly string[]>([])
-  const refresh = () => {
-    reset_keys.value = []
-    list.reload()
-  }
-  const search = (wanted: string) => {
-    if (wanted === prefix) return refresh()
-    reset_keys.value = []
-    setQuery({ prefix: wanted })
-  }
-  const value = list.value?.filter(({ key }) => !reset_keys.value.includes(key)) ?? null
+  const search = (wanted: string) => (wanted === prefix ? list.reload() : setQuery({ prefix: wanted }))
   return (
     <Page
       title="Rate limits"
       docs="rate-limit"
       lead="Counters whose window is running. Each load of this page is a call of /api, which plans count."
-      actions={<Button text="Refresh" onClick={refresh} />}
+      actions={<Button text="Refresh" onClick={list.reload} />}
     >
       <PrefixSearch label="Counters" title="Counters that begin with" prefix={prefix} onSearch={search} />
       <Split>
-        <ListView list={{ ...list, value }} what="counters" empty={<Nothing prefix={prefix} />}>
+        <ListView {...{ list }} what="counters" empty={<Nothing prefix={prefix} />}>
           {(rows) => (
             <>
               <Table
@@ -57,7 +50,7 @@ export function RateLimits() {
                 {...{ rows, list }}
               />
               <p class="list-note muted small">
-                {count(rows.length)} of {count(Math.max(0, list.total - reset_keys.value.length))}
+                {count(rows.length)} of {count(list.total)}
                 {list.total >= total_max && ' or more'}; the one that ends first comes first
               </p>
             </>
@@ -67,7 +60,8 @@ export function RateLimits() {
           <Reset
             counter={resetting.value}
             onDone={(key) => {
-              reset_keys.value = [...reset_keys.value, key]
+              // The list is not loaded again for it: that would be another call.
+              list.remove(key)
               resetting.value = null
             }}
             onClose={setTo(resetting, null)}

@@ -50,8 +50,8 @@ function ReplayQuestion({ subscription, path, onChange, onClose }: ReplayProps &
     >
       <Emphasis>{nameOf(subscription)}</Emphasis>
       <Field
-        label="Behind the event"
-        hint={`A number; 0 for all that are kept. It is at ${subscription.after} now: a lower number delivers again, a higher one skips.`}
+        label="After event number"
+        hint={`0 for all that are kept. It is at ${subscription.after} now: a lower number delivers again, a higher one skips.`}
         value={after.value}
         onInput={setFrom(after)}
       />

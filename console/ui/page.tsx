@@ -2,10 +2,10 @@
 
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { Problem } from '../api/client.ts'
+import { issuesOf, type Problem } from '../api/client.ts'
 import type { Loaded } from '../api/load.ts'
 import { shown } from '../text/words.ts'
-import { Button, DocsLink } from './basics.tsx'
+import { Button, Code, DocsLink } from './basics.tsx'
 import { recordAsPage } from './open-record.ts'
 
 interface PageProps {
@@ -104,7 +104,7 @@ export function ErrorBox({ problem, retry }: { problem: Problem; retry?: () => v
     <div class="error bar" data-wrap role="alert">
       <div>
         <p class="error-title">{headline(problem)}</p>
-        {problem.code !== 'OFFLINE' && <p>{shown(problem.message)}</p>}
+        {problem.code !== 'OFFLINE' && <Message {...{ problem }} />}
         {problem.request_id && (
           <p class="muted small">
             {problem.code} · request {shown(problem.request_id)}
@@ -113,6 +113,23 @@ export function ErrorBox({ problem, retry }: { problem: Problem; retry?: () => v
       </div>
       {retry && <Button text="Try again" onClick={retry} />}
     </div>
+  )
+}
+
+const issues_max = 10
+
+/** Of a request that breaks rules, these rules: the message only says that there are some. */
+function Message({ problem }: { problem: Problem }) {
+  const issues = problem.code === 'VALIDATION_FAILED' ? issuesOf(problem).slice(0, issues_max) : []
+  if (issues.length === 0) return <p>{shown(problem.message)}</p>
+  return (
+    <ul class="issues">
+      {issues.map(({ path, message }) => (
+        <li key={path}>
+          {path !== '' && <Code>{path.replace(/^\/|^(query|path|header)\./, '')}</Code>} {shown(message)}
+        </li>
+      ))}
+    </ul>
   )
 }
 

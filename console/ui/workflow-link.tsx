@@ -4,13 +4,18 @@ import { pathOf } from '../api/address.ts'
 import { to } from '../router.ts'
 import { Code } from './basics.tsx'
 
-export function workflowPath(workflow_id: string): string {
-  return pathOf('/console/workflows', workflow_id)
+export function workflowHref(id: string): string {
+  return isDots(id) ? to('/console/workflows', { id }) : to(pathOf('/console/workflows', id))
+}
+
+/** Browsers resolve such a part of a path, encoded or not: it cannot name a record. */
+export function isDots(id: string): boolean {
+  return id === '.' || id === '..'
 }
 
 export function WorkflowLink({ id }: { id: string }) {
   return (
-    <a href={to(workflowPath(id))}>
+    <a href={workflowHref(id)}>
       <Code>{id}</Code>
     </a>
   )

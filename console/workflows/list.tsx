@@ -1,7 +1,7 @@
 // All workflows, and the line of one.
 
 import { usePages } from '../api/load.ts'
-import { address, setQuery, to } from '../router.ts'
+import { address, setQuery } from '../router.ts'
 import { count } from '../text/words.ts'
 import { Badge, Code } from '../ui/basics.tsx'
 import { Never } from '../ui/first.tsx'
@@ -9,7 +9,7 @@ import { PrefixSearch } from '../ui/form.tsx'
 import { Split, TableList, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { type Column, linkColumn, timeColumn } from '../ui/table.tsx'
-import { workflowPath } from '../ui/workflow-link.tsx'
+import { workflowHref } from '../ui/workflow-link.tsx'
 import type { Workflow } from './event.ts'
 import { first } from './first.ts'
 import { titleOfType } from './titles.ts'
@@ -23,7 +23,8 @@ const search_after_ms = 250
 
 const titles = { all: 'All', waiting: 'Waiting', failed: 'Failed', idle: 'Nothing open' }
 
-export function Workflows({ params: { id } }: { params: Record<string, string> }) {
+export function Workflows({ params }: { params: Record<string, string> }) {
+  const id = params.id ?? address.value.query.get('id') ?? undefined
   return id === undefined ? <AllWorkflows /> : <WorkflowPage key={id} id={id} />
 }
 
@@ -68,7 +69,7 @@ function AllWorkflows() {
 }
 
 const columns: Column<Workflow>[] = [
-  linkColumn('Workflow', ({ workflow_id }) => [to(workflowPath(workflow_id)), workflow_id], Code),
+  linkColumn('Workflow', ({ workflow_id }) => [workflowHref(workflow_id), workflow_id], Code),
   { title: 'State', cell: (row) => <State {...row} /> },
   {
     title: 'Latest',

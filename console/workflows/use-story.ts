@@ -3,17 +3,20 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { WorkflowTimeline } from '../../sdk/src/types.ts'
-import { pathOf } from '../api/address.ts'
-import type { Problem, Result } from '../api/client.ts'
+import { pathOf, type Query } from '../api/address.ts'
+import { failed, type PageOf, type Problem, type Result } from '../api/client.ts'
 import { type Following, followEvents } from '../api/events.ts'
 import { ask } from '../api/session.ts'
 import { pause } from '../api/wait.ts'
+import { isDots } from '../ui/workflow-link.tsx'
 import type { JournalEvent, Workflow } from './event.ts'
 import { changedBy, openThings, type Things, thingPath } from './things.ts'
 
 interface Page extends Omit<WorkflowTimeline, 'items'> {
   items: JournalEvent[]
 }
+
+type EventPage = Pick<Page, 'items' | 'next_after'>
 
 interface State {
   workflow: Workflow | null
@@ -47,11 +50,10 @@ export function useStory(id: string): Story {
   const following = useSignal<Following>('starting')
   const loadOn = useRef(() => {})
   const things = useMemo(openThings, [id, tries.value])
-  const path = pathOf('/v1/workflows', id)
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
-    const counted = recounting(path, state, signal)
+    const counted = recounting(id, state, signal)
     const onEvents = (events: JournalEvent[]) => {
       if (signal.aborted) return
       fresh.value += events.length
@@ -64,7 +66,7 @@ export function useStory(id: string): Story {
       if (loading) return
       loading = true
       const { events, workflow } = state.peek()
-      const loaded = await loadPages(path, events, signal)
+      const loaded = await loadPages(id, events, signal)
       if (workflow === null) await things.settled(pathsOf(loaded.events.slice(0, first_things)))
       loading = false
       if (signal.aborted) return
@@ -101,7 +103,7 @@ const recount_ms = 1_000
  * Answers how to load again what the service counts of the workflow. It loads at most once in `recount_ms`, and once more
  * where it was called meanwhile.
  */
-function recounting(path: string, state: Signal<State>, signal: AbortSignal): () => void {
+function recounting(id: string, state: Signal<State>, signal: AbortSignal): () => void {
   let [wanted, running] = [false, false]
   return async () => {
     wanted = true
@@ -109,7 +111,7 @@ function recounting(path: string, state: Signal<State>, signal: AbortSignal): ()
     running = true
     while (wanted && !signal.aborted) {
       wanted = false
-      const result = await ask<Page>('GET', path, { query: { limit: 1 }, signal })
+      const result = await readPage(id, { limit: 1 }, signal)
       const { workflow } = state.peek()
       if (result.ok && workflow && !signal.aborted) {
         const { waiting, failing } = result.value
@@ -126,18 +128,37 @@ export function isWhole({ events, more }: Pick<State, 'events' | 'more'>): boole
   return !more && events[0]?.workflow_seq === 1
 }
 
-async function loadPages(path: string, old: JournalEvent[], signal: AbortSignal): Promise<State> {
+async function loadPages(id: string, old: JournalEvent[], signal: AbortSignal): Promise<State> {
   const events = [...old]
   let after = events.at(-1)?.seq
   for (let page = 1; ; page += 1) {
     const query = { after, limit: events_a_page }
-    const result: Result<Page> = await ask<Page>('GET', path, { query, signal })
+    const result = await readPage(id, query, signal)
     if (!result.ok) return { ...beginning, problem: result.problem }
     const { items, next_after, more, ...workflow } = result.value
     events.push(...items)
     after = next_after
     if (!more || page === pages_at_once) return { workflow, events, problem: null, more }
   }
+}
+
+/** A page of events with the workflow. Of an id that no path can have, the list and the events have the same. */
+async function readPage(id: string, query: Query, signal: AbortSignal): Promise<Result<Page>> {
+  if (!isDots(id)) return ask<Page>('GET', pathOf('/v1/workflows', id), { query, signal })
+  const listed = await ask<PageOf<Workflow>>('GET', '/v1/workflows', {
+    query: { prefix: id, limit: 1 },
+    signal,
+  })
+  if (!listed.ok) return listed
+  // By prefix they come in the order of their ids: the prefix itself is the first.
+  const [workflow] = listed.value.items
+  if (workflow?.workflow_id !== id) return failed('WORKFLOW_NOT_FOUND', 'No workflow has this id.')
+  const events = await ask<EventPage>('GET', '/v1/events', { query: { ...query, workflow_id: id }, signal })
+  if (!events.ok) return events
+  const { items, next_after } = events.value
+  // Where the last events were removed there is nothing to go on to.
+  const more = next_after < workflow.last_seq && next_after > Number(query.after ?? 0)
+  return { ok: true, value: { ...workflow, items, next_after, more }, text: '' }
 }
 
 function withEvents(old: State, fresh: JournalEvent[]): State {
