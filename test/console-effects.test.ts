@@ -210,6 +210,37 @@ describe('Effects', () => {
     })
   })
 
+  test('with a payload of null show it and its change, everywhere, and say of another that it was removed', async () => {
+    const tenant = await service.signUp()
+    const approval = { title: 'Refund?', editable: true }
+    const body = { payload: null, approval, workflow_id: 'w null' }
+    const { id, checkpoint_id } = await proposed(service, tenant, body)
+    const other = await claimed(service, tenant)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/effects/${id}`)
+      expect(await detail(page).locator('.tree-body').innerText()).toBe('null')
+      await decide(service, tenant, checkpoint_id, 'approve', { effective_payload: { amount: 20 } })
+      const changed = async () => {
+        await page.locator('.difference').waitFor()
+        return page.locator('.difference :is(ins, del)').allInnerTexts()
+      }
+      const lines = ['− null', '+ {', '+   "amount": 20', '+ }']
+      expect(await changed()).toEqual(lines)
+      await open(page, `/console/approvals/${checkpoint_id}`)
+      await detail(page).getByText('As it was approved').waitFor()
+      expect(await changed()).toEqual(lines)
+      await open(page, '/console/workflows/w%20null')
+      await page.getByText('Payload: null').waitFor()
+      expect(await changed()).toEqual(lines)
+      await page.route(`**/v1/effects/${other.id}`, async (route) => {
+        const response = await route.fetch()
+        await route.fulfill({ response, json: { ...(await response.json()), payload: null } })
+      })
+      await open(page, `/console/effects/${other.id}`)
+      await detail(page).getByText('Removed: payloads are kept for a time that the plan says.').waitFor()
+    })
+  })
+
   test('follow what happens, in the list and beside it', async () => {
     const tenant = await service.signUp()
     await chromium.visit(service.url, async (page) => {

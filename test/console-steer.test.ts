@@ -151,10 +151,10 @@ forEachService('The approval page of a decision that steers', (service) => {
     expect(settled.text).toContain('"payload":{"to":"kim","amount":1e2}')
   })
 
-  async function askTwo(tenant: TestTenant) {
+  async function askTwo(tenant: TestTenant, payload = '{"to":"kim","amount":100}') {
     const [kim, lee] = [await keyOf(tenant, { label: 'Kim' }), await keyOf(tenant, { label: 'Lee' })]
     const { id } = await askForEffect(service, tenant, {
-      ...{ payload: '{"to":"kim","amount":100}', required_approvals: 2 },
+      ...{ payload, required_approvals: 2 },
     })
     return { id, kim, lee }
   }
@@ -218,6 +218,60 @@ forEachService('The approval page of a decision that steers', (service) => {
     expect(await read(tenant, id)).toMatchObject({
       ...{ status: 'pending', approvals: 1, edited_payload: { to: 'kim', amount: 40 } },
     })
+  })
+
+  test('shows a payload of null, the change of it by another approver, and approves that', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant, 'null')
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, lee))
+        const about = page.getByRole('region', { name: 'Exactly this is approved' })
+        expect(await about.locator('.tree-body').innerText()).toBe('null')
+        await page.getByRole('button', { name: 'Change the payload' }).click()
+        expect(await page.getByRole('textbox', { name: 'Payload' }).inputValue()).toBe('null')
+        await approve(id, kim, { effective_payload: { amount: 40 } })
+        await page.reload()
+        const seen = (at: string) => page.locator(`${at} .difference :is(ins, del)`).allInnerTexts()
+        const changed = ['− null', '+ {', '+   "amount": 40', '+ }']
+        await about.getByText('An approver changed it: the votes are for this').waitFor()
+        expect(await seen('article')).toEqual(changed)
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('dialog').waitFor()
+        expect(await seen('dialog')).toEqual(changed)
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+        for (const reload of [false, true]) {
+          if (reload) await page.reload()
+          await about.getByText('As it was approved').waitFor()
+          expect([reload, await seen('article')]).toEqual([reload, changed])
+        }
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({ status: 'approved', effective_payload: { amount: 40 } })
+  })
+
+  test('takes a change back to the null that was proposed', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant, 'null')
+    await approve(id, kim, { effective_payload: { amount: 40 } })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, lee))
+        await page.getByRole('button', { name: 'Change the payload' }).click()
+        await page.getByRole('textbox', { name: 'Payload' }).fill('null')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('dialog').getByText('1 vote no longer counts').waitFor()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this. 1 approval of 2').waitFor()
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvals: 1, edited_payload: null })
+    expect((await approve(id, kim)).body).toMatchObject({ status: 'approved', effective_payload: null })
   })
 
   /** Its requests are answered at once: the clock of the service, by which they wait, stands still. */

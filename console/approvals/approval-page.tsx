@@ -117,7 +117,7 @@ function useApproval(id: string, approval_key: string) {
     problem.value = null
     const approval = { ...current.approval, status, reason, resolved_by, resolved_at, answer }
     const effective = exactMember(result.text, 'effective_payload')
-    const of = { ...current.of, approvals, rejections, effective, edited: null }
+    const of = { ...current.of, status, approvals, rejections, effective, edited: null }
     followed.value = { ...current, approval, of }
     document.title = `${titleOf(approval)} · Waystation`
   }

@@ -14,7 +14,7 @@ import type { Steered } from './steered.ts'
 
 /** The effect that a request is about: what the bytes are for, and how they were changed. */
 export function EffectPayload({ of }: { of: Steered }) {
-  const { effect, proposed, edited, effective } = of
+  const { effect, editable, proposed, edited, effective } = of
   if (effect === null) return null
   const { type, key, note } = effect
   const about = (
@@ -32,6 +32,11 @@ export function EffectPayload({ of }: { of: Steered }) {
     return (
       <section aria-label="The effect" class="effect-payload">
         {about}
+        {editable && (
+          <p class="muted">
+            Its payload is null, or removed: payloads are kept for a time that the plan says.
+          </p>
+        )}
       </section>
     )
   const after = effective ?? edited

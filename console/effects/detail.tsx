@@ -6,6 +6,7 @@ import { pathOf } from '../api/address.ts'
 import { type Loaded, useGet, useMember } from '../api/load.ts'
 import { Difference } from '../approvals/edit.tsx'
 import { to } from '../router.ts'
+import { payloadText } from '../text/json.ts'
 import { count, resolver } from '../text/words.ts'
 import { Badge, Code, CopiedCode, Copy, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
@@ -201,16 +202,16 @@ function EffectFacts({ effect }: { effect: Effect }) {
 }
 
 function Payload({ loaded, effect }: { loaded: Loaded<Effect>; effect: Effect }) {
-  const payload = useMember(loaded, 'payload')
+  const { payload_hash, effective_hash, status } = effect
+  const payload = payloadText(useMember(loaded, 'payload'), payload_hash)
   const effective = useMember(loaded, 'effective_payload')
   const result = useMember(loaded, 'result')
-  const { payload_hash, effective_hash, status } = effect
   const is_changed = effective_hash !== null
   return (
     <>
       <Part title={is_changed ? 'Payload, as it was proposed' : 'Payload'}>
         {payload === null ? (
-          <p class="muted">null, or removed: payloads are kept for a time that the plan says.</p>
+          <p class="muted">Removed: payloads are kept for a time that the plan says.</p>
         ) : (
           <Tree text={payload} what="the payload" />
         )}
@@ -221,7 +222,7 @@ function Payload({ loaded, effect }: { loaded: Loaded<Effect>; effect: Effect })
           {payload !== null && effective !== null ? (
             <Difference before={payload} after={effective} what="between proposal and approval" />
           ) : (
-            <p class="muted">null, or removed.</p>
+            <p class="muted">Removed.</p>
           )}
           <Hash text={effective_hash} what="the hash of the effective payload" />
         </Part>
