@@ -151,6 +151,77 @@ forEachService('The approval page of a decision that steers', (service) => {
     expect(settled.text).toContain('"payload":{"to":"kim","amount":1e2}')
   })
 
+  /** Day and month alone: the browser gives such a date as an empty text. */
+  const halfWrite = async (page: Page, label: string) => {
+    await page.getByLabel(label).focus()
+    await page.keyboard.type('1231')
+    expect(await page.getByLabel(label).inputValue()).toBe('')
+  }
+  const incomplete = 'The date is not complete: fill in the rest, or empty it.'
+
+  test('takes no end of an approval that is half written for none', async () => {
+    const tenant = await service.signUp()
+    const { id } = await askForEffect(service, tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        const summary = page.locator('.permit summary')
+        await summary.click()
+        await halfWrite(page, 'Until')
+        // Folded away it is as half written as before, the second time too.
+        for (const look of [1, 2]) {
+          await summary.click()
+          await page.getByRole('button', { name: 'Approve…' }).click()
+          await page.getByText(incomplete).waitFor()
+          expect([look, await page.getByRole('dialog').count()]).toEqual([look, 0])
+          expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('Until')
+        }
+        expect(await accessibilityFaults(page)).toEqual([])
+        expect(await overflow(page)).toBe(0)
+        await page.getByLabel('Until').fill('2100-01-02T03:04')
+        await page.getByText(incomplete).waitFor({ state: 'detached' })
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('dialog').getByText('It may start once, until').waitFor()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({ permit_expires_at: expect.stringMatching(/^2100-01-0/) })
+  })
+
+  test('takes no date of an answer that is half written for none, optional or not', async () => {
+    const tenant = await service.signUp()
+    const properties = {
+      day: { type: 'string', format: 'date', title: 'Day' },
+      at: { type: 'string', format: 'date-time', title: 'At' },
+    }
+    const id = await ask(tenant, { answer_schema: { type: 'object', properties, required: ['day'] } })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        await page.getByLabel('Day').fill('2100-01-02')
+        await halfWrite(page, 'At (optional)')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByText(incomplete).waitFor()
+        expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('At (optional)')
+        expect(await page.getByRole('dialog').count()).toBe(0)
+        // A rejection carries no answer.
+        await page.getByRole('button', { name: 'Reject…' }).click()
+        await page.getByRole('button', { name: 'Go back' }).click()
+        for (const key of ['Backspace', 'ArrowRight', 'Backspace'])
+          await page.getByLabel('At (optional)').press(key)
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({ status: 'approved', answer: { day: '2100-01-02' } })
+  })
+
   async function askTwo(tenant: TestTenant, payload = '{"to":"kim","amount":100}') {
     const [kim, lee] = [await keyOf(tenant, { label: 'Kim' }), await keyOf(tenant, { label: 'Lee' })]
     const { id } = await askForEffect(service, tenant, {

@@ -26,6 +26,9 @@ export interface AnswerSchema {
 /** The text of each field, or whether its box is ticked. */
 export type Typed = Record<string, string | boolean>
 
+/** Where its fields stand in the body of a decision. */
+const answer_path = '/answer/'
+
 /** A text that long is written in several lines. */
 const long_characters = 120
 
@@ -83,6 +86,7 @@ function Control({ name, field, required, value, error, onInput }: ControlProps)
   return (
     <Field
       {...{ label, hint, error, onInput, required, rows }}
+      name={`${answer_path}${name}`}
       type={inputOf(field)}
       value={text}
       {...(field.type !== 'string' && { inputmode: 'decimal' as const })}
@@ -141,6 +145,8 @@ function typedValue({ type, format, enum: choices }: AnswerField, text: string):
   return Number.isNaN(at.getTime()) ? text : at.toISOString()
 }
 
+export const half_text = 'The date is not complete: fill in the rest, or empty it.'
+
 /** More of them, and a number may not be kept as it was written. */
 const digits_max = 15
 
@@ -155,11 +161,16 @@ function numberFault(type: AnswerField['type'], text: string): string | undefine
   return digits.length > digits_max ? `Write at most ${digits_max} digits.` : undefined
 }
 
-/** Fields with numbers that can be read in two ways, or not at all. */
-export function faultsOf({ properties }: AnswerSchema, typed: Typed): Record<string, string> {
+/** Fields with numbers that can be read in two ways, or not at all, and those in which `half`, paths, have a part of a date. */
+export function faultsOf(
+  { properties }: AnswerSchema,
+  typed: Typed,
+  half: readonly string[],
+): Record<string, string> {
   const faults: Record<string, string> = {}
   for (const [name, { type, enum: choices }] of Object.entries(properties)) {
     const value = typed[name]
+    if (half.includes(`${answer_path}${name}`) && !value) faults[name] = half_text
     if (type === 'string' || choices || typeof value !== 'string' || value.trim() === '') continue
     const fault = numberFault(type, value)
     if (fault !== undefined) faults[name] = fault
@@ -170,8 +181,8 @@ export function faultsOf({ properties }: AnswerSchema, typed: Typed): Record<str
 /** The faults that the service found, by field. */
 export function errorsOf(details: Record<string, unknown>): Record<string, string> {
   const issues = (details.issues ?? []) as { path: string; message: string }[]
-  const of_answer = issues.filter(({ path }) => path.startsWith('/answer/'))
+  const of_answer = issues.filter(({ path }) => path.startsWith(answer_path))
   return Object.fromEntries(
-    of_answer.map(({ path, message }) => [path.slice('/answer/'.length), `It ${shown(message)}.`]),
+    of_answer.map(({ path, message }) => [path.slice(answer_path.length), `It ${shown(message)}.`]),
   )
 }
