@@ -584,6 +584,23 @@ forEachService('The approval page of a decision that steers', (service) => {
     expect(await read(tenant, id)).toEqual(before)
   })
 
+  test('says in the console who decided after the vote of the admin', async () => {
+    const tenant = await service.signUp()
+    const kim = await keyOf(tenant, { label: 'Kim' })
+    const id = await ask(tenant, { required_approvals: 2 })
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/approvals/${id}`)
+      await page.getByRole('button', { name: 'Approve…' }).click()
+      await page.getByRole('button', { name: 'Yes, approve' }).click()
+      await page.getByText('You approved this. 1 approval of 2').waitFor()
+      await service.ask('POST', `/v1/checkpoints/${id}/reject`, { key: kim.approval_key })
+      const outcome = page.locator('.outcome')
+      await outcome.waitFor()
+      expect(await outcome.innerText()).toStartWith('Rejected\n')
+      expect(await outcome.innerText()).toContain(`Decided by the approval key ${kim.approval_key_id}`)
+    })
+  })
+
   test('has the same form in the console, where the admin votes once', async () => {
     const tenant = await service.signUp()
     const kim = await keyOf(tenant, { label: 'Kim' })

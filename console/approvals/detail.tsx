@@ -116,8 +116,9 @@ function useCheckpoint(id: string, onChange: () => void) {
     ask<Checkpoint>('POST', `${path}/${verb}`, { body_text: decisionText(decision) })
   const onEnd = (result: Result<Checkpoint>) => {
     if (result.ok) {
-      own.value = true
       const { status } = result.value
+      // A vote that decides nothing leaves the decision to another.
+      own.value = status !== 'pending'
       announce({ approved: 'Approved.', rejected: 'Rejected.' }[status as string] ?? 'Your vote is counted.')
     } else if (result.problem.code === 'CHECKPOINT_ALREADY_RESOLVED') announce('Somebody else was faster.')
     loaded.reload()
