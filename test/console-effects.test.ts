@@ -298,6 +298,22 @@ describe('Effects', () => {
 })
 
 describe('Policies for effects', () => {
+  test('keep what was written when the scrollbar of their form is pressed, and close it beside', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/effects?status=policies')
+      await press(page, 'Set a policy…')
+      await dialog(page).getByLabel('Type of effects').fill('refund')
+      const { x, y, width } = (await dialog(page).boundingBox())!
+      // No scrollbar is drawn in a browser of tests: to the page it is the dialog itself.
+      const at = { clientX: x + width - 6, clientY: y + 40, bubbles: true }
+      await dialog(page).dispatchEvent('pointerdown', at)
+      expect(await dialog(page).getByLabel('Type of effects').inputValue()).toBe('refund')
+      await page.mouse.click(x / 2, y + 40)
+      await dialog(page).waitFor({ state: 'detached' })
+    })
+  })
+
   test('are set, changed and deleted', async () => {
     const tenant = await service.signUp()
     const key = tenant.admin_key
