@@ -541,6 +541,45 @@ forEachService('The approval page of a decision that steers', (service) => {
     expect(await read(tenant, id)).toMatchObject({ status: 'pending', comments: 1 })
   })
 
+  /** Their pages end after two items, as those of long texts end at 1 MiB. */
+  const inSmallPages = (page: Page) =>
+    page.route(/\/(votes|comments)\?/, (route) =>
+      route.continue({ url: route.request().url().replace('limit=200', 'limit=2') }),
+    )
+
+  test('shows all comments and all votes, where they take more than one answer', async () => {
+    const tenant = await service.signUp()
+    const id = await ask(tenant, { required_approvals: 5 })
+    const texts = ['one', 'two', 'three', 'four', 'five']
+    for (const text of texts)
+      await service.ask('POST', `/v1/checkpoints/${id}/comments`, { key: tenant.api_key, body: { text } })
+    const labels = ['Ann', 'Ben', 'Kim', 'Lee']
+    for (const label of labels) await approve(id, await keyOf(tenant, { label }))
+    const look = async (page: Page) => {
+      const comments = page.getByRole('region', { name: 'Comments' })
+      await comments.getByText('Comments: 5').waitFor()
+      await comments.locator('li').nth(4).waitFor()
+      expect((await comments.locator('.prompt').allInnerTexts()).toSorted()).toEqual(texts.toSorted())
+      const votes = page.getByRole('region', { name: 'Votes' })
+      await votes.locator('li').nth(3).waitFor()
+      expect((await votes.locator('strong').allInnerTexts()).toSorted()).toEqual(labels)
+    }
+    await chromium.visit(service.url, async (page) => {
+      await inSmallPages(page)
+      await page.goto(linkOf(id, await keyOf(tenant)))
+      await look(page)
+      await page.getByRole('button', { name: 'Write a comment' }).click()
+      await page.getByRole('textbox', { name: 'Comment' }).fill('mine')
+      await page.getByRole('button', { name: 'Add the comment' }).click()
+      await page.getByRole('region', { name: 'Comments' }).getByText('mine').waitFor()
+    })
+    await chromium.visit(service.url, async (page) => {
+      await inSmallPages(page)
+      await signIn(page, tenant, `/console/approvals/${id}`)
+      await page.getByRole('region', { name: 'Comments' }).getByText('mine').waitFor()
+    })
+  })
+
   test('says that a key has expired, and nothing happens to the request', async () => {
     const tenant = await service.signUp()
     const id = await ask(tenant, {})

@@ -20,6 +20,26 @@ export type Asking = <T>(
   ask?: { body?: unknown; signal?: AbortSignal; query?: Record<string, string | number | undefined> },
 ) => Promise<Result<T>>
 
+/** An answer has 1 MiB at most, and goes on in the next one. */
+const rows_a_page = 200
+/** More than comments and votes can take: each page has one of them at least. */
+const pages_max = 200
+
+/** A whole list, page after page. */
+async function readAll<T>(ask: Asking, path: string, signal: AbortSignal): Promise<Result<T[]>> {
+  const items: T[] = []
+  let cursor: string | null | undefined
+  for (let page = 0; page < pages_max && cursor !== null; page += 1) {
+    const result = await ask<PageOf<T>>('GET', path, { signal, query: { limit: rows_a_page, cursor } })
+    if (!result.ok) return result
+    items.push(...result.value.items)
+    cursor = result.value.next_cursor
+  }
+  return { ok: true, value: items, text: '' }
+}
+
+const nothing = { ok: true as const, value: [], text: '' }
+
 interface VotesProps {
   of: Steered
   path: string
@@ -31,13 +51,11 @@ export function Votes({ of, path, ask }: VotesProps) {
   const { approvals, rejections, required_approvals, required_rejections } = of
   const is_quorum = required_approvals > 1 || required_rejections > 1
   const version = `${path}/votes ${approvals} ${rejections} ${of.edited}`
-  const votes = useLoad<PageOf<Vote>>(version, (signal) =>
-    is_quorum
-      ? ask('GET', `${path}/votes`, { signal, query: { limit: 200 } })
-      : Promise.resolve({ ok: true, value: { items: [], next_cursor: null }, text: '' }),
+  const votes = useLoad<Vote[]>(version, async (signal) =>
+    is_quorum ? readAll(ask, `${path}/votes`, signal) : nothing,
   )
   if (!is_quorum) return null
-  const listed = votes.value?.items.toSorted((one, other) => (one.at < other.at ? -1 : 1)) ?? []
+  const listed = votes.value?.toSorted((one, other) => (one.at < other.at ? -1 : 1)) ?? []
   return (
     <section aria-label="Votes" class="detail-part">
       <h2 class="label">Votes</h2>
@@ -108,12 +126,10 @@ export function Comments({ of, path, ask }: VotesProps) {
   const draft = useSignal('')
   const { busy, problem, run } = useAction()
   const of_version = `${path}/comments ${of.comments} ${sent.value}`
-  const list = useLoad<PageOf<Comment>>(of_version, (signal) =>
-    of.comments + sent.value > 0
-      ? ask('GET', `${path}/comments`, { signal, query: { limit: 200 } })
-      : Promise.resolve({ ok: true, value: { items: [], next_cursor: null }, text: '' }),
+  const list = useLoad<Comment[]>(of_version, async (signal) =>
+    of.comments + sent.value > 0 ? readAll(ask, `${path}/comments`, signal) : nothing,
   )
-  const comments = list.value?.items ?? []
+  const comments = list.value ?? []
   const place = useFocusAt(open.value)
   const submit = async () => {
     const text = draft.value.trim()
