@@ -640,6 +640,46 @@ forEachService('The approval page of a decision that steers', (service) => {
     })
   })
 
+  test('leaves the form away and the focus where it is while others vote after the admin', async () => {
+    const tenant = await service.signUp()
+    const kim = await keyOf(tenant, { label: 'Kim' })
+    const id = await ask(tenant, { required_approvals: 3 })
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/approvals/${id}`)
+      await page.getByRole('button', { name: 'Approve…' }).click()
+      await page.getByRole('button', { name: 'Yes, approve' }).click()
+      await page.getByText('You approved this. 1 approval of 3').waitFor()
+      expect(await page.evaluate('document.activeElement.innerText')).toStartWith('You approved this')
+      await page.getByRole('button', { name: 'Write a comment' }).click()
+      await page.evaluate(`window.forms = 0, new MutationObserver(() => {
+        if (document.querySelector('.decide')) forms += 1
+      }).observe(document.body, { subtree: true, childList: true })`)
+      await page.keyboard.type('Wait')
+      await approve(id, kim)
+      await page.getByText('You approved this. 2 approvals of 3').waitFor()
+      await page.getByRole('region', { name: 'Votes' }).getByText('Kim').waitFor()
+      await page.keyboard.type(' for Lee')
+      expect(await page.getByRole('textbox', { name: 'Comment' }).inputValue()).toBe('Wait for Lee')
+      expect(await page.evaluate('forms')).toBe(0)
+    })
+  })
+
+  test('asks the admin again when an approver has changed the payload after that vote', async () => {
+    const tenant = await service.signUp()
+    const { id, kim } = await askTwo(tenant)
+    await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: tenant.admin_key })
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/approvals/${id}`)
+      await page.getByText('You approved this. 1 approval of 2').waitFor()
+      await approve(id, kim, { effective_payload: { to: 'kim', amount: 30 } })
+      await page.getByRole('button', { name: 'Approve…' }).click()
+      await page.getByRole('dialog').getByText('+   "amount": 30').waitFor()
+      await page.getByRole('button', { name: 'Yes, approve' }).click()
+      await page.getByText('You approved this', { exact: true }).waitFor()
+    })
+    expect(await read(tenant, id)).toMatchObject({ status: 'approved', approvals: 2 })
+  })
+
   test('has the same form in the console, where the admin votes once', async () => {
     const tenant = await service.signUp()
     const kim = await keyOf(tenant, { label: 'Kim' })

@@ -13,7 +13,7 @@ import { shown } from '../text/words.ts'
 import { Code, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { ErrorBox, Skeleton } from '../ui/page.tsx'
 import { Decide } from './decide.tsx'
-import { type Asking, Comments, Votes } from './discussion.tsx'
+import { type Asking, Comments, useVotes, Votes } from './discussion.tsx'
 import { Content, EffectPayload, Outcome } from './request.tsx'
 import { type Decision, decisionText, type Steered, steeredOf, type Verb } from './steered.ts'
 
@@ -152,6 +152,7 @@ interface RequestProps extends Followed {
 function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd }: RequestProps) {
   const { title, prompt, agent, status, created_at, expires_at } = approval
   const pending = status === 'pending'
+  const votes = useVotes(of, path, ask)
   const heading = useRef<HTMLHeadingElement>(null)
   useLayoutEffect(() => {
     if (entered) heading.current?.focus()
@@ -173,7 +174,7 @@ function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd
       </Outcome>
       <Content heading="h2" prompt={prompt} payload={payload} />
       <EffectPayload {...{ of }} />
-      <Votes {...{ of, path, ask }} />
+      <Votes {...{ of, votes }} />
       {pending && (
         <div class="approve-foot">
           <TimeUp expires_at={expires_at} />

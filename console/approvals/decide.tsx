@@ -32,8 +32,8 @@ export function Decide(props: DecideProps) {
   const place = useRef<HTMLParagraphElement>(null)
   const had_form = useRef(false)
   useLayoutEffect(() => {
-    // The buttons are gone, and the focus with them.
-    if (had_form.current && voted !== null) place.current?.focus()
+    // The buttons are gone, and the focus with them, unless it was elsewhere.
+    if (had_form.current && voted !== null && document.activeElement === document.body) place.current?.focus()
     had_form.current = voted === null
   }, [voted])
   if (!may_decide)

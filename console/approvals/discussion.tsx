@@ -1,10 +1,11 @@
 // Votes and comments on a request, as the approval page and the console show them.
 
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { Comment, Vote } from '../../sdk/src/types.ts'
 import { useAction } from '../api/action.ts'
 import type { Method, PageOf, Result } from '../api/client.ts'
-import { useLoad } from '../api/load.ts'
+import { type Loaded, useLoad } from '../api/load.ts'
 import { count, counted, shown } from '../text/words.ts'
 import { Badge, Button, Text, Time } from '../ui/basics.tsx'
 import { Field, Form } from '../ui/form.tsx'
@@ -40,21 +41,34 @@ async function readAll<T>(ask: Asking, path: string, signal: AbortSignal): Promi
 
 const nothing = { ok: true as const, value: [], text: '' }
 
-interface VotesProps {
-  of: Steered
-  path: string
-  ask: Asking
+/** The list as it was read last, while newer ones are on their way. `is_empty`: nothing has to be read. */
+function useList<T>(version: string, is_empty: boolean, read: (signal: AbortSignal) => Promise<Result<T[]>>) {
+  const loaded = useLoad<T[]>(version, async (signal) => (is_empty ? nothing : read(signal)))
+  const kept = useRef<T[] | null>(null)
+  kept.current = loaded.value ?? kept.current ?? (is_empty ? [] : null)
+  return { ...loaded, value: kept.current }
+}
+
+type Counts = Pick<
+  Steered,
+  'approvals' | 'rejections' | 'required_approvals' | 'required_rejections' | 'edited'
+>
+
+/** The votes on a request, where more than one decision counts; none before it is known. Read again when they change. */
+export function useVotes(of: Counts | null, path: string, ask: Asking): Loaded<Vote[]> {
+  const version = `${path}/votes ${of?.approvals} ${of?.rejections} ${of?.edited}`
+  const is_empty = of === null || !isQuorum(of) || of.approvals + of.rejections === 0
+  return useList<Vote>(version, is_empty, (signal) => readAll(ask, `${path}/votes`, signal))
+}
+
+function isQuorum({ required_approvals, required_rejections }: Counts): boolean {
+  return required_approvals > 1 || required_rejections > 1
 }
 
 /** The votes so far, where more than one decision counts. */
-export function Votes({ of, path, ask }: VotesProps) {
+export function Votes({ of, votes }: { of: Steered; votes: Loaded<Vote[]> }) {
   const { approvals, rejections, required_approvals, required_rejections } = of
-  const is_quorum = required_approvals > 1 || required_rejections > 1
-  const version = `${path}/votes ${approvals} ${rejections} ${of.edited}`
-  const votes = useLoad<Vote[]>(version, async (signal) =>
-    is_quorum ? readAll(ask, `${path}/votes`, signal) : nothing,
-  )
-  if (!is_quorum) return null
+  if (!isQuorum(of)) return null
   const listed = votes.value?.toSorted((one, other) => (one.at < other.at ? -1 : 1)) ?? []
   return (
     <section aria-label="Votes" class="detail-part">
@@ -119,15 +133,21 @@ function Name({ id, label }: { id: string; label: string | null }) {
 
 const comment_characters_max = 4_000
 
+interface CommentsProps {
+  of: Steered
+  path: string
+  ask: Asking
+}
+
 /** Comments, which decide nothing. */
-export function Comments({ of, path, ask }: VotesProps) {
+export function Comments({ of, path, ask }: CommentsProps) {
   const sent = useSignal(0)
   const open = useSignal(false)
   const draft = useSignal('')
   const { busy, problem, run } = useAction()
   const of_version = `${path}/comments ${of.comments} ${sent.value}`
-  const list = useLoad<Comment[]>(of_version, async (signal) =>
-    of.comments + sent.value > 0 ? readAll(ask, `${path}/comments`, signal) : nothing,
+  const list = useList<Comment>(of_version, of.comments + sent.value === 0, (signal) =>
+    readAll(ask, `${path}/comments`, signal),
   )
   const comments = list.value ?? []
   const place = useFocusAt(open.value)
