@@ -664,6 +664,33 @@ forEachService('The approval page of a decision that steers', (service) => {
     })
   })
 
+  test('reads votes and comments again after a failure, and lets nobody decide before it knows of a vote', async () => {
+    const tenant = await service.signUp()
+    const id = await ask(tenant, { required_approvals: 2 })
+    const body = { text: 'Do not approve.' }
+    await service.ask('POST', `/v1/checkpoints/${id}/comments`, { key: tenant.api_key, body })
+    await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: tenant.admin_key })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        for (const list of ['votes', 'comments'])
+          await page.route(`**/${list}?*`, (route) => route.fulfill({ status: 503, body: '' }), { times: 1 })
+        await signIn(page, tenant, `/console/approvals/${id}`)
+        await page.getByText('You can decide once it is known whether you have voted.').waitFor()
+        expect(await page.getByRole('button', { name: 'Approve…' }).count()).toBe(0)
+        await page
+          .getByRole('region', { name: 'Comments' })
+          .getByRole('button', { name: 'Try again' })
+          .click()
+        await page.getByText('Do not approve.').waitFor()
+        await page.getByRole('region', { name: 'Votes' }).getByRole('button', { name: 'Try again' }).click()
+        await page.getByText('You approved this. 1 approval of 2').waitFor()
+        expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
+      },
+      { expected: refusals(503) },
+    )
+  })
+
   test('asks the admin again when an approver has changed the payload after that vote', async () => {
     const tenant = await service.signUp()
     const { id, kim } = await askTwo(tenant)

@@ -43,6 +43,12 @@ export function Decide(props: DecideProps) {
       </p>
     )
   if (voted === null) return <DecisionForm {...props} />
+  if (voted === 'unknown')
+    return (
+      <p class="notice" role="status">
+        You can decide once it is known whether you have voted.
+      </p>
+    )
   return (
     <p ref={place} class="notice" role="status" tabIndex={-1}>
       You {voted} this. {counted(approvals, 'approval')} of {required_approvals}: it waits for others.

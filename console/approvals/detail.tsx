@@ -27,7 +27,7 @@ import { workflowOf } from '../ui/workflow-link.tsx'
 import { Decide } from './decide.tsx'
 import { Comments, useVotes, Votes } from './discussion.tsx'
 import { Content, EffectPayload, Outcome } from './request.tsx'
-import { type Decision, decisionText, steeredOf, type Verb } from './steered.ts'
+import { type Decision, decisionText, type Steered, steeredOf, type Verb } from './steered.ts'
 
 /** For what no event says. */
 const every_ms = 60_000
@@ -146,7 +146,8 @@ function useOwnVote({ value: list }: Loaded<Vote[]>, send: Deciding) {
   const listed = list?.find(({ voter }) => voter === 'admin')
   // A list that was on its way meanwhile lacks it too.
   const is_cast = cast.value !== null && (listed === undefined || cast.value.before === list)
-  const own = is_cast ? cast.value!.decision : listed?.counts ? listed.decision : null
+  if (is_cast) return { own: cast.value!.decision, decide }
+  const own: Steered['voted'] = list === null ? 'unknown' : listed?.counts ? listed.decision : null
   return { own, decide }
 }
 

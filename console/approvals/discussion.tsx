@@ -41,11 +41,15 @@ async function readAll<T>(ask: Asking, path: string, signal: AbortSignal): Promi
 
 const nothing = { ok: true as const, value: [], text: '' }
 
-/** The list as it was read last, while newer ones are on their way. `is_empty`: nothing has to be read. */
-function useList<T>(version: string, is_empty: boolean, read: (signal: AbortSignal) => Promise<Result<T[]>>) {
-  const loaded = useLoad<T[]>(version, async (signal) => (is_empty ? nothing : read(signal)))
+/** The list as it was read last, while newer ones are on their way. `items`: how many there are; null before that is known. */
+function useList<T>(
+  version: string,
+  items: number | null,
+  read: (signal: AbortSignal) => Promise<Result<T[]>>,
+) {
+  const loaded = useLoad<T[]>(version, async (signal) => (items ? read(signal) : nothing))
   const kept = useRef<T[] | null>(null)
-  kept.current = loaded.value ?? kept.current ?? (is_empty ? [] : null)
+  if (items !== null) kept.current = items === 0 ? nothing.value : (loaded.value ?? kept.current)
   return { ...loaded, value: kept.current }
 }
 
@@ -57,8 +61,8 @@ type Counts = Pick<
 /** The votes on a request, where more than one decision counts; none before it is known. Read again when they change. */
 export function useVotes(of: Counts | null, path: string, ask: Asking): Loaded<Vote[]> {
   const version = `${path}/votes ${of?.approvals} ${of?.rejections} ${of?.edited}`
-  const is_empty = of === null || !isQuorum(of) || of.approvals + of.rejections === 0
-  return useList<Vote>(version, is_empty, (signal) => readAll(ask, `${path}/votes`, signal))
+  const items = of && (isQuorum(of) ? of.approvals + of.rejections : 0)
+  return useList<Vote>(version, items, (signal) => readAll(ask, `${path}/votes`, signal))
 }
 
 function isQuorum({ required_approvals, required_rejections }: Counts): boolean {
@@ -77,7 +81,7 @@ export function Votes({ of, votes }: { of: Steered; votes: Loaded<Vote[]> }) {
         {approvals} of {counted(required_approvals, 'approval')}, {rejections} of{' '}
         {counted(required_rejections, 'rejection')}.
       </p>
-      {votes.problem && <ErrorBox problem={votes.problem} />}
+      {votes.problem && <ErrorBox problem={votes.problem} retry={votes.reload} />}
       <ul class="discussion">
         {listed.map((vote) => (
           <li key={vote.voter} data-counts={String(vote.counts)}>
@@ -146,7 +150,7 @@ export function Comments({ of, path, ask }: CommentsProps) {
   const draft = useSignal('')
   const { busy, problem, run } = useAction()
   const of_version = `${path}/comments ${of.comments} ${sent.value}`
-  const list = useList<Comment>(of_version, of.comments + sent.value === 0, (signal) =>
+  const list = useList<Comment>(of_version, of.comments + sent.value, (signal) =>
     readAll(ask, `${path}/comments`, signal),
   )
   const comments = list.value ?? []
@@ -165,7 +169,7 @@ export function Comments({ of, path, ask }: CommentsProps) {
       {(comments.length > 0 || of.comments > 0) && (
         <h2 class="label">Comments: {count(Math.max(comments.length, of.comments))}</h2>
       )}
-      {list.problem && <ErrorBox problem={list.problem} />}
+      {list.problem && <ErrorBox problem={list.problem} retry={list.reload} />}
       <ul class="discussion">
         {comments.map(({ id, author, author_label, at, text }) => (
           <li key={id}>

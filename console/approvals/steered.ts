@@ -27,8 +27,8 @@ export interface Steered {
   effective: string | null
   /** The key of the page is an approver. */
   may_decide: boolean
-  /** The vote of the key of the page. */
-  voted: 'approved' | 'rejected' | null
+  /** The vote of the key of the page; unknown until the votes are read. */
+  voted: 'approved' | 'rejected' | 'unknown' | null
 }
 
 type Told = Pick<
