@@ -108,6 +108,30 @@ forEachService('The approval page of a decision that steers', (service) => {
     })
   })
 
+  test('sends a choice as it is, also one of white space or of no text', async () => {
+    const tenant = await service.signUp()
+    const properties = {
+      separator: { type: 'string', title: 'Separator', enum: [' ', ';'] },
+      suffix: { type: 'string', title: 'Suffix', enum: ['', 'GmbH'] },
+      digits: { type: 'integer', title: 'Digits', enum: [2, 0] },
+      sign: { type: 'string', title: 'Sign', enum: ['+', '-'] },
+    }
+    const required = ['separator', 'suffix', 'digits']
+    const id = await ask(tenant, { answer_schema: { type: 'object', properties, required } })
+    await chromium.visit(service.url, async (page) => {
+      await page.goto(linkOf(id, await keyOf(tenant)))
+      await page.getByLabel('Separator').selectOption('" "')
+      await page.getByLabel('Suffix').selectOption('""')
+      await page.getByLabel('Digits').selectOption({ label: '0' })
+      await page.getByRole('button', { name: 'Approve…' }).click()
+      const said = await page.getByRole('dialog').locator('.answer-shown dt').allInnerTexts()
+      expect(said).toEqual(['Separator', 'Suffix', 'Digits'])
+      await page.getByRole('button', { name: 'Yes, approve' }).click()
+      await page.getByText('You approved this').waitFor()
+    })
+    expect((await read(tenant, id)).answer).toEqual({ separator: ' ', suffix: '', digits: 0 })
+  })
+
   test('changes the payload of an effect, and shows the difference before and after', async () => {
     const tenant = await service.signUp()
     const { id } = await askForEffect(service, tenant, { payload: '{"to":"kim","amount":1e2}' })

@@ -23,7 +23,7 @@ export interface AnswerSchema {
   required?: string[]
 }
 
-/** The text of each field, or whether its box is ticked. */
+/** The text of each field, the place of its choice, or whether its box is ticked. */
 export type Typed = Record<string, string | boolean>
 
 /** Where its fields stand in the body of a decision. */
@@ -77,7 +77,8 @@ function Control({ name, field, required, value, error, onInput }: ControlProps)
   const label = required ? title : `${title} (optional)`
   const text = String(value)
   if (field.enum) {
-    const options = field.enum.map((choice) => ({ value: String(choice), label: shown(String(choice)) }))
+    // By its place: a choice may be empty, or white space.
+    const options = field.enum.map((choice, i) => ({ value: String(i), label: labelOf(choice) }))
     const none = { value: '', label: required ? 'Choose…' : 'None' }
     return <Select {...{ label, hint, error, onInput }} value={text} options={[none, ...options]} />
   }
@@ -94,6 +95,11 @@ function Control({ name, field, required, value, error, onInput }: ControlProps)
         field.maxLength !== undefined && { characters_max: 2 * field.maxLength })}
     />
   )
+}
+
+function labelOf(choice: string | number): string {
+  const text = String(choice)
+  return shown(text.trim() === '' ? JSON.stringify(text) : text)
 }
 
 function inputOf({ type, format }: AnswerField) {
@@ -131,13 +137,14 @@ export function answerOf({ properties }: AnswerSchema, typed: Typed): Record<str
   for (const [name, field] of Object.entries(properties)) {
     const value = typed[name]
     if (field.type === 'boolean') answer[name] = value === true
-    else if (typeof value === 'string' && value.trim() !== '') answer[name] = typedValue(field, value)
+    else if (!value || typeof value !== 'string') continue
+    else if (field.enum) answer[name] = field.enum[Number(value)]
+    else if (value.trim() !== '') answer[name] = typedValue(field, value)
   }
   return answer
 }
 
-function typedValue({ type, format, enum: choices }: AnswerField, text: string): unknown {
-  if (choices) return choices.find((choice) => String(choice) === text) ?? text
+function typedValue({ type, format }: AnswerField, text: string): unknown {
   // Text that is not exactly one number is sent as it is, and refused.
   if (type !== 'string') return numberFault(type, text) === undefined ? Number(text) : text
   if (format !== 'date-time') return format ? text.trim() : text
