@@ -241,6 +241,31 @@ describe('Effects', () => {
     })
   })
 
+  test('say of an approval that nobody decided that it was withdrawn, or that its time ran out', async () => {
+    const tenant = await service.signUp()
+    const effects = await Promise.all(
+      [{}, { timeout_action: 'dlq', timeout_seconds: 60 }, { timeout_seconds: 60 }].map((more) =>
+        proposed(service, tenant, { approval: { title: 'Refund?', ...more } }),
+      ),
+    )
+    const path = `/v1/checkpoints/${effects[0].checkpoint_id}`
+    expect((await service.ask('DELETE', path, { key: tenant.api_key })).status).toBe(204)
+    await runOut(service)
+    useRealTime(service)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant)
+      for (const [i, said] of [
+        'Withdrawn by the agent',
+        'Expired: nobody decided in time',
+        'Rejected: the time ran out',
+      ].entries()) {
+        await open(page, `/console/effects/${effects[i].id}`)
+        const approval = detail(page).getByRole('region', { name: 'Approval' }).locator('.small')
+        expect(await approval.innerText()).toBe(said)
+      }
+    })
+  })
+
   test('follow what happens, in the list and beside it', async () => {
     const tenant = await service.signUp()
     await chromium.visit(service.url, async (page) => {

@@ -5,6 +5,7 @@ import type { Checkpoint, Effect } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { type Loaded, useGet, useMember } from '../api/load.ts'
 import { Difference } from '../approvals/edit.tsx'
+import { outcomeLine } from '../approvals/request.tsx'
 import { to } from '../router.ts'
 import { payloadText } from '../text/json.ts'
 import { count, resolver } from '../text/words.ts'
@@ -263,7 +264,7 @@ function Approval({ id }: { id: string }) {
             <p class="muted small">
               {status === 'pending'
                 ? `${count(approvals)} of ${count(required_approvals)} approvals so far`
-                : `Decided by ${resolver(resolved_by)}`}
+                : outcomeLine({ status, resolved_by })}
               {uses > 1 && ` · ${count(uses_left)} of ${count(uses)} uses left`}
             </p>
           </>
