@@ -108,6 +108,46 @@ forEachService('The approval page of a decision that steers', (service) => {
     })
   })
 
+  const long = (letter: string) => letter.repeat(300)
+
+  test.each([
+    ['a name', { ['name_'.repeat(12)]: { type: 'integer' } }],
+    ['the title of a field', { a: { type: 'string', title: long('T'), description: long('D') } }],
+    ['the title of a box', { a: { type: 'boolean', title: long('T'), description: long('D') } }],
+    ['a choice', { a: { type: 'string', title: long('T'), enum: [long('C'), 'b'] } }],
+    ['a number', { a: { type: 'number', title: long('T'), description: long('D') } }],
+  ])('fits a telephone with %s that is long and without spaces', async (_, properties) => {
+    const tenant = await service.signUp()
+    const title = long('F')
+    const id = await ask(tenant, { answer_schema: { type: 'object', title, description: title, properties } })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        const field = page.locator('.answer').locator('input, select, textarea')
+        await field.waitFor()
+        expect(await overflow(page)).toBe(0)
+        const kind = await field.evaluate((element) => (element as unknown as { type: string }).type)
+        if (kind === 'checkbox') await field.check()
+        else if (kind === 'select-one') await field.selectOption({ index: 1 })
+        else await field.fill('x')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        if (kind === 'text') {
+          await page.locator('.field-error').waitFor()
+          expect(await overflow(page)).toBe(0)
+          await field.fill('5')
+          await page.getByRole('button', { name: 'Approve…' }).click()
+        }
+        await page.getByRole('dialog').waitFor()
+        expect(await page.getByRole('dialog').evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0)
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+        expect(await overflow(page)).toBe(0)
+      },
+      narrow,
+    )
+  })
+
   test('sends a choice as it is, also one of white space or of no text', async () => {
     const tenant = await service.signUp()
     const properties = {

@@ -142,7 +142,7 @@ export function Check({ label, hint, error, checked, onInput }: CheckProps) {
           checked={checked}
           onChange={(event) => onInput(event.currentTarget.checked)}
         />
-        {label}
+        <span>{label}</span>
       </label>
       {said && (
         <p id={id} class={error ? 'field-error' : 'muted small'}>
