@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { hour_ms } from '../src/base/clock.ts'
 import { useChromium } from './support/chromium.ts'
 import {
   accessibilityFaults,
@@ -500,6 +501,49 @@ describe('The red button', () => {
       },
       { ...narrow, colorScheme },
     )
+  })
+})
+
+describe('While everything is stopped', () => {
+  test('no time runs out that a resume moves: of approvals, leases and locks, and they go on afterwards', async () => {
+    service.clock.jump(-2 * hour_ms)
+    const tenant = await service.signUp()
+    const key = tenant.api_key
+    const given = { title: 'Refund?', callback_url: null, timeout_seconds: 3_600, workflow_id: 'w held' }
+    const { id } = (await service.ask('POST', '/v1/checkpoints', { key, body: given })).body
+    const effect = await claimed(service, tenant, { lease_seconds: 3_600 })
+    const failed = { payload: 1, error: 'card declined' }
+    const letter = (await service.ask('POST', '/v1/dlq', { key, body: failed })).body
+    const lock = { lock_seconds: 3_600 }
+    expect((await service.ask('POST', `/v1/dlq/${letter.id}/claim`, { key, body: lock })).status).toBe(200)
+    const path = `/v1/tenants/${tenant.tenant_id}`
+    await service.ask('POST', `${path}/freeze`, { key: tenant.admin_key })
+    useRealTime(service)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant)
+      const left = /^(1 h 00 min|59 min \d\d s)$/
+      const looks = async () => {
+        for (const [at, times] of [
+          ['/console', 1],
+          [`/console/approvals/${id}`, 2],
+          ['/console/workflows/w%20held', 1],
+          [`/console/effects/${effect.id}`, 3],
+          [`/console/dlq/${letter.id}?status=claimed`, 2],
+        ] as const) {
+          await open(page, at)
+          const countdowns = page.locator('.countdown')
+          await becomes(() => countdowns.count(), times)
+          const seen = await countdowns.allInnerTexts()
+          expect([at, seen]).toEqual([at, seen.map(() => expect.stringMatching(left))])
+        }
+      }
+      await looks()
+      await open(page, '/console/workflows/w%20held')
+      await service.ask('POST', `${path}/resume`, { key: tenant.admin_key })
+      await page.getByRole('region', { name: 'Everything is stopped' }).waitFor({ state: 'detached' })
+      await becomes(async () => left.test(await page.locator('.countdown').innerText()), true)
+      await looks()
+    })
   })
 })
 

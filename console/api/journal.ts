@@ -62,6 +62,9 @@ export function followJournal(signal: AbortSignal): void {
 
 function notify(events: readonly { type: string }[]): void {
   const happened = new Set<string>(events.map(({ type }) => type.split('.', 1)[0]!))
+  // It moves their ends, of which no other event tells.
+  if (events.some(({ type }) => type === 'tenant.resumed'))
+    for (const noun of ['checkpoint', 'effect', 'dlq']) happened.add(noun)
   for (const { nouns, listener } of listeners) {
     if (nouns.some((noun) => noun === 'any' || happened.has(noun))) listener()
   }

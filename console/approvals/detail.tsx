@@ -162,7 +162,7 @@ function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {
           <a href={to(pathOf('/console/effects', effect_id))}>its effect</a>
         ),
         Asked: <Time at={created_at} />,
-        'Time left': status === 'pending' && <Countdown until={expires_at} over="time is up" />,
+        'Time left': status === 'pending' && <Countdown until={expires_at} over="time is up" held />,
         'If nobody decides': timeout_action === 'dlq' ? 'expires, leaves a dead letter' : 'is rejected',
         'Answer goes to':
           callback_url === null ? 'the agent, which waits for it' : <ExternalLink url={callback_url} />,

@@ -129,7 +129,7 @@ function Stands({ effect }: { effect: Effect }) {
         {status === 'running' && lease_until !== null ? (
           <>
             <Code>{held_by ?? '–'}</Code> has the lease for{' '}
-            <Countdown until={lease_until} over="no longer: it has just run out" />.
+            <Countdown until={lease_until} over="no longer: it has just run out" held />.
           </>
         ) : (
           'Nobody has the lease. An agent that claims or starts it gets it.'
@@ -189,7 +189,9 @@ function EffectFacts({ effect }: { effect: Effect }) {
         Agent: <Code>{effect.agent_id}</Code>,
         Workflow: workflowOf(effect.workflow_id),
         'Lease holder': held_by !== null && <Code>{held_by}</Code>,
-        'Lease ends': status === 'running' && lease_until && <Countdown until={lease_until} over="now" />,
+        'Lease ends': status === 'running' && lease_until && (
+          <Countdown until={lease_until} over="now" held />
+        ),
         'Lease ran out': status === 'unknown' && lease_until && <Time at={lease_until} />,
         Fence: <span class="digits">{fence === 0 ? 'not started yet' : count(fence)}</span>,
         'A lease holds': <span class="digits">{count(lease_seconds)} s</span>,
