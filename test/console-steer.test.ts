@@ -3,6 +3,7 @@
 
 import { beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { hour_ms } from '../src/base/clock.ts'
 import { useChromium } from './support/chromium.ts'
 import {
   accessibilityFaults,
@@ -419,6 +420,28 @@ forEachService('The approval page of a decision that steers', (service) => {
           .replace(/wait=\d+/, 'wait=0'),
       }),
     )
+
+  test('says of no request that its time is up while a freeze holds it up', async () => {
+    service.clock.jump(-2 * hour_ms)
+    const tenant = await service.signUp()
+    const id = await ask(tenant, { timeout_seconds: 3_600 })
+    const key = await keyOf(tenant)
+    const path = `/v1/tenants/${tenant.tenant_id}`
+    await service.ask('POST', `${path}/freeze`, { key: tenant.admin_key })
+    useRealTime(service)
+    await chromium.visit(service.url, async (page) => {
+      await waitless(page)
+      await page.goto(linkOf(id, key))
+      const left = page.locator('.countdown')
+      await left.waitFor()
+      expect(await left.innerText()).toMatch(/^(1 h 00 min|59 min \d\d s)$/)
+      expect(await page.getByText('The time is up.').count()).toBe(0)
+      await service.ask('POST', `${path}/resume`, { key: tenant.admin_key })
+      const { expires_at } = await read(tenant, id)
+      await page.locator(`.countdown[datetime="${expires_at}"]`).waitFor()
+      expect(await left.innerText()).toMatch(/^(1 h 00 min|59 min \d\d s)$/)
+    })
+  })
 
   test('closes an open question when another approver changes the payload: nobody approves it unseen', async () => {
     const tenant = await service.signUp()

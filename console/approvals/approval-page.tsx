@@ -8,7 +8,7 @@ import { pathOf } from '../api/address.ts'
 import { call, isSame, type Problem, type Result } from '../api/client.ts'
 import { pause } from '../api/wait.ts'
 import { exactMember } from '../text/json.ts'
-import { now } from '../text/time.ts'
+import { frozen_at, held_now } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { Code, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { ErrorBox, Skeleton } from '../ui/page.tsx'
@@ -66,6 +66,7 @@ function useApproval(id: string, approval_key: string) {
     if (result.ok) {
       problem.value = null
       const { value, text } = result
+      frozen_at.value = value.frozen_at ? Date.parse(value.frozen_at) : null
       const { may_decide, voted } = value
       const of = steeredOf(value, { text, name: 'effect_payload', may_decide, voted })
       followed.value = { approval: value, payload: exactMember(text, 'payload'), of }
@@ -166,7 +167,7 @@ function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd
         facts={{
           'Asked by': <Code>{agent.agent_id}</Code>,
           Asked: <Time at={created_at} />,
-          'Time left': pending && <Countdown until={expires_at} over="none" />,
+          'Time left': pending && <Countdown until={expires_at} over="none" held />,
         }}
       />
       <Outcome of={approval} own={own}>
@@ -187,7 +188,7 @@ function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd
 }
 
 function TimeUp({ expires_at }: { expires_at: string }) {
-  const over = useComputed(() => Date.parse(expires_at) <= now.value)
+  const over = useComputed(() => Date.parse(expires_at) <= held_now.value)
   return (
     <div role="status">
       {over.value && (
