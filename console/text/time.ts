@@ -18,7 +18,7 @@ export const now = signal(Date.now())
 /** Since when the tenant of the page is frozen, in milliseconds; null where it is not. */
 export const frozen_at = signal<number | null>(null)
 
-/** The time that counts for what a freeze holds up: it stands still until the tenant is resumed. */
+/** The time that counts for what a resume moves: it stands still while the tenant is frozen. */
 export const held_now = computed(() => Math.min(now.value, frozen_at.value ?? Number.POSITIVE_INFINITY))
 
 setInterval(() => document.hidden || tick(), second_ms)

@@ -112,7 +112,7 @@ interface CountdownProps {
   until: string
   /** Said once the time has run out. */
   over: string
-  /** A freeze of the tenant holds it up. */
+  /** It stands still while the tenant is frozen, and is moved by a resume. */
   held?: boolean
 }
 

@@ -108,7 +108,7 @@ const links: Record<Open['kind'], [path: string, text: string]> = {
   effect: ['/console/effects', 'Look, and decide'],
 }
 
-/** A resume moves what it held up, and leaves no event for each. */
+/** A resume moves ends, and leaves no event for each. */
 function useAfterResume(load: () => void): void {
   const is_frozen = frozen_at.value !== null
   const was_frozen = useRef(is_frozen)
