@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { hour_ms } from '../src/base/clock.ts'
 import { useChromium } from './support/chromium.ts'
 import {
   accessibilityFaults,
@@ -228,6 +229,62 @@ describe('Effects', () => {
     })
   })
 
+  test('with a payload of null show it and its change, everywhere, and say of another that it was removed', async () => {
+    const tenant = await service.signUp()
+    const approval = { title: 'Refund?', editable: true }
+    const body = { payload: null, approval, workflow_id: 'w null' }
+    const { id, checkpoint_id } = await proposed(service, tenant, body)
+    const other = await claimed(service, tenant)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/effects/${id}`)
+      expect(await detail(page).locator('.tree-body').innerText()).toBe('null')
+      await decide(service, tenant, checkpoint_id, 'approve', { effective_payload: { amount: 20 } })
+      const changed = async () => {
+        await page.locator('.difference').waitFor()
+        return page.locator('.difference :is(ins, del)').allInnerTexts()
+      }
+      const lines = ['− null', '+ {', '+   "amount": 20', '+ }']
+      expect(await changed()).toEqual(lines)
+      await open(page, `/console/approvals/${checkpoint_id}`)
+      await detail(page).getByText('As it was approved').waitFor()
+      expect(await changed()).toEqual(lines)
+      await open(page, '/console/workflows/w%20null')
+      await page.getByText('Payload: null').waitFor()
+      expect(await changed()).toEqual(lines)
+      await page.route(`**/v1/effects/${other.id}`, async (route) => {
+        const response = await route.fetch()
+        await route.fulfill({ response, json: { ...(await response.json()), payload: null } })
+      })
+      await open(page, `/console/effects/${other.id}`)
+      await detail(page).getByText('Removed: payloads are kept for a time that the plan says.').waitFor()
+    })
+  })
+
+  test('say of an approval that nobody decided that it was withdrawn, or that its time ran out', async () => {
+    const tenant = await service.signUp()
+    const effects = await Promise.all(
+      [{}, { timeout_action: 'dlq', timeout_seconds: 60 }, { timeout_seconds: 60 }].map((more) =>
+        proposed(service, tenant, { approval: { title: 'Refund?', ...more } }),
+      ),
+    )
+    const path = `/v1/checkpoints/${effects[0].checkpoint_id}`
+    expect((await service.ask('DELETE', path, { key: tenant.api_key })).status).toBe(204)
+    await runOut(service)
+    useRealTime(service)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant)
+      for (const [i, said] of [
+        'Withdrawn by the agent',
+        'Expired: nobody decided in time',
+        'Rejected: the time ran out',
+      ].entries()) {
+        await open(page, `/console/effects/${effects[i].id}`)
+        const approval = detail(page).getByRole('region', { name: 'Approval' }).locator('.small')
+        expect(await approval.innerText()).toBe(said)
+      }
+    })
+  })
+
   test('follow what happens, in the list and beside it', async () => {
     const tenant = await service.signUp()
     await chromium.visit(service.url, async (page) => {
@@ -285,6 +342,22 @@ describe('Effects', () => {
 })
 
 describe('Policies for effects', () => {
+  test('keep what was written when the scrollbar of their form is pressed, and close it beside', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/effects?status=policies')
+      await press(page, 'Set a policy…')
+      await dialog(page).getByLabel('Type of effects').fill('refund')
+      const { x, y, width } = (await dialog(page).boundingBox())!
+      // No scrollbar is drawn in a browser of tests: to the page it is the dialog itself.
+      const at = { clientX: x + width - 6, clientY: y + 40, bubbles: true }
+      await dialog(page).dispatchEvent('pointerdown', at)
+      expect(await dialog(page).getByLabel('Type of effects').inputValue()).toBe('refund')
+      await page.mouse.click(x / 2, y + 40)
+      await dialog(page).waitFor({ state: 'detached' })
+    })
+  })
+
   test('are set, changed and deleted', async () => {
     const tenant = await service.signUp()
     const key = tenant.admin_key
@@ -495,6 +568,49 @@ describe('The red button', () => {
       },
       { ...narrow, colorScheme },
     )
+  })
+})
+
+describe('While everything is stopped', () => {
+  test('no time runs out that a resume moves: of approvals, leases and locks, and they go on afterwards', async () => {
+    service.clock.jump(-2 * hour_ms)
+    const tenant = await service.signUp()
+    const key = tenant.api_key
+    const given = { title: 'Refund?', callback_url: null, timeout_seconds: 3_600, workflow_id: 'w held' }
+    const { id } = (await service.ask('POST', '/v1/checkpoints', { key, body: given })).body
+    const effect = await claimed(service, tenant, { lease_seconds: 3_600 })
+    const failed = { payload: 1, error: 'card declined' }
+    const letter = (await service.ask('POST', '/v1/dlq', { key, body: failed })).body
+    const lock = { lock_seconds: 3_600 }
+    expect((await service.ask('POST', `/v1/dlq/${letter.id}/claim`, { key, body: lock })).status).toBe(200)
+    const path = `/v1/tenants/${tenant.tenant_id}`
+    await service.ask('POST', `${path}/freeze`, { key: tenant.admin_key })
+    useRealTime(service)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant)
+      const left = /^(1 h 00 min|59 min \d\d s)$/
+      const looks = async () => {
+        for (const [at, times] of [
+          ['/console', 1],
+          [`/console/approvals/${id}`, 2],
+          ['/console/workflows/w%20held', 1],
+          [`/console/effects/${effect.id}`, 3],
+          [`/console/dlq/${letter.id}?status=claimed`, 2],
+        ] as const) {
+          await open(page, at)
+          const countdowns = page.locator('.countdown')
+          await becomes(() => countdowns.count(), times)
+          const seen = await countdowns.allInnerTexts()
+          expect([at, seen]).toEqual([at, seen.map(() => expect.stringMatching(left))])
+        }
+      }
+      await looks()
+      await open(page, '/console/workflows/w%20held')
+      await service.ask('POST', `${path}/resume`, { key: tenant.admin_key })
+      await page.getByRole('region', { name: 'Everything is stopped' }).waitFor({ state: 'detached' })
+      await becomes(async () => left.test(await page.locator('.countdown').innerText()), true)
+      await looks()
+    })
   })
 })
 

@@ -1,56 +1,20 @@
 // Decisions that say more than yes, in a real browser on the real service: a form, a change of an effect's payload with its
-// difference, votes, comments, and a key that has expired.
+// difference, comments, and a key that has expired.
 
 import { beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { hour_ms } from '../src/base/clock.ts'
+import { answer_schema, approvers } from './support/approvers.ts'
 import { useChromium } from './support/chromium.ts'
-import {
-  accessibilityFaults,
-  narrow,
-  overflow,
-  refusals,
-  signIn,
-  themes,
-  useRealTime,
-} from './support/console.ts'
+import { accessibilityFaults, narrow, overflow, refusals, themes, useRealTime } from './support/console.ts'
 import { askForEffect } from './support/effect-checkpoints.ts'
-import { forEachService, type TestTenant } from './support/service.ts'
+import { forEachService } from './support/service.ts'
 
 const chromium = useChromium()
 
-const answer_schema = {
-  type: 'object',
-  title: 'The refund',
-  properties: {
-    amount: { type: 'integer', title: 'Amount in EUR', minimum: 1, maximum: 500 },
-    speed: { type: 'string', title: 'When', enum: ['now', 'next week'] },
-    note: { type: 'string', title: 'Note to the customer' },
-    by: { type: 'string', title: 'Booked on', format: 'date' },
-    notify: { type: 'boolean', title: 'Tell the customer' },
-  },
-  required: ['amount', 'speed'],
-}
-
 forEachService('The approval page of a decision that steers', (service) => {
   beforeAll(() => useRealTime(service))
-
-  async function ask({ api_key }: TestTenant, more: object) {
-    const body = { title: 'Refund order 7?', callback_url: null, ...more }
-    const made = await service.ask('POST', '/v1/checkpoints', { key: api_key, body })
-    expect(made.status).toBe(201)
-    return made.body.id as string
-  }
-
-  async function keyOf({ admin_key }: TestTenant, body: object = {}) {
-    const made = await service.ask('POST', '/v1/approval-keys', { key: admin_key, body })
-    expect(made.status).toBe(201)
-    return made.body as { approval_key: string; approval_key_id: string }
-  }
-
-  const linkOf = (id: string, { approval_key }: { approval_key: string }) =>
-    `${service.url}/approve/${id}#${approval_key}`
-  const read = async ({ admin_key }: TestTenant, id: string) =>
-    (await service.ask('GET', `/v1/checkpoints/${id}`, { key: admin_key })).body
+  const { ask, keyOf, linkOf, read, askTwo, approve } = approvers(service)
 
   test('shows a form, and says at each field what is wrong with it', async () => {
     const tenant = await service.signUp()
@@ -108,6 +72,70 @@ forEachService('The approval page of a decision that steers', (service) => {
     })
   })
 
+  const long = (letter: string) => letter.repeat(300)
+
+  test.each([
+    ['a name', { ['name_'.repeat(12)]: { type: 'integer' } }],
+    ['the title of a field', { a: { type: 'string', title: long('T'), description: long('D') } }],
+    ['the title of a box', { a: { type: 'boolean', title: long('T'), description: long('D') } }],
+    ['a choice', { a: { type: 'string', title: long('T'), enum: [long('C'), 'b'] } }],
+    ['a number', { a: { type: 'number', title: long('T'), description: long('D') } }],
+  ])('fits a telephone with %s that is long and without spaces', async (_, properties) => {
+    const tenant = await service.signUp()
+    const title = long('F')
+    const id = await ask(tenant, { answer_schema: { type: 'object', title, description: title, properties } })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        const field = page.locator('.answer').locator('input, select, textarea')
+        await field.waitFor()
+        expect(await overflow(page)).toBe(0)
+        const kind = await field.evaluate((element) => (element as unknown as { type: string }).type)
+        if (kind === 'checkbox') await field.check()
+        else if (kind === 'select-one') await field.selectOption({ index: 1 })
+        else await field.fill('x')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        if (kind === 'text') {
+          await page.locator('.field-error').waitFor()
+          expect(await overflow(page)).toBe(0)
+          await field.fill('5')
+          await page.getByRole('button', { name: 'Approve…' }).click()
+        }
+        await page.getByRole('dialog').waitFor()
+        expect(await page.getByRole('dialog').evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0)
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+        expect(await overflow(page)).toBe(0)
+      },
+      narrow,
+    )
+  })
+
+  test('sends a choice as it is, also one of white space or of no text', async () => {
+    const tenant = await service.signUp()
+    const properties = {
+      separator: { type: 'string', title: 'Separator', enum: [' ', ';'] },
+      suffix: { type: 'string', title: 'Suffix', enum: ['', 'GmbH'] },
+      digits: { type: 'integer', title: 'Digits', enum: [2, 0] },
+      sign: { type: 'string', title: 'Sign', enum: ['+', '-'] },
+    }
+    const required = ['separator', 'suffix', 'digits']
+    const id = await ask(tenant, { answer_schema: { type: 'object', properties, required } })
+    await chromium.visit(service.url, async (page) => {
+      await page.goto(linkOf(id, await keyOf(tenant)))
+      await page.getByLabel('Separator').selectOption('" "')
+      await page.getByLabel('Suffix').selectOption('""')
+      await page.getByLabel('Digits').selectOption({ label: '0' })
+      await page.getByRole('button', { name: 'Approve…' }).click()
+      const said = await page.getByRole('dialog').locator('.answer-shown dt').allInnerTexts()
+      expect(said).toEqual(['Separator', 'Suffix', 'Digits'])
+      await page.getByRole('button', { name: 'Yes, approve' }).click()
+      await page.getByText('You approved this').waitFor()
+    })
+    expect((await read(tenant, id)).answer).toEqual({ separator: ' ', suffix: '', digits: 0 })
+  })
+
   test('changes the payload of an effect, and shows the difference before and after', async () => {
     const tenant = await service.signUp()
     const { id } = await askForEffect(service, tenant, { payload: '{"to":"kim","amount":1e2}' })
@@ -151,15 +179,76 @@ forEachService('The approval page of a decision that steers', (service) => {
     expect(settled.text).toContain('"payload":{"to":"kim","amount":1e2}')
   })
 
-  async function askTwo(tenant: TestTenant) {
-    const [kim, lee] = [await keyOf(tenant, { label: 'Kim' }), await keyOf(tenant, { label: 'Lee' })]
-    const { id } = await askForEffect(service, tenant, {
-      ...{ payload: '{"to":"kim","amount":100}', required_approvals: 2 },
-    })
-    return { id, kim, lee }
+  /** Day and month alone: the browser gives such a date as an empty text. */
+  const halfWrite = async (page: Page, label: string) => {
+    await page.getByLabel(label).focus()
+    await page.keyboard.type('1231')
+    expect(await page.getByLabel(label).inputValue()).toBe('')
   }
-  const approve = (id: string, { approval_key }: { approval_key: string }, body: object = {}) =>
-    service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: approval_key, body })
+  const incomplete = 'The date is not complete: fill in the rest, or empty it.'
+
+  test('takes no end of an approval that is half written for none', async () => {
+    const tenant = await service.signUp()
+    const { id } = await askForEffect(service, tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        const summary = page.locator('.permit summary')
+        await summary.click()
+        await halfWrite(page, 'Until')
+        // Folded away it is as half written as before, the second time too.
+        for (const look of [1, 2]) {
+          await summary.click()
+          await page.getByRole('button', { name: 'Approve…' }).click()
+          await page.getByText(incomplete).waitFor()
+          expect([look, await page.getByRole('dialog').count()]).toEqual([look, 0])
+          expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('Until')
+        }
+        expect(await accessibilityFaults(page)).toEqual([])
+        expect(await overflow(page)).toBe(0)
+        await page.getByLabel('Until').fill('2100-01-02T03:04')
+        await page.getByText(incomplete).waitFor({ state: 'detached' })
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('dialog').getByText('It may start once, until').waitFor()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({ permit_expires_at: expect.stringMatching(/^2100-01-0/) })
+  })
+
+  test('takes no date of an answer that is half written for none, optional or not', async () => {
+    const tenant = await service.signUp()
+    const properties = {
+      day: { type: 'string', format: 'date', title: 'Day' },
+      at: { type: 'string', format: 'date-time', title: 'At' },
+    }
+    const id = await ask(tenant, { answer_schema: { type: 'object', properties, required: ['day'] } })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        await page.getByLabel('Day').fill('2100-01-02')
+        await halfWrite(page, 'At (optional)')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByText(incomplete).waitFor()
+        expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('At (optional)')
+        expect(await page.getByRole('dialog').count()).toBe(0)
+        // A rejection carries no answer.
+        await page.getByRole('button', { name: 'Reject…' }).click()
+        await page.getByRole('button', { name: 'Go back' }).click()
+        for (const key of ['Backspace', 'ArrowRight', 'Backspace'])
+          await page.getByLabel('At (optional)').press(key)
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({ status: 'approved', answer: { day: '2100-01-02' } })
+  })
 
   test('takes an edit of white space for none: the vote before it counts', async () => {
     const tenant = await service.signUp()
@@ -220,6 +309,60 @@ forEachService('The approval page of a decision that steers', (service) => {
     })
   })
 
+  test('shows a payload of null, the change of it by another approver, and approves that', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant, 'null')
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, lee))
+        const about = page.getByRole('region', { name: 'Exactly this is approved' })
+        expect(await about.locator('.tree-body').innerText()).toBe('null')
+        await page.getByRole('button', { name: 'Change the payload' }).click()
+        expect(await page.getByRole('textbox', { name: 'Payload' }).inputValue()).toBe('null')
+        await approve(id, kim, { effective_payload: { amount: 40 } })
+        await page.reload()
+        const seen = (at: string) => page.locator(`${at} .difference :is(ins, del)`).allInnerTexts()
+        const changed = ['− null', '+ {', '+   "amount": 40', '+ }']
+        await about.getByText('An approver changed it: the votes are for this').waitFor()
+        expect(await seen('article')).toEqual(changed)
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('dialog').waitFor()
+        expect(await seen('dialog')).toEqual(changed)
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+        for (const reload of [false, true]) {
+          if (reload) await page.reload()
+          await about.getByText('As it was approved').waitFor()
+          expect([reload, await seen('article')]).toEqual([reload, changed])
+        }
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({ status: 'approved', effective_payload: { amount: 40 } })
+  })
+
+  test('takes a change back to the null that was proposed', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant, 'null')
+    await approve(id, kim, { effective_payload: { amount: 40 } })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, lee))
+        await page.getByRole('button', { name: 'Change the payload' }).click()
+        await page.getByRole('textbox', { name: 'Payload' }).fill('null')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('dialog').getByText('1 vote no longer counts').waitFor()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this. 1 approval of 2').waitFor()
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvals: 1, edited_payload: null })
+    expect((await approve(id, kim)).body).toMatchObject({ status: 'approved', effective_payload: null })
+  })
+
   /** Its requests are answered at once: the clock of the service, by which they wait, stands still. */
   const waitless = (page: Page) =>
     page.route('**/v1/approvals/*', (route) =>
@@ -230,6 +373,28 @@ forEachService('The approval page of a decision that steers', (service) => {
           .replace(/wait=\d+/, 'wait=0'),
       }),
     )
+
+  test('says of no request that its time is up while the tenant is frozen', async () => {
+    service.clock.jump(-2 * hour_ms)
+    const tenant = await service.signUp()
+    const id = await ask(tenant, { timeout_seconds: 3_600 })
+    const key = await keyOf(tenant)
+    const path = `/v1/tenants/${tenant.tenant_id}`
+    await service.ask('POST', `${path}/freeze`, { key: tenant.admin_key })
+    useRealTime(service)
+    await chromium.visit(service.url, async (page) => {
+      await waitless(page)
+      await page.goto(linkOf(id, key))
+      const left = page.locator('.countdown')
+      await left.waitFor()
+      expect(await left.innerText()).toMatch(/^(1 h 00 min|59 min \d\d s)$/)
+      expect(await page.getByText('The time is up.').count()).toBe(0)
+      await service.ask('POST', `${path}/resume`, { key: tenant.admin_key })
+      const { expires_at } = await read(tenant, id)
+      await page.locator(`.countdown[datetime="${expires_at}"]`).waitFor()
+      expect(await left.innerText()).toMatch(/^(1 h 00 min|59 min \d\d s)$/)
+    })
+  })
 
   test('closes an open question when another approver changes the payload: nobody approves it unseen', async () => {
     const tenant = await service.signUp()
@@ -369,32 +534,6 @@ forEachService('The approval page of a decision that steers', (service) => {
     expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvals: 1 })
   })
 
-  test('counts a vote, waits for the second, and shows both', async () => {
-    const tenant = await service.signUp()
-    const id = await ask(tenant, { required_approvals: 2 })
-    const [kim, lee] = [await keyOf(tenant, { label: 'Kim' }), await keyOf(tenant, { label: 'Lee' })]
-    await chromium.visit(
-      service.url,
-      async (page) => {
-        await page.goto(linkOf(id, kim))
-        await page.getByText('0 of 2 approvals').waitFor()
-        await page.getByRole('button', { name: 'Approve…' }).click()
-        await page.getByText('1 more vote will be needed').waitFor()
-        await page.getByRole('button', { name: 'Yes, approve' }).click()
-        await page.getByText('You approved this. 1 approval of 2').waitFor()
-        expect(await page.getByRole('button', { name: 'Approve…' }).count()).toBe(0)
-        expect(await page.evaluate('document.activeElement.innerText')).toStartWith('You approved this')
-        await page.getByRole('region', { name: 'Votes' }).getByText('Kim').waitFor()
-        expect(await overflow(page)).toBe(0)
-        await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: lee.approval_key })
-        await page.getByText('Decided by').waitFor()
-        await page.getByRole('region', { name: 'Votes' }).getByText('Lee').waitFor()
-      },
-      narrow,
-    )
-    expect(await read(tenant, id)).toMatchObject({ status: 'approved', approvals: 2 })
-  })
-
   test('takes a comment, and tells who is not an approver', async () => {
     const tenant = await service.signUp()
     const kim = await keyOf(tenant, { label: 'Kim' })
@@ -457,28 +596,5 @@ forEachService('The approval page of a decision that steers', (service) => {
       await page.getByRole('button', { name: 'Approve…' }).waitFor()
     })
     expect(await read(tenant, id)).toEqual(before)
-  })
-
-  test('has the same form in the console, where the admin votes once', async () => {
-    const tenant = await service.signUp()
-    const kim = await keyOf(tenant, { label: 'Kim' })
-    const id = await ask(tenant, { answer_schema, required_approvals: 2 })
-    const body = { answer: { amount: 40, speed: 'now' } }
-    await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: kim.approval_key, body })
-    const vote = async (page: Page) => {
-      await signIn(page, tenant, `/console/approvals/${id}`)
-      await page.getByRole('region', { name: 'Votes' }).getByText('Kim').waitFor()
-      await page.getByLabel('Amount in EUR').fill('41')
-      await page.getByLabel('When').selectOption('now')
-      const confirm = async () => {
-        await page.getByRole('button', { name: 'Approve…' }).click()
-        await page.getByRole('button', { name: 'Yes, approve' }).click()
-      }
-      await confirm()
-      await page.getByText('This vote is for something else than the votes before it.').waitFor()
-      expect(await accessibilityFaults(page)).toEqual([])
-    }
-    await chromium.visit(service.url, vote, { expected: refusals(409) })
-    expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvals: 1 })
   })
 })

@@ -64,11 +64,19 @@ export function followJournal(signal: AbortSignal): void {
   void followEvents({ query: {}, after: null, signal, onEvents: notify, onBegin })
 }
 
+/** A resume moves their ends, of which no other event tells. */
+const moved_by_resume = ['checkpoint', 'effect', 'dlq']
+
 function notify(events: readonly Happened[]): void {
   for (const { nouns, listener } of listeners) {
-    const heard = events.filter(({ type }) => nouns.some((noun) => noun === 'any' || noun === nounOf(type)))
+    const heard = events.filter(({ type }) => nouns.some((noun) => concerns(noun, type)))
     if (heard.length > 0) listener(heard)
   }
+}
+
+function concerns(noun: string, type: string): boolean {
+  if (noun === 'any' || noun === nounOf(type)) return true
+  return type === 'tenant.resumed' && moved_by_resume.includes(noun)
 }
 
 function nounOf(type: string): string {

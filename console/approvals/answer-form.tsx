@@ -23,8 +23,11 @@ export interface AnswerSchema {
   required?: string[]
 }
 
-/** The text of each field, or whether its box is ticked. */
+/** The text of each field, the place of its choice, or whether its box is ticked. */
 export type Typed = Record<string, string | boolean>
+
+/** Where its fields stand in the body of a decision. */
+const answer_path = '/answer/'
 
 /** A text that long is written in several lines. */
 const long_characters = 120
@@ -74,7 +77,8 @@ function Control({ name, field, required, value, error, onInput }: ControlProps)
   const label = required ? title : `${title} (optional)`
   const text = String(value)
   if (field.enum) {
-    const options = field.enum.map((choice) => ({ value: String(choice), label: shown(String(choice)) }))
+    // By its place: a choice may be empty, or white space.
+    const options = field.enum.map((choice, i) => ({ value: String(i), label: labelOf(choice) }))
     const none = { value: '', label: required ? 'Choose…' : 'None' }
     return <Select {...{ label, hint, error, onInput }} value={text} options={[none, ...options]} />
   }
@@ -83,6 +87,7 @@ function Control({ name, field, required, value, error, onInput }: ControlProps)
   return (
     <Field
       {...{ label, hint, error, onInput, required, rows }}
+      name={`${answer_path}${name}`}
       type={inputOf(field)}
       value={text}
       {...(field.type !== 'string' && { inputmode: 'decimal' as const })}
@@ -90,6 +95,11 @@ function Control({ name, field, required, value, error, onInput }: ControlProps)
         field.maxLength !== undefined && { characters_max: 2 * field.maxLength })}
     />
   )
+}
+
+function labelOf(choice: string | number): string {
+  const text = String(choice)
+  return shown(text.trim() === '' ? JSON.stringify(text) : text)
 }
 
 function inputOf({ type, format }: AnswerField) {
@@ -127,19 +137,22 @@ export function answerOf({ properties }: AnswerSchema, typed: Typed): Record<str
   for (const [name, field] of Object.entries(properties)) {
     const value = typed[name]
     if (field.type === 'boolean') answer[name] = value === true
-    else if (typeof value === 'string' && value.trim() !== '') answer[name] = typedValue(field, value)
+    else if (!value || typeof value !== 'string') continue
+    else if (field.enum) answer[name] = field.enum[Number(value)]
+    else if (value.trim() !== '') answer[name] = typedValue(field, value)
   }
   return answer
 }
 
-function typedValue({ type, format, enum: choices }: AnswerField, text: string): unknown {
-  if (choices) return choices.find((choice) => String(choice) === text) ?? text
+function typedValue({ type, format }: AnswerField, text: string): unknown {
   // Text that is not exactly one number is sent as it is, and refused.
   if (type !== 'string') return numberFault(type, text) === undefined ? Number(text) : text
   if (format !== 'date-time') return format ? text.trim() : text
   const at = new Date(text)
   return Number.isNaN(at.getTime()) ? text : at.toISOString()
 }
+
+export const half_text = 'The date is not complete: fill in the rest, or empty it.'
 
 /** More of them, and a number may not be kept as it was written. */
 const digits_max = 15
@@ -155,11 +168,16 @@ function numberFault(type: AnswerField['type'], text: string): string | undefine
   return digits.length > digits_max ? `Write at most ${digits_max} digits.` : undefined
 }
 
-/** Fields with numbers that can be read in two ways, or not at all. */
-export function faultsOf({ properties }: AnswerSchema, typed: Typed): Record<string, string> {
+/** Fields with numbers that can be read in two ways, or not at all, and those in which `half`, paths, have a part of a date. */
+export function faultsOf(
+  { properties }: AnswerSchema,
+  typed: Typed,
+  half: readonly string[],
+): Record<string, string> {
   const faults: Record<string, string> = {}
   for (const [name, { type, enum: choices }] of Object.entries(properties)) {
     const value = typed[name]
+    if (half.includes(`${answer_path}${name}`) && !value) faults[name] = half_text
     if (type === 'string' || choices || typeof value !== 'string' || value.trim() === '') continue
     const fault = numberFault(type, value)
     if (fault !== undefined) faults[name] = fault
@@ -170,8 +188,8 @@ export function faultsOf({ properties }: AnswerSchema, typed: Typed): Record<str
 /** The faults that the service found, by field. */
 export function errorsOf(details: Record<string, unknown>): Record<string, string> {
   const issues = (details.issues ?? []) as { path: string; message: string }[]
-  const of_answer = issues.filter(({ path }) => path.startsWith('/answer/'))
+  const of_answer = issues.filter(({ path }) => path.startsWith(answer_path))
   return Object.fromEntries(
-    of_answer.map(({ path, message }) => [path.slice('/answer/'.length), `It ${shown(message)}.`]),
+    of_answer.map(({ path, message }) => [path.slice(answer_path.length), `It ${shown(message)}.`]),
   )
 }

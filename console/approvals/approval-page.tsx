@@ -8,12 +8,12 @@ import { pathOf } from '../api/address.ts'
 import { call, isSame, type Problem, type Result } from '../api/client.ts'
 import { pause } from '../api/wait.ts'
 import { exactMember } from '../text/json.ts'
-import { now } from '../text/time.ts'
+import { frozen_at, held_now } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { Code, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { ErrorBox, Skeleton } from '../ui/page.tsx'
 import { Decide } from './decide.tsx'
-import { type Asking, Comments, Votes } from './discussion.tsx'
+import { type Asking, Comments, useVotes, Votes } from './discussion.tsx'
 import { Content, EffectPayload, Outcome } from './request.tsx'
 import { type Decision, decisionText, type Steered, steeredOf, type Verb } from './steered.ts'
 
@@ -66,6 +66,7 @@ function useApproval(id: string, approval_key: string) {
     if (result.ok) {
       problem.value = null
       const { value, text } = result
+      frozen_at.value = value.frozen_at ? Date.parse(value.frozen_at) : null
       const { may_decide, voted } = value
       const of = steeredOf(value, { text, name: 'effect_payload', may_decide, voted })
       followed.value = { approval: value, payload: exactMember(text, 'payload'), of }
@@ -117,7 +118,7 @@ function useApproval(id: string, approval_key: string) {
     problem.value = null
     const approval = { ...current.approval, status, reason, resolved_by, resolved_at, answer }
     const effective = exactMember(result.text, 'effective_payload')
-    const of = { ...current.of, approvals, rejections, effective, edited: null }
+    const of = { ...current.of, status, approvals, rejections, effective, edited: null }
     followed.value = { ...current, approval, of }
     document.title = `${titleOf(approval)} · Waystation`
   }
@@ -152,6 +153,7 @@ interface RequestProps extends Followed {
 function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd }: RequestProps) {
   const { title, prompt, agent, status, created_at, expires_at } = approval
   const pending = status === 'pending'
+  const votes = useVotes(of, path, ask)
   const heading = useRef<HTMLHeadingElement>(null)
   useLayoutEffect(() => {
     if (entered) heading.current?.focus()
@@ -165,7 +167,7 @@ function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd
         facts={{
           'Asked by': <Code>{agent.agent_id}</Code>,
           Asked: <Time at={created_at} />,
-          'Time left': pending && <Countdown until={expires_at} over="none" />,
+          'Time left': pending && <Countdown until={expires_at} over="none" held />,
         }}
       />
       <Outcome of={approval} own={own}>
@@ -173,7 +175,7 @@ function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd
       </Outcome>
       <Content heading="h2" prompt={prompt} payload={payload} />
       <EffectPayload {...{ of }} />
-      <Votes {...{ of, path, ask }} />
+      <Votes {...{ of, votes }} />
       {pending && (
         <div class="approve-foot">
           <TimeUp expires_at={expires_at} />
@@ -186,7 +188,7 @@ function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd
 }
 
 function TimeUp({ expires_at }: { expires_at: string }) {
-  const over = useComputed(() => Date.parse(expires_at) <= now.value)
+  const over = useComputed(() => Date.parse(expires_at) <= held_now.value)
   return (
     <div role="status">
       {over.value && (

@@ -3,14 +3,14 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
-import { useAction } from '../api/action.ts'
+import { unseen, useAction } from '../api/action.ts'
 import type { Problem, Result } from '../api/client.ts'
 import { count, counted, shown } from '../text/words.ts'
 import { Button, Code, setFrom, setTo, Time } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
-import { Field } from '../ui/form.tsx'
+import { Field, halfFilled } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
-import { AnswerForm, answerOf, errorsOf, faultsOf, type Typed } from './answer-form.tsx'
+import { AnswerForm, answerOf, errorsOf, faultsOf, half_text, type Typed } from './answer-form.tsx'
 import { Answer } from './discussion.tsx'
 import { type Change, changeOf, Difference, type Draft, Edit, faultOf } from './edit.tsx'
 import type { Decision, Steered, Verb } from './steered.ts'
@@ -32,8 +32,8 @@ export function Decide(props: DecideProps) {
   const place = useRef<HTMLParagraphElement>(null)
   const had_form = useRef(false)
   useLayoutEffect(() => {
-    // The buttons are gone, and the focus with them.
-    if (had_form.current && voted !== null) place.current?.focus()
+    // The buttons are gone, and the focus with them, unless it was elsewhere.
+    if (had_form.current && voted !== null && document.activeElement === document.body) place.current?.focus()
     had_form.current = voted === null
   }, [voted])
   if (!may_decide)
@@ -43,6 +43,12 @@ export function Decide(props: DecideProps) {
       </p>
     )
   if (voted === null) return <DecisionForm {...props} />
+  if (voted === 'unknown')
+    return (
+      <p class="notice" role="status">
+        You can decide once it is known whether you have voted.
+      </p>
+    )
   return (
     <p ref={place} class="notice" role="status" tabIndex={-1}>
       You {voted} this. {counted(approvals, 'approval')} of {required_approvals}: it waits for others.
@@ -99,26 +105,49 @@ function useMoved(edited: string | null, asked: Signal<Asked | null>, busy: bool
   return { moved, onSend }
 }
 
-function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
-  const { answer_schema: schema, proposed, edited, editable } = of
-  const { reason, typed, draft, uses, until, read } = useFields(of)
-  const asked = useSignal<Asked | null>(null)
-  /** How often a decision was stopped here, by a fault in a field. */
-  const stopped = useSignal(0)
+/** The faults in the fields: those that a decision met here, marked from then on, and those that the service found. */
+function useFaults(
+  { answer_schema: schema }: Steered,
+  { typed, until }: Pick<ReturnType<typeof useFields>, 'typed' | 'until'>,
+  problem: Problem | null,
+) {
   const form = useRef<HTMLDivElement>(null)
+  /** How often a decision was stopped here. */
+  const stopped = useSignal(0)
+  const half = useSignal<readonly string[]>([])
+  const look = () => ({
+    answer: schema ? faultsOf(schema, typed.value, half.value) : {},
+    until: half.value.includes(until_path) && until.value === '' ? half_text : undefined,
+  })
+  /** True where the fields cannot be sent as they are. */
+  const stops = () => {
+    half.value = halfFilled(form.current)
+    const found = look()
+    if (found.until === undefined && Object.keys(found.answer).length === 0) return false
+    stopped.value += 1
+    return true
+  }
+  useLayoutEffect(() => {
+    if (problem?.code !== 'ANSWER_INVALID' && stopped.value === 0) return
+    const first = form.current?.querySelector<HTMLElement>('[aria-invalid=true]')
+    // It may have been folded away again.
+    first?.closest('details')?.setAttribute('open', '')
+    first?.focus()
+  }, [problem, stopped.value])
+  const here = stopped.value > 0 ? look() : { answer: {}, until: undefined }
+  const of_service = problem?.code === 'ANSWER_INVALID' ? errorsOf(problem.details) : {}
+  return { form, stops, errors: { ...of_service, ...here.answer }, until_fault: here.until }
+}
+
+function useDecision({ of, decide, onEnd }: DecideProps) {
+  const fields = useFields(of)
+  const asked = useSignal<Asked | null>(null)
   const action = useAction()
   const { busy, problem } = action
-  const { moved, onSend } = useMoved(edited, asked, busy)
-  const faults = schema && stopped.value > 0 ? faultsOf(schema, typed.value) : {}
-  const errors = { ...(problem?.code === 'ANSWER_INVALID' && errorsOf(problem.details)), ...faults }
-  useLayoutEffect(() => {
-    if (problem?.code === 'ANSWER_INVALID' || stopped.value > 0)
-      form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
-  }, [problem, stopped.value])
+  const { moved, onSend } = useMoved(of.edited, asked, busy)
+  const { stops, ...faults } = useFaults(of, fields, problem)
   const open = (verb: Verb) => {
-    if (verb === 'approve' && schema && Object.keys(faultsOf(schema, typed.value)).length > 0)
-      stopped.value += 1
-    else asked.value = read(verb)
+    if (verb === 'reject' || !stops()) asked.value = fields.read(verb)
   }
   const send = async (chosen: Asked) => {
     onSend(chosen)
@@ -129,12 +158,23 @@ function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
       return result
     })
   }
+  return { ...fields, ...faults, asked, busy, problem, moved, open, send }
+}
+
+function DecisionForm(props: DecideProps) {
+  const { title, agent, of } = props
+  const { answer_schema: schema, proposed, editable } = of
+  const { reason, typed, draft, uses, until, ...decision } = useDecision(props)
+  const { form, errors, until_fault, asked, busy, problem, moved, open, send } = decision
   const resolved = problem?.code === 'CHECKPOINT_ALREADY_RESOLVED'
+  const unshown = unseen(problem, proposed === null ? [] : ['/uses', until_path])
   return (
     <div ref={form} class="decide stack">
       {schema && <AnswerForm {...{ schema, typed, errors }} />}
       {proposed !== null && editable && <Edit {...{ of, proposed, draft }} />}
-      {proposed !== null && <Permit type={of.effect?.type ?? ''} {...{ uses, until, problem }} />}
+      {proposed !== null && (
+        <Permit type={of.effect?.type ?? ''} {...{ uses, until, until_fault, problem }} />
+      )}
       <Field
         label="Reason"
         hint="Optional. The agent receives it."
@@ -143,7 +183,7 @@ function DecisionForm({ title, agent, of, decide, onEnd }: DecideProps) {
         value={reason.value}
         onInput={setFrom(reason)}
       />
-      {problem && !resolved && <ErrorBox problem={problem} />}
+      {unshown && !resolved && <ErrorBox problem={unshown} />}
       <div role="status">{moved.value && <p class="notice">{moved_text}</p>}</div>
       <div class="decide-buttons parts">
         <Button
@@ -229,20 +269,27 @@ interface PermitProps {
   type: string
   uses: Signal<string>
   until: Signal<string>
+  /** Found here, before anything was sent. */
+  until_fault: string | undefined
   problem: Problem | null
 }
 
+/** Where the end of the permit stands in the body of a decision. */
+const until_path = '/expires_at'
+
 /** The reach of the approval of an effect. */
-function Permit({ type, uses, until, problem }: PermitProps) {
+function Permit({ type, uses, until, until_fault, problem }: PermitProps) {
   const issues = (problem?.details.issues ?? []) as { path: string; message: string }[]
   const errorAt = (path: string) => {
     const issue = issues.find((each) => each.path === path)
     return issue && `It ${shown(issue.message)}.`
   }
-  const [uses_error, until_error] = [errorAt('/uses'), errorAt('/expires_at')]
+  const [uses_error, until_error] = [errorAt('/uses'), until_fault ?? errorAt(until_path)]
   return (
     <details class="permit" open={Boolean(uses_error ?? until_error) || undefined}>
-      <summary>How often, and until when: {permitInWords(uses.value, until.value)}</summary>
+      <summary>
+        How often, and until when: {permitInWords(uses.value, until_fault === undefined ? until.value : '…')}
+      </summary>
       <div class="stack">
         <Field
           label="How often"
@@ -255,6 +302,7 @@ function Permit({ type, uses, until, problem }: PermitProps) {
         <Field
           label="Until"
           hint="Optional. Afterwards the effect no longer starts."
+          name={until_path}
           type="datetime-local"
           error={until_error}
           value={until.value}

@@ -1,11 +1,11 @@
 // One request for approval, decided in the console.
 
 import { useSignal } from '@preact/signals'
-import { useLayoutEffect } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint, Vote } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
-import type { PageOf, Result } from '../api/client.ts'
-import { useGet, useLoad, useMember } from '../api/load.ts'
+import type { Result } from '../api/client.ts'
+import { type Loaded, useGet, useMember } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
@@ -25,20 +25,23 @@ import { Part } from '../ui/page.tsx'
 import { announce } from '../ui/toast.tsx'
 import { workflowOf } from '../ui/workflow-link.tsx'
 import { Decide } from './decide.tsx'
-import { Comments, Votes } from './discussion.tsx'
+import { Comments, useVotes, Votes } from './discussion.tsx'
 import { Content, EffectPayload, Outcome } from './request.tsx'
-import { type Decision, decisionText, steeredOf, type Verb } from './steered.ts'
+import { type Decision, decisionText, type Steered, steeredOf, type Verb } from './steered.ts'
 
 /** For what no event says. */
 const every_ms = 60_000
 
 export function ApprovalDetail({ id, onChange }: OpenProps) {
-  const { loaded, own, path, decide, onEnd } = useCheckpoint(id, onChange)
-  const votes = useOwnVote(path, loaded.value)
+  const { loaded, own, path, send, onEnd } = useCheckpoint(id, onChange)
+  const { value } = loaded
+  const edited = useMember(loaded, 'edited_payload')
+  const votes = useVotes(value && { ...value, edited }, path, ask)
+  const { own: voted, decide } = useOwnVote(votes, send)
   const payload = useMember(loaded, 'callback_payload')
   const of = (checkpoint: Checkpoint) =>
     steeredOf(checkpoint, {
-      ...{ text: loaded.text, name: 'payload', voted: votes },
+      ...{ text: loaded.text, name: 'payload', voted },
       may_decide: checkpoint.approvers?.includes('admin') ?? true,
     })
   return (
@@ -56,7 +59,7 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
           <Outcome of={checkpoint} own={own} />
           <Content heading="h4" prompt={checkpoint.prompt} {...{ payload }} />
           <EffectPayload of={of(checkpoint)} />
-          <Votes of={of(checkpoint)} {...{ path, ask }} />
+          <Votes of={of(checkpoint)} {...{ votes }} />
           {checkpoint.status === 'pending' && (
             <>
               <HandOn {...checkpoint} />
@@ -112,31 +115,40 @@ function useCheckpoint(id: string, onChange: () => void) {
     // A decided request still changes while its callback is under way.
     if (value) final.value = value.status !== 'pending' && value.callback.status !== 'pending'
   }, [value])
-  const decide = (verb: Verb, decision: Decision) =>
+  const send: Deciding = (verb, decision) =>
     ask<Checkpoint>('POST', `${path}/${verb}`, { body_text: decisionText(decision) })
   const onEnd = (result: Result<Checkpoint>) => {
     if (result.ok) {
-      own.value = true
       const { status } = result.value
+      // A vote that decides nothing leaves the decision to another.
+      own.value = status !== 'pending'
       announce({ approved: 'Approved.', rejected: 'Rejected.' }[status as string] ?? 'Your vote is counted.')
     } else if (result.problem.code === 'CHECKPOINT_ALREADY_RESOLVED') announce('Somebody else was faster.')
     loaded.reload()
     onChange()
   }
-  return { loaded, own: own.value, path, decide, onEnd }
+  return { loaded, own: own.value, path, send, onEnd }
 }
 
-/** The vote of the admin key, where votes are counted. */
-function useOwnVote(path: string, checkpoint: Checkpoint | null): 'approved' | 'rejected' | null {
-  const counts = checkpoint && checkpoint.approvals + checkpoint.rejections > 0
-  const version = `${path} own ${checkpoint?.approvals} ${checkpoint?.rejections}`
-  const votes = useLoad<PageOf<Vote>>(version, (signal) =>
-    counts && checkpoint.status === 'pending'
-      ? ask('GET', `${path}/votes`, { signal, query: { limit: 200 } })
-      : Promise.resolve({ ok: true, value: { items: [], next_cursor: null }, text: '' }),
-  )
-  const own = votes.value?.items.find(({ voter, counts }) => voter === 'admin' && counts)
-  return own?.decision ?? null
+type Deciding = (verb: Verb, decision: Decision) => Promise<Result<Checkpoint>>
+
+/** The vote of the admin key, where votes are counted: as it was cast here, until the list has it. */
+function useOwnVote({ value: list }: Loaded<Vote[]>, send: Deciding) {
+  const latest = useRef(list)
+  latest.current = list
+  const cast = useSignal<{ decision: Vote['decision']; before: Vote[] | null } | null>(null)
+  const decide: Deciding = async (verb, decision) => {
+    const result = await send(verb, decision)
+    if (result.ok)
+      cast.value = { decision: verb === 'approve' ? 'approved' : 'rejected', before: latest.current }
+    return result
+  }
+  const listed = list?.find(({ voter }) => voter === 'admin')
+  // A list that was on its way meanwhile lacks it too.
+  const is_cast = cast.value !== null && (listed === undefined || cast.value.before === list)
+  if (is_cast) return { own: cast.value!.decision, decide }
+  const own: Steered['voted'] = list === null ? 'unknown' : listed?.counts ? listed.decision : null
+  return { own, decide }
 }
 
 function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {
@@ -150,7 +162,7 @@ function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {
           <a href={to(pathOf('/console/effects', effect_id))}>its effect</a>
         ),
         Asked: <Time at={created_at} />,
-        'Time left': status === 'pending' && <Countdown until={expires_at} over="time is up" />,
+        'Time left': status === 'pending' && <Countdown until={expires_at} over="time is up" held />,
         'If nobody decides': timeout_action === 'dlq' ? 'expires, leaves a dead letter' : 'is rejected',
         'Answer goes to':
           callback_url === null ? 'the agent, which waits for it' : <ExternalLink url={callback_url} />,

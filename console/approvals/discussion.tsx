@@ -1,10 +1,11 @@
 // Votes and comments on a request, as the approval page and the console show them.
 
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { Comment, Vote } from '../../sdk/src/types.ts'
 import { useAction } from '../api/action.ts'
 import type { Method, PageOf, Result } from '../api/client.ts'
-import { useLoad } from '../api/load.ts'
+import { type Loaded, useLoad } from '../api/load.ts'
 import { count, counted, shown } from '../text/words.ts'
 import { Badge, Button, Text, Time } from '../ui/basics.tsx'
 import { Field, Form } from '../ui/form.tsx'
@@ -20,24 +21,59 @@ export type Asking = <T>(
   ask?: { body?: unknown; signal?: AbortSignal; query?: Record<string, string | number | undefined> },
 ) => Promise<Result<T>>
 
-interface VotesProps {
-  of: Steered
-  path: string
-  ask: Asking
+/** An answer has 1 MiB at most, and goes on in the next one. */
+const rows_a_page = 200
+/** More than comments and votes can take: each page has one of them at least. */
+const pages_max = 200
+
+/** A whole list, page after page. */
+async function readAll<T>(ask: Asking, path: string, signal: AbortSignal): Promise<Result<T[]>> {
+  const items: T[] = []
+  let cursor: string | null | undefined
+  for (let page = 0; page < pages_max && cursor !== null; page += 1) {
+    const result = await ask<PageOf<T>>('GET', path, { signal, query: { limit: rows_a_page, cursor } })
+    if (!result.ok) return result
+    items.push(...result.value.items)
+    cursor = result.value.next_cursor
+  }
+  return { ok: true, value: items, text: '' }
+}
+
+const nothing = { ok: true as const, value: [], text: '' }
+
+/** The list as it was read last, while newer ones are on their way. `items`: how many there are; null before that is known. */
+function useList<T>(
+  version: string,
+  items: number | null,
+  read: (signal: AbortSignal) => Promise<Result<T[]>>,
+) {
+  const loaded = useLoad<T[]>(version, async (signal) => (items ? read(signal) : nothing))
+  const kept = useRef<T[] | null>(null)
+  if (items !== null) kept.current = items === 0 ? nothing.value : (loaded.value ?? kept.current)
+  return { ...loaded, value: kept.current }
+}
+
+type Counts = Pick<
+  Steered,
+  'approvals' | 'rejections' | 'required_approvals' | 'required_rejections' | 'edited'
+>
+
+/** The votes on a request, where more than one decision counts; none before it is known. Read again when they change. */
+export function useVotes(of: Counts | null, path: string, ask: Asking): Loaded<Vote[]> {
+  const version = `${path}/votes ${of?.approvals} ${of?.rejections} ${of?.edited}`
+  const items = of && (isQuorum(of) ? of.approvals + of.rejections : 0)
+  return useList<Vote>(version, items, (signal) => readAll(ask, `${path}/votes`, signal))
+}
+
+function isQuorum({ required_approvals, required_rejections }: Counts): boolean {
+  return required_approvals > 1 || required_rejections > 1
 }
 
 /** The votes so far, where more than one decision counts. */
-export function Votes({ of, path, ask }: VotesProps) {
+export function Votes({ of, votes }: { of: Steered; votes: Loaded<Vote[]> }) {
   const { approvals, rejections, required_approvals, required_rejections } = of
-  const is_quorum = required_approvals > 1 || required_rejections > 1
-  const version = `${path}/votes ${approvals} ${rejections} ${of.edited}`
-  const votes = useLoad<PageOf<Vote>>(version, (signal) =>
-    is_quorum
-      ? ask('GET', `${path}/votes`, { signal, query: { limit: 200 } })
-      : Promise.resolve({ ok: true, value: { items: [], next_cursor: null }, text: '' }),
-  )
-  if (!is_quorum) return null
-  const listed = votes.value?.items.toSorted((one, other) => (one.at < other.at ? -1 : 1)) ?? []
+  if (!isQuorum(of)) return null
+  const listed = votes.value?.toSorted((one, other) => (one.at < other.at ? -1 : 1)) ?? []
   return (
     <section aria-label="Votes" class="detail-part">
       <h2 class="label">Votes</h2>
@@ -45,7 +81,7 @@ export function Votes({ of, path, ask }: VotesProps) {
         {approvals} of {counted(required_approvals, 'approval')}, {rejections} of{' '}
         {counted(required_rejections, 'rejection')}.
       </p>
-      {votes.problem && <ErrorBox problem={votes.problem} />}
+      {votes.problem && <ErrorBox problem={votes.problem} retry={votes.reload} />}
       <ul class="discussion">
         {listed.map((vote) => (
           <li key={vote.voter} data-counts={String(vote.counts)}>
@@ -101,19 +137,23 @@ function Name({ id, label }: { id: string; label: string | null }) {
 
 const comment_characters_max = 4_000
 
+interface CommentsProps {
+  of: Steered
+  path: string
+  ask: Asking
+}
+
 /** Comments, which decide nothing. */
-export function Comments({ of, path, ask }: VotesProps) {
+export function Comments({ of, path, ask }: CommentsProps) {
   const sent = useSignal(0)
   const open = useSignal(false)
   const draft = useSignal('')
   const { busy, problem, run } = useAction()
   const of_version = `${path}/comments ${of.comments} ${sent.value}`
-  const list = useLoad<PageOf<Comment>>(of_version, (signal) =>
-    of.comments + sent.value > 0
-      ? ask('GET', `${path}/comments`, { signal, query: { limit: 200 } })
-      : Promise.resolve({ ok: true, value: { items: [], next_cursor: null }, text: '' }),
+  const list = useList<Comment>(of_version, of.comments + sent.value, (signal) =>
+    readAll(ask, `${path}/comments`, signal),
   )
-  const comments = list.value?.items ?? []
+  const comments = list.value ?? []
   const place = useFocusAt(open.value)
   const submit = async () => {
     const text = draft.value.trim()
@@ -129,7 +169,7 @@ export function Comments({ of, path, ask }: VotesProps) {
       {(comments.length > 0 || of.comments > 0) && (
         <h2 class="label">Comments: {count(Math.max(comments.length, of.comments))}</h2>
       )}
-      {list.problem && <ErrorBox problem={list.problem} />}
+      {list.problem && <ErrorBox problem={list.problem} retry={list.reload} />}
       <ul class="discussion">
         {comments.map(({ id, author, author_label, at, text }) => (
           <li key={id}>

@@ -32,7 +32,10 @@ export function Approvals({ params: { id } }: { params: Record<string, string> }
     codeColumn('Agent', ({ agent_id }) => agent_id),
     timeColumn('Asked', ({ created_at }) => created_at, true),
     pending
-      ? { title: 'Time left', cell: ({ expires_at }) => <Countdown until={expires_at} over="time is up" /> }
+      ? {
+          title: 'Time left',
+          cell: ({ expires_at }) => <Countdown until={expires_at} over="time is up" held />,
+        }
       : timeColumn('When', ({ resolved_at }) => resolved_at),
   ]
   return (

@@ -14,7 +14,7 @@ import type { Steered } from './steered.ts'
 
 /** The effect that a request is about: what the bytes are for, and how they were changed. */
 export function EffectPayload({ of }: { of: Steered }) {
-  const { effect, proposed, edited, effective } = of
+  const { effect, editable, proposed, edited, effective } = of
   if (effect === null) return null
   const { type, key, note } = effect
   const about = (
@@ -32,6 +32,11 @@ export function EffectPayload({ of }: { of: Steered }) {
     return (
       <section aria-label="The effect" class="effect-payload">
         {about}
+        {editable && (
+          <p class="muted">
+            Its payload is null, or removed: payloads are kept for a time that the plan says.
+          </p>
+        )}
       </section>
     )
   const after = effective ?? edited
@@ -83,7 +88,7 @@ interface OutcomeProps {
 
 /** The decision: its time, its reason and the one who made it. It takes the focus when it appears. */
 export function Outcome({ of, own, children }: OutcomeProps) {
-  const { status, reason, resolved_by, resolved_at, answer, answer_schema } = of
+  const { status, reason, resolved_at, answer, answer_schema } = of
   const place = useRef<HTMLDivElement>(null)
   const was_pending = useRef(false)
   useLayoutEffect(() => {
@@ -92,23 +97,14 @@ export function Outcome({ of, own, children }: OutcomeProps) {
     was_pending.current = status === 'pending'
   }, [status])
   if (status === 'pending') return null
-  const by_timeout = resolved_by === 'timeout'
-  const title = {
-    approved: own ? 'You approved this' : 'Approved',
-    rejected: by_timeout ? 'Rejected: the time ran out' : own ? 'You rejected this' : 'Rejected',
-    expired: 'Expired: nobody decided in time',
-    cancelled: 'Withdrawn by the agent',
-  }[status]
+  const title = titleOf(of)
+  const by = byWhom(of)
   return (
     <div ref={place} tabIndex={-1} role="status">
       <div class="outcome" data-status={status}>
-        <p class="outcome-title">{title}</p>
+        <p class="outcome-title">{own && by !== null ? `You ${status} this` : title}</p>
         <p class="muted">
-          {!own && !by_timeout && resolved_by && (
-            <>
-              {status === 'cancelled' ? 'By' : 'Decided by'} {resolver(resolved_by)}{' '}
-            </>
-          )}
+          {!own && by !== null && `${by} `}
           {resolved_at && <Time at={resolved_at} />}
         </p>
         {reason && (
@@ -122,4 +118,25 @@ export function Outcome({ of, own, children }: OutcomeProps) {
       </div>
     </div>
   )
+}
+
+type Settled = Pick<Checkpoint, 'status' | 'resolved_by'>
+
+/** Of a request that waits no longer. */
+function titleOf({ status, resolved_by }: Settled): string {
+  if (status === 'rejected') return resolved_by === 'timeout' ? 'Rejected: the time ran out' : 'Rejected'
+  if (status === 'expired') return 'Expired: nobody decided in time'
+  return status === 'cancelled' ? 'Withdrawn by the agent' : 'Approved'
+}
+
+/** Null where the time ran out. */
+function byWhom({ status, resolved_by }: Settled): string | null {
+  if (resolved_by === null || resolved_by === 'timeout') return null
+  return `${status === 'cancelled' ? 'By' : 'Decided by'} ${resolver(resolved_by)}`
+}
+
+/** In one line: the one who decided, or why nobody did. */
+export function outcomeLine(of: Settled): string {
+  const is_decided = of.status === 'approved' || of.status === 'rejected'
+  return (is_decided && byWhom(of)) || titleOf(of)
 }

@@ -8,6 +8,7 @@ export type Verb = 'approve' | 'reject'
 
 /** All that a request takes beside a plain decision. Payloads are exact texts. */
 export interface Steered {
+  status: Checkpoint['status']
   answer_schema: AnswerSchema | null
   required_approvals: number
   required_rejections: number
@@ -18,7 +19,7 @@ export interface Steered {
   effect: Checkpoint['effect']
   /** An approver may change the payload. */
   editable: boolean
-  /** The payload of an effect as it was proposed; null without one. */
+  /** The payload of an effect as it was proposed, `null` for JSON null; null without one, and where it was removed. */
   proposed: string | null
   /** The change that the votes are for. */
   edited: string | null
@@ -26,12 +27,13 @@ export interface Steered {
   effective: string | null
   /** The key of the page is an approver. */
   may_decide: boolean
-  /** The vote of the key of the page. */
-  voted: 'approved' | 'rejected' | null
+  /** The vote of the key of the page; unknown until the votes are read. */
+  voted: 'approved' | 'rejected' | 'unknown' | null
 }
 
 type Told = Pick<
   Checkpoint,
+  | 'status'
   | 'answer_schema'
   | 'required_approvals'
   | 'required_rejections'
@@ -47,14 +49,15 @@ export function steeredOf(
   told: Told,
   { text, name, ...own }: { text: string; name: string } & Pick<Steered, 'may_decide' | 'voted'>,
 ): Steered {
-  return {
-    ...told,
-    ...own,
-    answer_schema: told.answer_schema as AnswerSchema | null,
-    proposed: exactMember(text, name),
-    edited: exactMember(text, 'edited_payload'),
-    effective: exactMember(text, 'effective_payload'),
-  }
+  const [edited, effective] = [exactMember(text, 'edited_payload'), exactMember(text, 'effective_payload')]
+  const proposed = exactMember(text, name) ?? (isJsonNull(told, edited ?? effective) ? 'null' : null)
+  const answer_schema = told.answer_schema as AnswerSchema | null
+  return { ...told, ...own, answer_schema, proposed, edited, effective }
+}
+
+/** An answer shows JSON null as it shows no payload: what can be changed, or was changed, is there. */
+function isJsonNull({ effect, editable, status }: Told, changed: string | null): boolean {
+  return effect !== null && (changed !== null || (editable && status === 'pending'))
 }
 
 /** The body of a decision, with payloads as they are written. */

@@ -261,7 +261,8 @@ function historyOf(letter: OpenLetter): Moment[] {
       at: updated_at,
       note: locked_until && (
         <>
-          The lock ends in <Countdown until={locked_until} over="a moment" />. The letter is then free again.
+          The lock ends in <Countdown until={locked_until} over="a moment" held />. The letter is then free
+          again.
         </>
       ),
     },

@@ -100,7 +100,8 @@ function lastColumn(status: Status): Column<Letter> {
   if (status === 'failed') return timeColumn('Failed', ({ created_at }) => created_at)
   if (status === 'resolved') return timeColumn('Resolved', ({ updated_at }) => updated_at)
   if (status === 'archived') return timeColumn('Archived', ({ updated_at }) => updated_at)
-  const cell = ({ locked_until }: Letter) => locked_until && <Countdown until={locked_until} over="now" />
+  const cell = ({ locked_until }: Letter) =>
+    locked_until && <Countdown until={locked_until} over="now" held />
   return { title: 'Lock ends', cell }
 }
 

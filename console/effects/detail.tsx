@@ -5,7 +5,9 @@ import type { Checkpoint, Effect } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { type Loaded, useGet, useMember } from '../api/load.ts'
 import { Difference } from '../approvals/edit.tsx'
+import { outcomeLine } from '../approvals/request.tsx'
 import { to } from '../router.ts'
+import { payloadText } from '../text/json.ts'
 import { count, resolver } from '../text/words.ts'
 import { Badge, Code, CopiedCode, Copy, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
@@ -127,7 +129,7 @@ function Stands({ effect }: { effect: Effect }) {
         {status === 'running' && lease_until !== null ? (
           <>
             <Code>{held_by ?? '–'}</Code> has the lease for{' '}
-            <Countdown until={lease_until} over="no longer: it has just run out" />.
+            <Countdown until={lease_until} over="no longer: it has just run out" held />.
           </>
         ) : (
           'Nobody has the lease. An agent that claims or starts it gets it.'
@@ -187,7 +189,9 @@ function EffectFacts({ effect }: { effect: Effect }) {
         Agent: <Code>{effect.agent_id}</Code>,
         Workflow: workflowOf(effect.workflow_id),
         'Lease holder': held_by !== null && <Code>{held_by}</Code>,
-        'Lease ends': status === 'running' && lease_until && <Countdown until={lease_until} over="now" />,
+        'Lease ends': status === 'running' && lease_until && (
+          <Countdown until={lease_until} over="now" held />
+        ),
         'Lease ran out': status === 'unknown' && lease_until && <Time at={lease_until} />,
         Fence: <span class="digits">{fence === 0 ? 'not started yet' : count(fence)}</span>,
         'A lease holds': <span class="digits">{count(lease_seconds)} s</span>,
@@ -201,16 +205,16 @@ function EffectFacts({ effect }: { effect: Effect }) {
 }
 
 function Payload({ loaded, effect }: { loaded: Loaded<Effect>; effect: Effect }) {
-  const payload = useMember(loaded, 'payload')
+  const { payload_hash, effective_hash, status } = effect
+  const payload = payloadText(useMember(loaded, 'payload'), payload_hash)
   const effective = useMember(loaded, 'effective_payload')
   const result = useMember(loaded, 'result')
-  const { payload_hash, effective_hash, status } = effect
   const is_changed = effective_hash !== null
   return (
     <>
       <Part title={is_changed ? 'Payload, as it was proposed' : 'Payload'}>
         {payload === null ? (
-          <p class="muted">null, or removed: payloads are kept for a time that the plan says.</p>
+          <p class="muted">Removed: payloads are kept for a time that the plan says.</p>
         ) : (
           <Tree text={payload} what="the payload" />
         )}
@@ -221,7 +225,7 @@ function Payload({ loaded, effect }: { loaded: Loaded<Effect>; effect: Effect })
           {payload !== null && effective !== null ? (
             <Difference before={payload} after={effective} what="between proposal and approval" />
           ) : (
-            <p class="muted">null, or removed.</p>
+            <p class="muted">Removed.</p>
           )}
           <Hash text={effective_hash} what="the hash of the effective payload" />
         </Part>
@@ -262,7 +266,7 @@ function Approval({ id }: { id: string }) {
             <p class="muted small">
               {status === 'pending'
                 ? `${count(approvals)} of ${count(required_approvals)} approvals so far`
-                : `Decided by ${resolver(resolved_by)}`}
+                : outcomeLine({ status, resolved_by })}
               {uses > 1 && ` · ${count(uses_left)} of ${count(uses)} uses left`}
             </p>
           </>

@@ -58,7 +58,7 @@ export function WaitsFor({ effect }: { effect: ListedEffect }): ComponentChildre
           Waits for the report of <Code>{held_by ?? '–'}</Code>
           {lease_until && (
             <>
-              , <Countdown until={lease_until} over="its lease has just run out" />
+              , <Countdown until={lease_until} over="its lease has just run out" held />
             </>
           )}
         </>

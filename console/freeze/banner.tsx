@@ -9,7 +9,7 @@ import { pathOf } from '../api/address.ts'
 import type { Loaded } from '../api/load.ts'
 import { useGet } from '../api/load.ts'
 import { ask } from '../api/session.ts'
-import { duration, now } from '../text/time.ts'
+import { duration, frozen_at, now } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { Button, setTo, Text, Time } from '../ui/basics.tsx'
 import { announce } from '../ui/toast.tsx'
@@ -28,6 +28,10 @@ export function Banner({ loaded: { value: tenant, reload } }: { loaded: Loaded<T
     }
     was_frozen.current = is_frozen
   }, [tenant === null, is_frozen])
+  useLayoutEffect(() => {
+    frozen_at.value = is_frozen ? Date.parse(tenant.frozen_at!) : null
+    return setTo(frozen_at, null)
+  }, [tenant?.frozen_at])
   return (
     <>
       <p class="offscreen" role="status">

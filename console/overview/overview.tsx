@@ -98,7 +98,7 @@ function rowsOf(effects: ListedEffect[], requests: Checkpoint[]): JSX.Element[] 
     )),
     ...soonest(requests).map(({ id, title, agent_id, expires_at }) => (
       <Row key={id} href={to(pathOf('/console/approvals', id))} text={title}>
-        <Code>{agent_id}</Code> <Countdown until={expires_at} over="time is up" />
+        <Code>{agent_id}</Code> <Countdown until={expires_at} over="time is up" held />
       </Row>
     )),
   ].slice(0, waiting_rows_max)

@@ -1,6 +1,6 @@
 // Times in words, which tick once a second while the tab is visible.
 
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 
 export const second_ms = 1_000
 export const minute_ms = 60 * second_ms
@@ -14,6 +14,12 @@ const ahead_ms_min = 5 * second_ms
 
 /** The service's time, in milliseconds. */
 export const now = signal(Date.now())
+
+/** Since when the tenant of the page is frozen, in milliseconds; null where it is not. */
+export const frozen_at = signal<number | null>(null)
+
+/** The time that counts for what a resume moves: it stands still while the tenant is frozen. */
+export const held_now = computed(() => Math.min(now.value, frozen_at.value ?? Number.POSITIVE_INFINITY))
 
 setInterval(() => document.hidden || tick(), second_ms)
 document.addEventListener('visibilitychange', () => document.hidden || tick())

@@ -5,7 +5,7 @@ import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { base } from '../api/address.ts'
 import { linkable } from '../text/links.ts'
-import { duration, exact, now, relative } from '../text/time.ts'
+import { duration, exact, held_now, now, relative } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { copyText } from './clipboard.ts'
 import { announce } from './toast.tsx'
@@ -108,12 +108,21 @@ export function Time({ at }: { at: string }) {
   )
 }
 
+interface CountdownProps {
+  until: string
+  /** Said once the time has run out. */
+  over: string
+  /** It stands still while the tenant is frozen, and is moved by a resume. */
+  held?: boolean
+}
+
 /** The time left until then, by the second. */
-export function Countdown({ until, over }: { until: string; over: string }) {
+export function Countdown({ until, over, held = false }: CountdownProps) {
   const place = useSignal(until)
   place.value = until
+  const clock = held ? held_now : now
   const text = useComputed(() => {
-    const left_ms = Date.parse(place.value) - now.value
+    const left_ms = Date.parse(place.value) - clock.value
     return left_ms > 0 ? duration(left_ms) : over
   })
   return (

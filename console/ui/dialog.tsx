@@ -1,6 +1,6 @@
 // Dialogs: a modal window, a question with two answers, a form.
 
-import type { ComponentChildren, JSX } from 'preact'
+import type { ComponentChildren, JSX, TargetedPointerEvent } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { type Action, useAction } from '../api/action.ts'
 import type { Problem, Result } from '../api/client.ts'
@@ -48,7 +48,7 @@ export function Dialog({ title, children, onClose }: DialogProps) {
       }}
       // In Chromium a second Escape closes the dialog without an event that can be cancelled.
       onClose={() => element.current?.isConnected && !element.current.open && element.current.showModal()}
-      onPointerDown={(event) => event.target === element.current && onClose()}
+      onPointerDown={(event) => event.target === element.current && isBeside(event) && onClose()}
     >
       <div class="dialog-inside stack">
         <h2 id={id}>{title}</h2>
@@ -57,6 +57,16 @@ export function Dialog({ title, children, onClose }: DialogProps) {
       <Toast in_dialog />
     </dialog>
   )
+}
+
+/** True on the backdrop. The dialog scrolls, and its scrollbar is also nothing but the dialog. */
+function isBeside({
+  clientX: x,
+  clientY: y,
+  currentTarget,
+}: TargetedPointerEvent<HTMLDialogElement>): boolean {
+  const { left, right, top, bottom } = currentTarget.getBoundingClientRect()
+  return x < left || x > right || y < top || y > bottom
 }
 
 interface QuestionProps extends DialogProps {

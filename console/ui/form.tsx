@@ -57,6 +57,8 @@ function Labelled({
 }
 
 interface FieldProps extends LabelledProps {
+  /** Among the fields of its form, for `halfFilled`. */
+  name?: string
   value: string
   onInput: (value: string) => void
   type?: 'text' | 'email' | 'password' | 'search' | 'number' | 'datetime-local' | 'date' | 'url'
@@ -115,6 +117,12 @@ export function Field(props: FieldProps) {
   return <Labelled {...{ label, hint, error, control }} />
 }
 
+/** The names of the fields whose date is written in part: their value is as empty as that of a field that nobody touched. */
+export function halfFilled(form: HTMLElement | null): string[] {
+  const inputs = [...(form?.querySelectorAll('input') ?? [])]
+  return inputs.filter(({ validity }) => validity.badInput).map(({ name }) => name)
+}
+
 interface CheckProps extends LabelledProps {
   checked: boolean
   onInput: (checked: boolean) => void
@@ -134,7 +142,7 @@ export function Check({ label, hint, error, checked, onInput }: CheckProps) {
           checked={checked}
           onChange={(event) => onInput(event.currentTarget.checked)}
         />
-        {label}
+        <span>{label}</span>
       </label>
       {said && (
         <p id={id} class={error ? 'field-error' : 'muted small'}>

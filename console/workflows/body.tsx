@@ -7,7 +7,7 @@ import { Successor } from '../actions/refusal.tsx'
 import { Difference } from '../approvals/edit.tsx'
 import { titleOf as titleOfLetter } from '../dead-letters/letter.ts'
 import { bodyOf } from '../inboxes/body.ts'
-import { exactMember } from '../text/json.ts'
+import { exactMember, payloadText } from '../text/json.ts'
 import { reasonOf } from '../text/reason.ts'
 import { clock, day } from '../text/time.ts'
 import { counted, shown } from '../text/words.ts'
@@ -119,7 +119,7 @@ function Call({ schedule, text }: { schedule: Schedule; text: string }) {
 
 /** The bytes where it begins, their change where they were approved, the report at its end. */
 function EffectSaid({ event, effect, text }: { event: JournalEvent; effect: Effect; text: string }) {
-  const payload = exactMember(text, 'payload')
+  const payload = payloadText(exactMember(text, 'payload'), effect.payload_hash)
   switch (event.type) {
     case 'effect.approved': {
       const after = exactMember(text, 'effective_payload')
@@ -138,7 +138,11 @@ function EffectSaid({ event, effect, text }: { event: JournalEvent; effect: Effe
               <Text>{effect.note}</Text>
             </p>
           )}
-          <Payload text={payload} what="the payload" />
+          {payload === 'null' ? (
+            <p class="muted small">Payload: null</p>
+          ) : (
+            <Payload text={payload} what="the payload" />
+          )}
         </div>
       )
   }

@@ -1,12 +1,14 @@
 // The end of the line: what is open now, with the time that is left, or that nothing is.
 
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Checkpoint, DeadLetter, Effect, Schedule } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import type { Following } from '../api/events.ts'
 import { titleOf as titleOfLetter } from '../dead-letters/letter.ts'
 import { to } from '../router.ts'
 import { placeOf } from '../text/failure.ts'
+import { frozen_at } from '../text/time.ts'
 import { Countdown, Text, Time } from '../ui/basics.tsx'
 import { type Open, openOf } from './story.ts'
 import type { Things } from './things.ts'
@@ -49,7 +51,9 @@ const looks: Record<Open['kind'], string> = {
 }
 
 function OpenView({ kind, id, since, event, things }: Open & { things: Things }) {
-  const thing = things.of(pathOf(looks[kind], id)).value
+  const path = pathOf(looks[kind], id)
+  useAfterResume(() => things.again([path]))
+  const thing = things.of(path).value
   const value = thing?.ok ? thing.value : null
   const until = untilOf(kind, value) ?? (typeof event.data.fire_at === 'string' ? event.data.fire_at : null)
   return (
@@ -58,7 +62,11 @@ function OpenView({ kind, id, since, event, things }: Open & { things: Things })
         <p class="moment-title">{titles[kind]}</p>
         {until !== null && (
           <p class="ending-left">
-            <Countdown {...{ until }} over={kind === 'checkpoint' ? 'time is up' : 'now'} />
+            <Countdown
+              {...{ until }}
+              over={kind === 'checkpoint' ? 'time is up' : 'now'}
+              held={kind === 'checkpoint'}
+            />
             {kind === 'checkpoint' && <span class="muted"> left</span>}
           </p>
         )}
@@ -98,6 +106,16 @@ const links: Record<Open['kind'], [path: string, text: string]> = {
   callback: ['/console/approvals', 'Open the request'],
   dlq: ['/console/dlq', 'Open the dead letter'],
   effect: ['/console/effects', 'Look, and decide'],
+}
+
+/** A resume moves ends, and leaves no event for each. */
+function useAfterResume(load: () => void): void {
+  const is_frozen = frozen_at.value !== null
+  const was_frozen = useRef(is_frozen)
+  useEffect(() => {
+    if (was_frozen.current && !is_frozen) load()
+    was_frozen.current = is_frozen
+  }, [is_frozen])
 }
 
 function untilOf(kind: Open['kind'], value: unknown): string | null {

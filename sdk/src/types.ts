@@ -710,6 +710,7 @@ export interface Approval {
   /** This key is an approver. */
   may_decide: boolean
   voted: 'approved' | 'rejected' | null
+  frozen_at: string | null
 }
 
 /** The vote of one approver. */

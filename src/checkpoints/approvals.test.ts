@@ -38,9 +38,21 @@ forEachService('GET /v1/approvals/{id}', (service) => {
         `"payload":${callback_payload},"agent":{"agent_id":"agent-one","name":"agent-one"},` +
         `"status":"pending","created_at":"${created_at}","expires_at":"${expires_at}",` +
         '"reason":null,"resolved_by":null,"resolved_at":null,' +
-        `${JSON.stringify({ ...plain_steering, effect_payload: null, may_decide: true, voted: null }).slice(1)}`,
+        `${JSON.stringify({ ...plain_steering, effect_payload: null, may_decide: true, voted: null, frozen_at: null }).slice(1)}`,
     )
     expect(seen.headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('says since when the tenant is frozen', async () => {
+    const tenant = await service.signUp()
+    const { id } = await ask(service, tenant)
+    const { approval_key } = await keyOf(service, tenant, { checkpoint_id: id })
+    const path = `/v1/tenants/${tenant.tenant_id}`
+    const frozen = await service.ask('POST', `${path}/freeze`, { key: tenant.admin_key })
+    expect((await read(approval_key, id)).body.frozen_at).toBe(frozen.body.frozen_at)
+    expect(frozen.body.frozen_at).toBeString()
+    await service.ask('POST', `${path}/resume`, { key: tenant.admin_key })
+    expect((await read(approval_key, id)).body.frozen_at).toBeNull()
   })
 
   test('what was not given is null', async () => {

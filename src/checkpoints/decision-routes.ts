@@ -65,7 +65,7 @@ export const getApproval = route({
     const row = await readWhenSettled(context, params.checkpoint_id, query.wait, look)
     const { tenant_id, approval_key_id } = context.caller
     const vote = row.steered === 1 ? await votes.find(context.db, tenant_id, row.id, approval_key_id) : null
-    return approvalOf(row, approval_key_id, vote?.counts === 1 ? vote.decision : null)
+    return approvalOf(row, context.caller, vote?.counts === 1 ? vote.decision : null)
   },
 })
 

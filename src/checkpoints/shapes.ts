@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox'
 import { iso, isoOrNull, second_ms } from '../base/clock.ts'
-import type { TenantFacts } from '../contract/caller.ts'
+import type { ApprovalCaller, TenantFacts } from '../contract/caller.ts'
 import type { Urls } from '../contract/dependencies.ts'
 import type { Context } from '../contract/route.ts'
 import { idParam, Json, Nullable, Part, RawJson, Shape, Time } from '../contract/schemas.ts'
@@ -135,6 +135,9 @@ export const Approval = Shape('Approval', 'A checkpoint as an approval key sees 
   voted: Nullable(
     Type.Enum(['approved', 'rejected'], { description: 'The vote of this key, where votes are counted.' }),
   ),
+  frozen_at: Nullable(
+    Time('Since when the tenant is frozen: `expires_at` moves by that time when it is resumed; else null.'),
+  ),
 })
 
 export const Wait = Type.Optional(
@@ -209,7 +212,11 @@ function steeredOf(row: CheckpointRow) {
   }
 }
 
-export function approvalOf(row: CheckpointRow, voter: string, voted: 'approved' | 'rejected' | null) {
+export function approvalOf(
+  row: CheckpointRow,
+  { approval_key_id: voter, frozen_at = null }: ApprovalCaller,
+  voted: 'approved' | 'rejected' | null,
+) {
   return {
     checkpoint_id: row.id,
     title: row.title,
@@ -228,6 +235,7 @@ export function approvalOf(row: CheckpointRow, voter: string, voted: 'approved' 
     effect_payload: rawOrNull(row.payload),
     may_decide: isApprover(row, voter),
     voted,
+    frozen_at: isoOrNull(frozen_at),
   }
 }
 

@@ -190,6 +190,8 @@ class Approval(TypedDict):
     """This key is an approver."""
     voted: Literal["approved", "rejected"] | None
     """The vote of this key, where votes are counted."""
+    frozen_at: str | None
+    """Since when the tenant is frozen: `expires_at` moves by that time when it is resumed; else null."""
 
 
 class ApprovalAgent(TypedDict):
