@@ -44,6 +44,19 @@ describe('checkpoint create', () => {
   })
 })
 
+test.each([
+  ['redrive-many', { max: 3, per_second: 2, dry_run: true, filter: { status: 'archived', cause: 'c' } }],
+  ['discard-many', { max: 3, per_second: 2, dry_run: true, filter: { cause: 'c' } }],
+])('dlq %s sends only what says which as its filter', async (verb, body) => {
+  const settings = ['--max', '3', '--per-second', '2', '--dry-run', '--idempotency-key', 'once-1']
+  const status = 'status' in body.filter ? ['--status', 'archived'] : []
+  const told = await runInside(['dlq', verb, ...settings, ...status, '--cause', 'c'])
+  expect(told.asked.map((call) => call.body)).toEqual([body])
+  const all = await runInside(['dlq', verb, ...settings, ...status])
+  expect([all.code, all.asked]).toEqual([2, []])
+  expect(all.stderr).toContain('Say which: --cause, --source, --workflow, …, or --all.')
+})
+
 describe('A hint names the command as it was started', () => {
   const command = 'npx waystation'
   const away = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
