@@ -111,6 +111,21 @@ test('FORBIDDEN says which kind of key it takes, and which was sent', async () =
   expect(other.stderr).toContain('Next: Use the kind of key that may do this: --profile <name>.')
 })
 
+test('A lost answer whose repeat is refused may have had its effect, and the refusal is named', async () => {
+  let asked = 0
+  const fetch = async () => {
+    asked += 1
+    if (asked === 1) throw Object.assign(new Error('lost'), { code: 'ECONNRESET' })
+    const error = { code: 'TENANT_FROZEN', message: 'It is frozen.' }
+    return Response.json({ error }, { status: 403 })
+  }
+  const { code, stderr } = await runInside(['audit', 'append', 'a', '--retries', '1'], { fetch })
+  expect([code, stderr]).toEqual([
+    7,
+    'waystation: UNREACHABLE: No answer from http://service.test. Its repeat was refused: TENANT_FROZEN: It is frozen. Next: It may have happened: look before you run it again.\n',
+  ])
+})
+
 describe('tenant usage', () => {
   const step = (hour: number, calls: number, failures = 0) => ({
     start_at: `2026-01-01T0${hour}:00:00.000Z`,

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from driver import Driver
 
-from waystation import WaystationTimeoutError
+from waystation import WaystationNetworkError, WaystationTimeoutError, has_code
 
 at = "http://service.example"
 lease_ms = 60_000
@@ -79,6 +79,24 @@ class TestALease:
             once(driver)
         assert fake.calls == ["effects", "fail"] * 6
         assert driver.network.slept_ms == [500, 1_000, 2_000, 4_000, 8_000]
+
+
+def test_a_lease_of_a_start_whose_answer_was_lost_is_released_although_a_freeze_refuses_its_repeat(driver: Driver) -> None:
+    calls: list[str] = []
+    effect = {"id": "eff_1", "type": "t", "key": "k", "status": "approved", "lease_token": None}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        verb = request.url.path.rpartition("/")[2]
+        calls.append(verb)
+        if verb == "start" and calls.count("start") == 1:
+            raise httpx.ReadError("the connection was closed")
+        return refusal(403, "TENANT_FROZEN") if verb == "start" else httpx.Response(200, json=effect)
+
+    driver.network.always = answer
+    with pytest.raises(WaystationNetworkError) as raised:
+        once(driver)
+    assert raised.value.may_have_arrived and has_code(raised.value.__cause__, "TENANT_FROZEN")
+    assert calls == ["effects", "start", "start", "start", "fail"]
 
 
 class FakeItem:

@@ -54,6 +54,21 @@ export function isOutcomeUnknown(error: FailedTry): boolean {
   return isUnavailable(error.status) && error.code !== 'UNAVAILABLE'
 }
 
+/**
+ * The error of a try whose outcome is unknown, after a later try that had no effect. The refusal of a repeat says nothing about
+ * the first one: the key may have been revoked, or the tenant frozen, in between.
+ */
+export function afterwards(unknown: FailedTry, later: FailedTry): FailedTry {
+  if (later instanceof WaystationError && later !== unknown && !isTransient(later)) unknown.cause = later
+  return unknown
+}
+
+/** The refusal that an error is, or that a repeat has met after a try whose outcome is unknown. Null for others. */
+export function refusalOf(error: unknown): WaystationError | null {
+  if (isFailedTry(error) && error.cause instanceof WaystationError) return error.cause
+  return error instanceof WaystationError ? error : null
+}
+
 /** 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. */
 function isUnavailable(status: number): boolean {
   return status >= 502 && status <= 504

@@ -77,6 +77,21 @@ def is_outcome_unknown(error: FailedTry) -> bool:
     return _is_unavailable(error.status) and error.code != "UNAVAILABLE"
 
 
+def afterwards(unknown: FailedTry, later: FailedTry) -> FailedTry:
+    """The error of a try whose outcome is unknown, after a later try that had no effect. The refusal of a repeat says nothing
+    about the first one: the key may have been revoked, or the tenant frozen, in between."""
+    if isinstance(later, WaystationError) and later is not unknown and not is_transient(later):
+        unknown.__cause__ = later
+    return unknown
+
+
+def refusal_of(error: BaseException) -> WaystationError | None:
+    """The refusal that an error is, or that a repeat has met after a try whose outcome is unknown. None for others."""
+    if isinstance(error, FailedTry) and isinstance(error.__cause__, WaystationError):
+        return error.__cause__
+    return error if isinstance(error, WaystationError) else None
+
+
 def _is_unavailable(status: int) -> bool:
     """503 of the service or 502, 503, 504 of something before it, whose errors may look like ours."""
     return 502 <= status <= 504
