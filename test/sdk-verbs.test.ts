@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test'
 import {
   type ClaimedDeadLetter,
   GiveUp,
+  RawJson,
   WaystationNetworkError,
   type WorkOptions,
   type WorkSummary,
@@ -67,6 +68,19 @@ forEachService('kv.update', (service) => {
     await agent.kv.put('state', 'n', 1)
     expect(await agent.kv.update('state', 'n', () => undefined)).toMatchObject({ value: 1, version: 1 })
     expect(await agent.kv.get('state', 'n')).toMatchObject({ version: 1 })
+  })
+
+  test('loses no digit with a parser that keeps them in objects of JSON.rawJSON', async () => {
+    const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
+    const parse_json = (text: string): unknown =>
+      JSON.parse(text, (_, value, context?: { source: string }) =>
+        typeof value === 'number' && String(value) !== context!.source ? rawJSON(context!.source) : value,
+      )
+    const { agent } = await clientsOf(service, await service.signUp(), service.url, { parse_json })
+    await agent.kv.put('state', 'k', new RawJson('{"id":12345678901234567890,"all":[1.10,1e400],"n":1}'))
+    await agent.kv.update('state', 'k', (value: object = {}) => ({ ...value, n: 2 }))
+    const { value } = await agent.kv.getText('state', 'k')
+    expect(value).toBe('{"id":12345678901234567890,"all":[1.10,1e400],"n":2}')
   })
 
   test('sets the time to live that it is given', async () => {
