@@ -181,6 +181,16 @@ describe('mcp config', () => {
     })
   })
 
+  test('keeps the workflow for stdio, which has to be one', async () => {
+    const configured = (workflow: string) =>
+      runInside(['mcp', 'config', '--stdio'], { env: { ...env, WAYSTATION_WORKFLOW: workflow } })
+    const { stdout } = await configured('Größe 7')
+    expect(JSON.parse(stdout).mcpServers.waystation.env).toEqual({ ...env, WAYSTATION_WORKFLOW: 'Größe 7' })
+    const refused = await configured(' night')
+    expect([refused.code, refused.stdout]).toEqual([2, ''])
+    expect(refused.stderr).toContain('workflow_id must be 1 to 256 characters on one line')
+  })
+
   test('needs an agent key', async () => {
     const none = await runInside(['mcp', 'config'], { env: {} })
     expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('There is no key.')])
