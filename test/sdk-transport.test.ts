@@ -99,6 +99,25 @@ describe('A call whose first try was lost', () => {
   })
 })
 
+describe('A quarantine', () => {
+  const quarantined = () => new Response(error_of('QUARANTINED'), { status: 503 })
+  const effect = { type: 't', key: 'k', payload: 1 }
+
+  test('is a refusal: nothing happened, and no try follows', async () => {
+    const one = answered([quarantined])
+    expect(await failureOf(one.client.effects.claim(effect))).toMatchObject({ code: 'QUARANTINED' })
+    const once = answered([quarantined])
+    expect(await failureOf(once.client.effects.once(effect, () => 1))).toMatchObject({ code: 'QUARANTINED' })
+    expect([one.asked.length, once.asked.length, one.slept, once.slept]).toEqual([1, 1, [], []])
+  })
+
+  test('is the cause of the error of a try whose answer was lost', async () => {
+    const { client } = answered([lost, quarantined])
+    const error = await failureOf(client.effects.claim({ ...effect, lease_token: 'a'.repeat(16) }))
+    expect(error).toMatchObject({ may_have_arrived: true, cause: { code: 'QUARANTINED' } })
+  })
+})
+
 describe('An error of a gateway in JSON', () => {
   const gateway = (status: number) => () => new Response(error_of('UPSTREAM_TIMEOUT'), { status })
 

@@ -167,6 +167,17 @@ def test_the_refusal_of_a_repeat_does_not_hide_that_the_first_try_may_have_had_i
     assert has_code(unknown.value.__cause__, "TENANT_FROZEN")
 
 
+def test_a_quarantine_is_a_refusal(driver: Driver) -> None:
+    client = driver.lossy(at)
+    effect = {"type": "t", "key": "k", "payload": 1}
+    driver.network.always = lambda request: refusal(503, "QUARANTINED")
+    with pytest.raises(WaystationError, match="QUARANTINED"):
+        client.effects.claim(**effect)
+    with pytest.raises(WaystationError, match="QUARANTINED"):
+        client.effects.once(driver.handler(lambda permit: 1), **effect)
+    assert (len(driver.network.seen), driver.network.slept_ms) == (2, [])
+
+
 def test_what_a_settled_call_led_to_may_not_be_readable(driver: Driver) -> None:
     client = driver.lossy(at)
     archived = {"error": {"code": "INVALID_STATE", "message": "m", "details": {"status": "archived"}}}

@@ -38,7 +38,7 @@ export function answerOf(response: Response, text: string, now: number): Answer 
 /** True when another try may succeed. */
 export function isTransient(error: FailedTry): boolean {
   if (!(error instanceof WaystationError)) return true
-  return isUnavailable(error.status) || error.status === 429 || error.code === 'IDEMPOTENCY_IN_PROGRESS'
+  return isUnavailable(error) || error.status === 429 || error.code === 'IDEMPOTENCY_IN_PROGRESS'
 }
 
 /** True when every try will be refused until the key, the item or the request changes. */
@@ -51,7 +51,7 @@ export function isPermanent(error: unknown): error is WaystationError {
 export function isOutcomeUnknown(error: FailedTry): boolean {
   if (error instanceof WaystationNetworkError) return error.may_have_arrived
   if (error instanceof WaystationTimeoutError) return true
-  return isUnavailable(error.status) && error.code !== 'UNAVAILABLE'
+  return isUnavailable(error) && error.code !== 'UNAVAILABLE'
 }
 
 /**
@@ -69,9 +69,9 @@ export function refusalOf(error: unknown): WaystationError | null {
   return error instanceof WaystationError ? error : null
 }
 
-/** 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. */
-function isUnavailable(status: number): boolean {
-  return status >= 502 && status <= 504
+/** 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal. */
+function isUnavailable({ status, code }: WaystationError): boolean {
+  return status >= 502 && status <= 504 && code !== 'QUARANTINED'
 }
 
 /** Runtimes name a connection that was never made in their own ways. */
