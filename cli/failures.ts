@@ -3,6 +3,7 @@
 import { CommanderError } from 'commander'
 import { WaystationError, WaystationNetworkError, WaystationTimeoutError } from '../sdk/src/index.ts'
 import { lists } from './generated.ts'
+import { shellWord } from './text.ts'
 
 export const exit = {
   ok: 0,
@@ -88,7 +89,7 @@ function nextStep({ code, next, details }: WaystationError): string {
 function changedSince(details: WaystationError['details']): string | null {
   const { fence, status, frozen_at } = (details ?? {}) as Record<string, unknown>
   if (typeof frozen_at === 'string')
-    return `Everything was stopped again: waystation tenant resume --frozen-at ${frozen_at} ends that freeze.`
+    return `Everything was stopped again: waystation tenant resume --frozen-at ${shellWord(frozen_at)} ends that freeze.`
   if (typeof fence !== 'number') return null
   return `It is ${status} by now, with fence ${fence}: waystation effect get <id> shows it. Look again before you decide.`
 }

@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { exit } from './failures.ts'
+import { commandWords } from './hints.ts'
 import { run } from './run.ts'
 
 const interrupt = () => process.exit(exit.interrupted)
@@ -22,7 +23,7 @@ const is_binary = !/^bun(\.exe)?$/.test(basename(process.argv0))
 
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
-  command: is_binary ? process.argv0 : process.env.WAYSTATION_COMMAND || 'waystation',
+  command: commandWords(is_binary ? process.argv0 : process.env.WAYSTATION_COMMAND || 'waystation'),
   program: is_binary
     ? [process.execPath]
     : ['node', fileURLToPath(new URL('waystation.mjs', import.meta.url))],

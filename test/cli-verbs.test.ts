@@ -1,8 +1,10 @@
 // Commands of more than one call, and what the command line says to people.
 
-import { describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { asStarted } from '../cli/hints.ts'
-import { runInside } from './support/cli.ts'
+import { Bench, runInside } from './support/cli.ts'
 
 describe('checkpoint create', () => {
   const asked = { id: 'chk_1', status: 'pending' }
@@ -93,6 +95,65 @@ describe('A hint names the command as it was started', () => {
       '/etc/waystation login',
     ])
       expect(asStarted(text, command)).toBe(text)
+  })
+})
+
+describe('A command that is shown', () => {
+  const bench = new Bench()
+  afterAll(() => bench.clean())
+  const hostile = [
+    `it's $(touch pwned) \`x\` "a" \\ ; & * ~`,
+    '~',
+    '--all',
+    'a=b',
+    "'",
+    'night-17',
+    'a waystation login $(b)',
+  ]
+
+  /** The words that bash makes of it. */
+  async function wordsOf(command: string): Promise<string[]> {
+    const { stdout } = await bench.run(['-c', `printf '%s\\0' ${command}`], {}, { command: ['bash'] })
+    return stdout.split('\0').slice(0, -1)
+  }
+
+  test.each(hostile)('names the workflow as one word: %s', async (workflow_id) => {
+    const items = Array.from({ length: 2_000 }, () => ({ seq: 1 }))
+    const page = { items, events: 3_000, waiting: 0, failing: 0, more: true, next_after: 2_000 }
+    const ends = workflow_id.startsWith('-') ? ['--', workflow_id] : [workflow_id]
+    const command = "'/opt/it'\\''s'"
+    const { stderr } = await runInside(['workflow', 'show', ...ends], {
+      command,
+      answer: () => Response.json(page),
+    })
+    const [, shown] = /There are more: (.*)\n$/.exec(stderr)!
+    expect(await wordsOf(shown!)).toEqual(["/opt/it's", 'workflow', 'show', '--after', '2000', ...ends])
+  })
+
+  test('names the file of profiles as one word', async () => {
+    const folder = join(bench.folder(), "it's; here")
+    mkdirSync(join(folder, 'waystation'), { recursive: true })
+    const file = join(folder, 'waystation/profiles.json')
+    writeFileSync(file, '{"current":null,"profiles":{}}')
+    chmodSync(file, 0o644)
+    const { stderr } = await runInside(['profiles'], { env: { XDG_CONFIG_HOME: folder } })
+    const [, shown] = /Next: (.*), and rotate/.exec(stderr)!
+    expect(await wordsOf(shown!)).toEqual(['chmod', '600', file])
+  })
+
+  test.each(["/opt/it's here/waystation", 'npx waystation', './bin/waystation'])(
+    'begins with what started it, as words: %s',
+    async (command) => {
+      const { stderr } = await bench.run(['profiles'], { WAYSTATION_COMMAND: command })
+      const [, shown] = /^There are none; (.*) login keeps one\.\n$/.exec(stderr)!
+      expect(await wordsOf(shown!)).toEqual(command === 'npx waystation' ? ['npx', 'waystation'] : [command])
+    },
+  )
+
+  test('goes on behind a place as one word', async () => {
+    const answer = () => Response.json({ items: [{ id: 'a' }], next_cursor: 'a $(b)' })
+    const { stderr } = await runInside(['agent', 'list'], { answer })
+    expect(stderr).toBe("There may be more: --cursor 'a $(b)', or --all.\n")
   })
 })
 
