@@ -98,6 +98,34 @@ describe('A hint names the command as it was started', () => {
   })
 })
 
+describe('A byte order mark', () => {
+  const bench = new Bench()
+  afterAll(() => bench.clean())
+  const stdin = async function* () {
+    yield new TextEncoder().encode('\ufeff"a"\n')
+  }
+
+  test('belongs to a text that is taken as it is, from a file and from standard input', async () => {
+    const file = join(bench.folder(), 'text')
+    writeFileSync(file, '\ufeff"a"\n')
+    const put = ['kv', 'put', 'n', 'k', '--string']
+    const told = [await runInside([...put, '--file', file]), await runInside(put, { stdin: stdin() })]
+    expect(told.map(({ asked }) => asked[0]!.body)).toEqual(Array(2).fill({ value: '\ufeff"a"\n' }))
+  })
+
+  test('is left out before JSON and before the prompt of a checkpoint', async () => {
+    const file = join(bench.folder(), 'text')
+    writeFileSync(file, '\ufeff"a"\n')
+    const json = [
+      await runInside(['kv', 'put', 'n', 'k', '--file', file]),
+      await runInside(['kv', 'put', 'n', 'k'], { stdin: stdin() }),
+    ]
+    expect(json.map(({ asked }) => asked[0]!.body)).toEqual([{ value: 'a' }, { value: 'a' }])
+    const create = ['checkpoint', 'create', 'Deploy?', '--no-callback', '--prompt-file', file]
+    expect((await runInside(create)).asked[0]!.body).toMatchObject({ prompt: '"a"\n' })
+  })
+})
+
 describe('A command that is shown', () => {
   const bench = new Bench()
   afterAll(() => bench.clean())
