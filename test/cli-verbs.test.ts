@@ -1,6 +1,6 @@
 // Commands of more than one call, and what the command line says to people.
 
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { asStarted } from '../cli/hints.ts'
@@ -96,6 +96,26 @@ describe('A hint names the command as it was started', () => {
     ])
       expect(asStarted(text, command)).toBe(text)
   })
+})
+
+test('wait --for may be longer than a timer', async () => {
+  const timers: (() => void)[] = []
+  const { setTimeout: set } = globalThis
+  const long = ((run: () => void, ms: number) =>
+    ms > 10 ** 9 ? timers.push(run) : set(run, ms)) as unknown as typeof setTimeout
+  const spy = spyOn(globalThis, 'setTimeout').mockImplementation(long)
+  let asked = 0
+  const answer = () => {
+    asked += 1
+    if (asked === 2) timers[0]!() // 24.8 days have passed
+    return Response.json({ event: asked === 4 ? { seq: 9 } : null, after: asked })
+  }
+  try {
+    const told = await runInside(['wait', '--type', 'a', '--for', '60d', '--json'], { answer })
+    expect([told.code, JSON.parse(told.stdout), timers.length]).toEqual([0, { seq: 9 }, 2])
+  } finally {
+    spy.mockRestore()
+  }
 })
 
 describe('A byte order mark', () => {
