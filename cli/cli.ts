@@ -32,9 +32,9 @@ const default_retries = 2
 export class Cli {
   readonly profiles: Profiles
   out: Output
-  exit_code: number = exit.ok
   /** The text of --help or --version, which commander writes in parts. */
   help = ''
+  #exit_code: number = exit.ok
   #options: GlobalOptions = { timeout: 30 }
   #connection: Connection | undefined
   #called_url: string | undefined
@@ -46,6 +46,16 @@ export class Cli {
   ) {
     this.profiles = new Profiles(io)
     this.out = new Output(io, json)
+  }
+
+  get exit_code(): number {
+    return this.#exit_code
+  }
+
+  /** Set it before the result is printed: the reader may be gone by then. */
+  set exit_code(code: number) {
+    this.#exit_code = code
+    this.io.decided(code)
   }
 
   begin(options: GlobalOptions): void {

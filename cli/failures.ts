@@ -3,6 +3,7 @@
 import { CommanderError } from 'commander'
 import { WaystationError, WaystationNetworkError, WaystationTimeoutError } from '../sdk/src/index.ts'
 import { lists } from './generated.ts'
+import { shellWord } from './text.ts'
 
 export const exit = {
   ok: 0,
@@ -88,7 +89,7 @@ function nextStep({ code, next, details }: WaystationError): string {
 function changedSince(details: WaystationError['details']): string | null {
   const { fence, status, frozen_at } = (details ?? {}) as Record<string, unknown>
   if (typeof frozen_at === 'string')
-    return `Everything was stopped again: waystation tenant resume --frozen-at ${frozen_at} ends that freeze.`
+    return `Everything was stopped again: waystation tenant resume --frozen-at ${shellWord(frozen_at)} ends that freeze.`
   if (typeof fence !== 'number') return null
   return `It is ${status} by now, with fence ${fence}: waystation effect get <id> shows it. Look again before you decide.`
 }
@@ -121,10 +122,10 @@ export function failureOf(error: unknown, url?: string): Failure {
   }
   if (error instanceof WaystationNetworkError) {
     const { may_have_arrived, cause } = error
-    const why = (cause as { code?: unknown } | undefined)?.code
+    const why = cause instanceof WaystationError ? undefined : (cause as { code?: unknown } | undefined)?.code
     return {
       code: 'UNREACHABLE',
-      message: `No answer from ${url}${typeof why === 'string' ? ` (${why})` : ''}.`,
+      message: `No answer from ${url}${typeof why === 'string' ? ` (${why})` : ''}.${repeatOf(error)}`,
       exit_code: exit.unavailable,
       next: may_have_arrived
         ? 'It may have happened: look before you run it again.'
@@ -134,7 +135,7 @@ export function failureOf(error: unknown, url?: string): Failure {
   if (error instanceof WaystationTimeoutError) {
     return {
       code: 'TIMED_OUT',
-      message: error.message,
+      message: `${error.message}${repeatOf(error)}`,
       exit_code: exit.unavailable,
       next: 'It may have happened: look before you run it again, with more time if it needs that.',
     }
@@ -148,13 +149,18 @@ export function failureOf(error: unknown, url?: string): Failure {
   }
 }
 
+/** The refusal of a later try, after one whose outcome is unknown. */
+function repeatOf({ cause }: Error): string {
+  return cause instanceof WaystationError ? ` Its repeat was refused: ${cause.message}` : ''
+}
+
 function refused(error: WaystationError): Failure {
   const { code, message, status, request_id, retry_after_seconds, details } = error
   const next = nextStep(error)
   const of_gateway = code === 'UNEXPECTED_ANSWER' && status >= 502 && status <= 504
   return {
     code,
-    message: message.slice(`${code}: `.length),
+    message: `${message.slice(`${code}: `.length)}${repeatOf(error)}`,
     exit_code: of_gateway ? exit.unavailable : exit[error.exit],
     next: retry_after_seconds === undefined ? next : `Run it again in ${retry_after_seconds} s. ${next}`,
     status,

@@ -47,10 +47,20 @@ function jsonOf(text: string, { string: as_text }: ValueOptions): RawJson | stri
   }
 }
 
+/** With a byte order mark, which may be the first character of a text that is kept as it is. */
+function utf8(): TextDecoder {
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+}
+
+/** A file for people or programs, without the byte order mark that some editors put before it. */
+export function withoutMark(text: string): string {
+  return text.replace(/^\ufeff/, '')
+}
+
 export async function stdinText(cli: Cli, when_none: string): Promise<string> {
   const { stdin } = cli.io
   if (stdin.isTTY) throw usageError(when_none)
-  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const decoder = utf8()
   try {
     let text = ''
     for await (const chunk of stdin)
@@ -64,7 +74,7 @@ export async function stdinText(cli: Cli, when_none: string): Promise<string> {
 
 export function fileText(path: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
+    return utf8().decode(readFileSync(path))
   } catch (error) {
     if (error instanceof TypeError) throw usageError(`${path} is not UTF-8.`)
     throw usageError(`${path} cannot be read (${(error as { code?: string }).code ?? 'unknown'}).`)

@@ -2,6 +2,7 @@
 
 import type { Page, Pages } from '../sdk/src/index.ts'
 import type { Cli } from './cli.ts'
+import { shellWord } from './text.ts'
 
 /** One page, or all of them as they come. */
 export async function printList<T extends object>(
@@ -31,7 +32,9 @@ export function printPage<T extends object>(
     if (none) cli.out.note('There are none.')
     return
   }
-  cli.out.note(`${none ? 'None so far. ' : ''}There may be more: ${option} ${page.next_cursor}, or --all.`)
+  cli.out.note(
+    `${none ? 'None so far. ' : ''}There may be more: ${option} ${shellWord(page.next_cursor)}, or --all.`,
+  )
 }
 
 export function printItems(cli: Cli, items: readonly object[], columns: readonly string[]): void {

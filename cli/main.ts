@@ -4,22 +4,26 @@ import { homedir } from 'node:os'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { exit } from './failures.ts'
+import { commandWords } from './hints.ts'
 import { run } from './run.ts'
 
 const interrupt = () => process.exit(exit.interrupted)
 process.on('SIGINT', interrupt)
 
-// The reader of the output may close it early, as `head` does.
+let verdict: number = exit.ok
+// The reader of the output may close it early, as `head` does: the verdict of the command is still its exit code.
 process.stdout.on('error', (error: { code?: string }) => {
-  process.exit(error.code === 'EPIPE' ? exit.ok : exit.unexpected)
+  process.exit(error.code === 'EPIPE' ? verdict : exit.unexpected)
 })
+// Nobody reads remarks and errors any more; the exit code says it.
+process.stderr.on('error', () => {})
 
 // One executable of its own; otherwise Bun, started by the launcher.
 const is_binary = !/^bun(\.exe)?$/.test(basename(process.argv0))
 
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
-  command: is_binary ? process.argv0 : process.env.WAYSTATION_COMMAND || 'waystation',
+  command: commandWords(is_binary ? process.argv0 : process.env.WAYSTATION_COMMAND || 'waystation'),
   program: is_binary
     ? [process.execPath]
     : ['node', fileURLToPath(new URL('waystation.mjs', import.meta.url))],
@@ -30,6 +34,9 @@ process.exitCode = await run(process.argv.slice(2), {
   stderr: process.stderr,
   now: Date.now,
   leaveSignals: () => void process.off('SIGINT', interrupt),
+  decided: (code) => {
+    verdict = code
+  },
 })
 
 /** A container may have no variable HOME, and a user who is in no list of users. */

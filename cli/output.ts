@@ -114,9 +114,10 @@ export class Output {
     return style === undefined ? text : this.#styled(this.#stdout, style, text)
   }
 
-  /** A remark beside the output, for people only. */
-  note(text: string): void {
-    if (!this.json) this.#stderr.write(`${this.#styled(this.#stderr, 'dim', visible(this.hint(text)))}\n`)
+  /** A remark beside the output, for people only. `end`: a value behind it, in which nothing is named as it was started. */
+  note(text: string, end = ''): void {
+    const shown = visible(this.hint(text) + end)
+    if (!this.json) this.#stderr.write(`${this.#styled(this.#stderr, 'dim', shown)}\n`)
   }
 
   /** With the command as it was started. */

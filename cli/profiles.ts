@@ -15,7 +15,7 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import { CliError, usageError } from './failures.ts'
 import type { Io } from './io.ts'
-import { isObject } from './text.ts'
+import { isObject, shellWord } from './text.ts'
 
 export interface Profile {
   url: string
@@ -92,7 +92,7 @@ export class Profiles {
       if (this.#checks_mode && (fstatSync(file).mode & 0o077) !== 0) {
         throw usageError(
           `${this.file} can be read by others.`,
-          `chmod 600 '${this.file}', and rotate its keys.`,
+          `chmod 600 ${shellWord(this.file)}, and rotate its keys.`,
         )
       }
       return readFileSync(file, 'utf8')

@@ -16,6 +16,11 @@ export function visibleJson(text: string): string {
   return text.replace(unsafe, (character) => (' \t\r\n'.includes(character) ? character : escaped(character)))
 }
 
+/** One word for a POSIX shell, for commands that are shown: an agent chooses ids, and a folder may have any name. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
+
 const names: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 function escaped(character: string): string {

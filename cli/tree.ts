@@ -12,6 +12,7 @@ import {
   seconds,
   timeFromNow,
   wholeNumber,
+  withoutMark,
 } from './input.ts'
 import type { CommandOption, Given, Group, OwnCommand } from './spec.ts'
 
@@ -108,7 +109,7 @@ function chosenOf(cli: Cli, { flag, or, is_required }: CommandOption, options: G
     throw usageError(`The ${what} is missing: ${longOf(flag)} or ${longOf(or.flag)}.`)
   }
   if (other === undefined) return value
-  if (or.flag.endsWith('<path>')) return fileText(String(other))
+  if (or.flag.endsWith('<path>')) return withoutMark(fileText(String(other)))
   if (or.flag.endsWith('<duration>')) return timeFromNow(cli, Number(other), longOf(or.flag))
   return or.value
 }

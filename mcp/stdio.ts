@@ -9,19 +9,25 @@ export interface StdioOptions {
   url: string
   /** An agent key. */
   key: string
+  /** The workflow that every call belongs to, as the client of the SDK takes it. */
+  workflow_id?: string | undefined
   read_only?: boolean
 }
 
 const answer_ms_max = 30_000
 
 /** Serves until standard input ends; calls under way are answered first, waits at once. */
-export async function serveStdio({ url, key, read_only = false }: StdioOptions): Promise<void> {
+export async function serveStdio({ url, key, workflow_id, read_only = false }: StdioOptions): Promise<void> {
+  const sent = {
+    authorization: `Bearer ${key}`,
+    ...(workflow_id && { 'x-workflow-id': bytesOf(workflow_id) }),
+  }
   const ending = new AbortController()
   const under_way = new Set<Promise<unknown>>()
   const server = mcpServer({
     api: fetchAnswer,
     base_url: url.replace(/\/+$/, ''),
-    headers: () => new Headers({ authorization: `Bearer ${key}` }),
+    headers: () => new Headers(sent),
     timeIn: (seconds) => new Date(Date.now() + seconds * 1_000).toISOString(),
     read_only,
     signal: ending.signal,
@@ -43,6 +49,11 @@ export async function serveStdio({ url, key, read_only = false }: StdioOptions):
   // The protocol writes an answer after the call that made it.
   await new Promise((resolve) => setTimeout(resolve, 0))
   await server.close()
+}
+
+/** The bytes of its UTF-8, a character each, as a header takes them. */
+function bytesOf(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text))
 }
 
 function fetchAnswer(request: Request, held_seconds: number): Promise<Response> {

@@ -630,9 +630,11 @@ describe('What is sent', () => {
     expect(asked[0]!.body).toEqual(body)
   })
 
-  test('an idempotency key is passed on', async () => {
-    const { asked } = await runInside([...commands.appendEntry!, '--idempotency-key', 'once-1'])
-    expect(asked[0]!.headers['idempotency-key']).toBe('once-1')
+  const creating = generated.filter(({ creates }) => creates).map(({ operation }) => commands[operation]!)
+  test.each(creating)('%s %s passes an idempotency key on, beside its fields', async (...words) => {
+    const [plain] = (await runInside(words)).asked
+    const [call] = (await runInside([...words, '--idempotency-key', 'once-1'])).asked
+    expect([call!.headers['idempotency-key'], call!.body]).toEqual(['once-1', plain!.body])
   })
 })
 

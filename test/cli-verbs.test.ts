@@ -1,8 +1,10 @@
 // Commands of more than one call, and what the command line says to people.
 
-import { describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { asStarted } from '../cli/hints.ts'
-import { runInside } from './support/cli.ts'
+import { Bench, runInside } from './support/cli.ts'
 
 describe('checkpoint create', () => {
   const asked = { id: 'chk_1', status: 'pending' }
@@ -44,6 +46,19 @@ describe('checkpoint create', () => {
   })
 })
 
+test.each([
+  ['redrive-many', { max: 3, per_second: 2, dry_run: true, filter: { status: 'archived', cause: 'c' } }],
+  ['discard-many', { max: 3, per_second: 2, dry_run: true, filter: { cause: 'c' } }],
+])('dlq %s sends only what says which as its filter', async (verb, body) => {
+  const settings = ['--max', '3', '--per-second', '2', '--dry-run', '--idempotency-key', 'once-1']
+  const status = 'status' in body.filter ? ['--status', 'archived'] : []
+  const told = await runInside(['dlq', verb, ...settings, ...status, '--cause', 'c'])
+  expect(told.asked.map((call) => call.body)).toEqual([body])
+  const all = await runInside(['dlq', verb, ...settings, ...status])
+  expect([all.code, all.asked]).toEqual([2, []])
+  expect(all.stderr).toContain('Say which: --cause, --source, --workflow, …, or --all.')
+})
+
 describe('A hint names the command as it was started', () => {
   const command = 'npx waystation'
   const away = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
@@ -83,6 +98,113 @@ describe('A hint names the command as it was started', () => {
   })
 })
 
+test('wait --for may be longer than a timer', async () => {
+  const timers: (() => void)[] = []
+  const { setTimeout: set } = globalThis
+  const long = ((run: () => void, ms: number) =>
+    ms > 10 ** 9 ? timers.push(run) : set(run, ms)) as unknown as typeof setTimeout
+  const spy = spyOn(globalThis, 'setTimeout').mockImplementation(long)
+  let asked = 0
+  const answer = () => {
+    asked += 1
+    if (asked === 2) timers[0]!() // 24.8 days have passed
+    return Response.json({ event: asked === 4 ? { seq: 9 } : null, after: asked })
+  }
+  try {
+    const told = await runInside(['wait', '--type', 'a', '--for', '60d', '--json'], { answer })
+    expect([told.code, JSON.parse(told.stdout), timers.length]).toEqual([0, { seq: 9 }, 2])
+  } finally {
+    spy.mockRestore()
+  }
+})
+
+describe('A byte order mark', () => {
+  const bench = new Bench()
+  afterAll(() => bench.clean())
+  const stdin = async function* () {
+    yield new TextEncoder().encode('\ufeff"a"\n')
+  }
+
+  test('belongs to a text that is taken as it is, from a file and from standard input', async () => {
+    const file = join(bench.folder(), 'text')
+    writeFileSync(file, '\ufeff"a"\n')
+    const put = ['kv', 'put', 'n', 'k', '--string']
+    const told = [await runInside([...put, '--file', file]), await runInside(put, { stdin: stdin() })]
+    expect(told.map(({ asked }) => asked[0]!.body)).toEqual(Array(2).fill({ value: '\ufeff"a"\n' }))
+  })
+
+  test('is left out before JSON and before the prompt of a checkpoint', async () => {
+    const file = join(bench.folder(), 'text')
+    writeFileSync(file, '\ufeff"a"\n')
+    const json = [
+      await runInside(['kv', 'put', 'n', 'k', '--file', file]),
+      await runInside(['kv', 'put', 'n', 'k'], { stdin: stdin() }),
+    ]
+    expect(json.map(({ asked }) => asked[0]!.body)).toEqual([{ value: 'a' }, { value: 'a' }])
+    const create = ['checkpoint', 'create', 'Deploy?', '--no-callback', '--prompt-file', file]
+    expect((await runInside(create)).asked[0]!.body).toMatchObject({ prompt: '"a"\n' })
+  })
+})
+
+describe('A command that is shown', () => {
+  const bench = new Bench()
+  afterAll(() => bench.clean())
+  const hostile = [
+    `it's $(touch pwned) \`x\` "a" \\ ; & * ~`,
+    '~',
+    '--all',
+    'a=b',
+    "'",
+    'night-17',
+    'a waystation login $(b)',
+  ]
+
+  /** The words that bash makes of it. */
+  async function wordsOf(command: string): Promise<string[]> {
+    const { stdout } = await bench.run(['-c', `printf '%s\\0' ${command}`], {}, { command: ['bash'] })
+    return stdout.split('\0').slice(0, -1)
+  }
+
+  test.each(hostile)('names the workflow as one word: %s', async (workflow_id) => {
+    const items = Array.from({ length: 2_000 }, () => ({ seq: 1 }))
+    const page = { items, events: 3_000, waiting: 0, failing: 0, more: true, next_after: 2_000 }
+    const ends = workflow_id.startsWith('-') ? ['--', workflow_id] : [workflow_id]
+    const command = "'/opt/it'\\''s'"
+    const { stderr } = await runInside(['workflow', 'show', ...ends], {
+      command,
+      answer: () => Response.json(page),
+    })
+    const [, shown] = /There are more: (.*)\n$/.exec(stderr)!
+    expect(await wordsOf(shown!)).toEqual(["/opt/it's", 'workflow', 'show', '--after', '2000', ...ends])
+  })
+
+  test('names the file of profiles as one word', async () => {
+    const folder = join(bench.folder(), "it's; here")
+    mkdirSync(join(folder, 'waystation'), { recursive: true })
+    const file = join(folder, 'waystation/profiles.json')
+    writeFileSync(file, '{"current":null,"profiles":{}}')
+    chmodSync(file, 0o644)
+    const { stderr } = await runInside(['profiles'], { env: { XDG_CONFIG_HOME: folder } })
+    const [, shown] = /Next: (.*), and rotate/.exec(stderr)!
+    expect(await wordsOf(shown!)).toEqual(['chmod', '600', file])
+  })
+
+  test.each(["/opt/it's here/waystation", 'npx waystation', './bin/waystation'])(
+    'begins with what started it, as words: %s',
+    async (command) => {
+      const { stderr } = await bench.run(['profiles'], { WAYSTATION_COMMAND: command })
+      const [, shown] = /^There are none; (.*) login keeps one\.\n$/.exec(stderr)!
+      expect(await wordsOf(shown!)).toEqual(command === 'npx waystation' ? ['npx', 'waystation'] : [command])
+    },
+  )
+
+  test('goes on behind a place as one word', async () => {
+    const answer = () => Response.json({ items: [{ id: 'a' }], next_cursor: 'a $(b)' })
+    const { stderr } = await runInside(['agent', 'list'], { answer })
+    expect(stderr).toBe("There may be more: --cursor 'a $(b)', or --all.\n")
+  })
+})
+
 test('FORBIDDEN says which kind of key it takes, and which was sent', async () => {
   const refusing = (details?: object) => () =>
     Response.json({ error: { code: 'FORBIDDEN', message: 'm', details } }, { status: 403 })
@@ -96,6 +218,21 @@ test('FORBIDDEN says which kind of key it takes, and which was sent', async () =
   ])
   const other = await runInside(['kv', 'get', 'a', 'b'], { answer: refusing() })
   expect(other.stderr).toContain('Next: Use the kind of key that may do this: --profile <name>.')
+})
+
+test('A lost answer whose repeat is refused may have had its effect, and the refusal is named', async () => {
+  let asked = 0
+  const fetch = async () => {
+    asked += 1
+    if (asked === 1) throw Object.assign(new Error('lost'), { code: 'ECONNRESET' })
+    const error = { code: 'TENANT_FROZEN', message: 'It is frozen.' }
+    return Response.json({ error }, { status: 403 })
+  }
+  const { code, stderr } = await runInside(['audit', 'append', 'a', '--retries', '1'], { fetch })
+  expect([code, stderr]).toEqual([
+    7,
+    'waystation: UNREACHABLE: No answer from http://service.test. Its repeat was refused: TENANT_FROZEN: It is frozen. Next: It may have happened: look before you run it again.\n',
+  ])
 })
 
 describe('tenant usage', () => {
@@ -151,6 +288,16 @@ describe('mcp config', () => {
       args: ['/opt/waystation/cli/waystation.mjs', 'mcp', '--read-only'],
       env,
     })
+  })
+
+  test('keeps the workflow for stdio, which has to be one', async () => {
+    const configured = (workflow: string) =>
+      runInside(['mcp', 'config', '--stdio'], { env: { ...env, WAYSTATION_WORKFLOW: workflow } })
+    const { stdout } = await configured('Größe 7')
+    expect(JSON.parse(stdout).mcpServers.waystation.env).toEqual({ ...env, WAYSTATION_WORKFLOW: 'Größe 7' })
+    const refused = await configured(' night')
+    expect([refused.code, refused.stdout]).toEqual([2, ''])
+    expect(refused.stderr).toContain('workflow_id must be 1 to 256 characters on one line')
   })
 
   test('needs an agent key', async () => {

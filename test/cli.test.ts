@@ -387,6 +387,41 @@ describe('The CLI without a service', () => {
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '# fish', stderr: '' })
   })
 
+  test.each([
+    [['checkpoint', 'wait', 'chk_1'], 'rejected', 8],
+    [['checkpoint', 'wait', 'chk_1'], 'approved', 0],
+    [['effect', 'wait', 'eff_1'], 'rejected', 8],
+    [['rate', 'check', 'k', '--limit', '1', '--window', '60'], 'blocked', 6],
+    [['rate', 'check', 'k', '--limit', '1', '--window', '60'], 'allowed', 0],
+  ])(
+    '%j of what is %s ends with %d, also when nobody reads its output or its remarks',
+    async (words, status, code) => {
+      const allowed = status === 'allowed'
+      using service = Bun.serve({
+        port: 0,
+        fetch: ({ url }) =>
+          url.includes('/api/')
+            ? Response.json({ success: allowed, data: { allowed } }, { status: allowed ? 200 : 429 })
+            : Response.json({ id: 'chk_1', status }),
+      })
+      // The readers have ended before the command begins.
+      const unread = 'exec 3> >(:); wait $!; "$@" >&3 2>&3'
+      const told = await bench.run(
+        ['-c', unread, 'bash', ...cli_command, ...words, '--url', service.url.origin],
+        {},
+        { command: ['bash'] },
+      )
+      expect([told.code, told.stdout, told.stderr]).toEqual([code, '', ''])
+    },
+  )
+
+  test('ends with 2 for wrong usage, also when nobody reads its errors', async () => {
+    const unread = 'exec 3> >(:); wait $!; "$@" 2>&3'
+    const words = ['kv', 'put', 'n', 'k', 'no-json']
+    const told = await bench.run(['-c', unread, 'bash', ...cli_command, ...words], {}, { command: ['bash'] })
+    expect([told.code, told.stdout]).toEqual([2, ''])
+  })
+
   const keep = (name: string) => ['login', name, '--no-check', '--url', 'http://127.0.0.1:1']
   const stdin = 'svc_agt_of-a-test'
 

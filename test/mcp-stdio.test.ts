@@ -43,6 +43,13 @@ test.each(refusals)('%s: one line on stderr, nothing on stdout, exit code 2', as
   expect(await run(env, args)).toEqual({ exit_code: 2, stdout: '', stderr: said })
 })
 
+test('a workflow that no header holds is refused before a call', async () => {
+  const environment = { WAYSTATION_KEY: 'k', WAYSTATION_WORKFLOW: 'a\nb' }
+  const { exit_code, stdout, stderr } = await run(environment, [])
+  expect([exit_code, stdout]).toEqual([2, ''])
+  expect(stderr).toContain('workflow_id must be 1 to 256 characters on one line')
+})
+
 test('a service that is away is told as an error of the call, with what to do next', async () => {
   const closed = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
   const url = closed.url.origin
@@ -122,5 +129,19 @@ forEachService('MCP over stdio', (service) => {
       expect(data.next_step).toEndWith('Stop and ask the operator; trying again will not help.')
       await agent.close()
     }
+  })
+
+  test('calls belong to the workflow of the environment', async () => {
+    const { api_key } = await service.signUp()
+    const workflow_id = 'Größe 7: 日本'
+    const environment = {
+      WAYSTATION_URL: service.url,
+      WAYSTATION_KEY: api_key,
+      WAYSTATION_WORKFLOW: workflow_id,
+    }
+    const input = lines([initialize, call(2, 'audit_append', { action: 'a' })])
+    const { stdout } = await run(environment, [], input)
+    const [, answer] = stdout.trim().split('\n')
+    expect(JSON.parse(answer!).result.structuredContent).toMatchObject({ action: 'a', workflow_id })
   })
 })

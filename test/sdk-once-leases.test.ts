@@ -2,7 +2,7 @@
 // released.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { EffectUnknownError, type OnceEffect, Waystation } from '../sdk/src/index.ts'
+import { EffectInFlightError, EffectUnknownError, type OnceEffect, Waystation } from '../sdk/src/index.ts'
 import { runOut } from './support/effects.ts'
 import { type Clients, clientsOf, failureOf, type LossyProxy, startProxy } from './support/sdk.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
@@ -93,6 +93,42 @@ forEachService('The leases of effects.once', (service) => {
       throw new TypeError('the connection broke')
     })
     expect(await losing.effects.once(effect, ({ fence }) => fence)).toBe(2)
+  })
+
+  test('a lease of a start whose answer was lost is released although a freeze refuses its repeat', async () => {
+    const { tenant_id } = tenant
+    const freeze = () => clients.admin.tenants.freeze(tenant_id, { reason: 'runs wild' })
+    let first = true
+    const losing = through(async (url, init) => {
+      const answer = await fetch(url, init)
+      if (!first || !url.endsWith('/start')) return answer
+      first = false
+      await answer.text()
+      await freeze()
+      throw new TypeError('the connection broke')
+    })
+    const effect = newEffect({
+      ...{ approval: { title: 'Refund?' }, on_unknown: 'ask' },
+      on_waiting: ({ id }) => void clients.admin.checkpoints.approve(id),
+    })
+    let calls = 0
+    const error = await failureOf(losing.effects.once(effect, () => ++calls))
+    expect(error).toMatchObject({ may_have_arrived: true, cause: { code: 'TENANT_FROZEN' } })
+    const { frozen_at } = await clients.admin.tenants.get(tenant_id)
+    await clients.admin.tenants.resume(tenant_id, { frozen_at: frozen_at! })
+    expect([calls, (await only(effect)).status]).toEqual([0, 'approved'])
+  })
+
+  test('a lease that another got before the repeat of a claim that was lost is in flight', async () => {
+    const effect = newEffect({ if_in_flight: 'throw' })
+    let first = true
+    const losing = through(async (url, init) => {
+      if (!first || !url.endsWith('/v1/effects')) return fetch(url, init)
+      first = false
+      await clients.agent.effects.claim({ type: effect.type, key: effect.key, payload })
+      throw new TypeError('the connection broke')
+    })
+    expect(await failureOf(losing.effects.once(effect, () => 1))).toBeInstanceOf(EffectInFlightError)
   })
 
   test('an effect of another of which nobody knows is left as it is', async () => {

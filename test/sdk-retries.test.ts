@@ -686,13 +686,16 @@ forEachWholeService('A try without an answer', (service) => {
       expect(await failureOf(through.admin.checkpoints[verb](id))).toMatchObject({ code: 'ALREADY_VOTED' })
     })
 
-    test('for something else is refused as it is', async () => {
+    test('for something else ends in the error of the first try, with the refusal as its cause', async () => {
       const { direct, through } = await world()
       const id = await asked(direct)
       await direct.admin.checkpoints.reject(id)
       proxy.next = ['lose_answer']
       const error = await failureOf(through.admin.checkpoints.approve(id))
-      expect(error).toMatchObject({ code: 'ALREADY_VOTED', details: { decision: 'rejected' } })
+      expect(error).toMatchObject({
+        may_have_arrived: true,
+        cause: { code: 'ALREADY_VOTED', details: { decision: 'rejected' } },
+      })
     })
 
     test('with an approval key, which may not read, says how it was cast', async () => {

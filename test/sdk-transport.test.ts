@@ -58,9 +58,63 @@ describe('A call whose first try was lost', () => {
     expect(await failureOf(client.kv.get('n', 'k'))).toMatchObject({ code: 'UNAVAILABLE' })
   })
 
-  test('ends in the refusal when it is refused afterwards', async () => {
-    const { client } = answered([lost, () => new Response(error_of('UNAUTHORIZED'), { status: 401 })])
-    expect(await failureOf(client.audit.append({ action: 'a' }))).toMatchObject({ code: 'UNAUTHORIZED' })
+  const refusals = [
+    ['a key that was revoked', 401, 'UNAUTHORIZED'],
+    ['a freeze', 403, 'TENANT_FROZEN'],
+    ['another state', 409, 'INVALID_STATE'],
+    ['another body', 422, 'IDEMPOTENCY_KEY_REUSED'],
+  ] as const
+  const refusing = (status: number, code: string) => () => new Response(error_of(code), { status })
+
+  test.each(refusals)(
+    'may have had its effect although its repeat is refused: %s',
+    async (_, status, code) => {
+      const { client, asked } = answered([lost, refusing(status, code)])
+      const error = (await failureOf(client.audit.append({ action: 'a' }))) as WaystationNetworkError
+      expect(error).toBeInstanceOf(WaystationNetworkError)
+      expect([error.may_have_arrived, asked.length]).toEqual([true, 2])
+      expect(error.cause).toMatchObject({ name: 'WaystationError', code, status })
+    },
+  )
+
+  test('ends in the error of the service that does not know its outcome, whatever refuses the repeat', async () => {
+    const unknown = refusing(503, 'OUTCOME_UNKNOWN')
+    const { client } = answered([unknown, refusing(403, 'TENANT_FROZEN')])
+    const error = (await failureOf(client.kv.put('n', 'k', 1))) as WaystationError
+    expect([error.code, (error.cause as WaystationError).code]).toEqual(['OUTCOME_UNKNOWN', 'TENANT_FROZEN'])
+  })
+
+  test('ends in the refusal when it only reads', async () => {
+    const { client } = answered([lost, refusing(401, 'UNAUTHORIZED')])
+    expect(await failureOf(client.kv.get('n', 'k'))).toMatchObject({ code: 'UNAUTHORIZED' })
+  })
+
+  test('may have had its effect although what came of it cannot be read', async () => {
+    const details = { status: 'archived' }
+    const archived = () =>
+      Response.json({ error: { code: 'INVALID_STATE', message: 'm', details } }, { status: 409 })
+    const { client } = answered([lost, archived, refused])
+    const error = await failureOf(client.dlq.fail('dlq_1', { lock_token: 't' }))
+    expect(error).toMatchObject({ name: 'WaystationNetworkError', may_have_arrived: true })
+  })
+})
+
+describe('A quarantine', () => {
+  const quarantined = () => new Response(error_of('QUARANTINED'), { status: 503 })
+  const effect = { type: 't', key: 'k', payload: 1 }
+
+  test('is a refusal: nothing happened, and no try follows', async () => {
+    const one = answered([quarantined])
+    expect(await failureOf(one.client.effects.claim(effect))).toMatchObject({ code: 'QUARANTINED' })
+    const once = answered([quarantined])
+    expect(await failureOf(once.client.effects.once(effect, () => 1))).toMatchObject({ code: 'QUARANTINED' })
+    expect([one.asked.length, once.asked.length, one.slept, once.slept]).toEqual([1, 1, [], []])
+  })
+
+  test('is the cause of the error of a try whose answer was lost', async () => {
+    const { client } = answered([lost, quarantined])
+    const error = await failureOf(client.effects.claim({ ...effect, lease_token: 'a'.repeat(16) }))
+    expect(error).toMatchObject({ may_have_arrived: true, cause: { code: 'QUARANTINED' } })
   })
 })
 

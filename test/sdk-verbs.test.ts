@@ -4,11 +4,12 @@ import { expect, test } from 'bun:test'
 import {
   type ClaimedDeadLetter,
   GiveUp,
+  RawJson,
   WaystationNetworkError,
   type WorkOptions,
   type WorkSummary,
 } from '../sdk/src/index.ts'
-import { all, clientsOf, failureOf, type TestPlatform } from './support/sdk.ts'
+import { all, clientsOf, failureOf, TestPlatform } from './support/sdk.ts'
 import { forEachService } from './support/service.ts'
 
 const callback_url = 'http://127.0.0.1:9/'
@@ -67,6 +68,19 @@ forEachService('kv.update', (service) => {
     await agent.kv.put('state', 'n', 1)
     expect(await agent.kv.update('state', 'n', () => undefined)).toMatchObject({ value: 1, version: 1 })
     expect(await agent.kv.get('state', 'n')).toMatchObject({ version: 1 })
+  })
+
+  test('loses no digit with a parser that keeps them in objects of JSON.rawJSON', async () => {
+    const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
+    const parse_json = (text: string): unknown =>
+      JSON.parse(text, (_, value, context?: { source: string }) =>
+        typeof value === 'number' && String(value) !== context!.source ? rawJSON(context!.source) : value,
+      )
+    const { agent } = await clientsOf(service, await service.signUp(), service.url, { parse_json })
+    await agent.kv.put('state', 'k', new RawJson('{"id":12345678901234567890,"all":[1.10,1e400],"n":1}'))
+    await agent.kv.update('state', 'k', (value: object = {}) => ({ ...value, n: 2 }))
+    const { value } = await agent.kv.getText('state', 'k')
+    expect(value).toBe('{"id":12345678901234567890,"all":[1.10,1e400],"n":2}')
   })
 
   test('sets the time to live that it is given', async () => {
@@ -375,6 +389,74 @@ forEachService('dlq.work', (service) => {
     expect(told[0]).toMatchObject({ name: 'WaystationTimeoutError', waited_ms: 10_000 })
     expect(platform.timers.size).toBe(0)
     expect(ids).toHaveLength(1)
+  })
+
+  /** A claim that is answered so much later by our clock. The handlers that began are what was asked before each. */
+  async function claimedLate(late_ms: number, onAnswer: (path: string, id: string) => unknown = () => {}) {
+    const { tenant, ids } = await world(1, 10)
+    const asked: string[] = []
+    const begun: string[][] = []
+    const errors: unknown[] = []
+    let now = service.clock.now()
+    const platform = new TestPlatform(() => now)
+    platform.onSleep = (ms) => (ms >= 2_000 ? new Promise(() => {}) : undefined)
+    const { agent } = await clientsOf(service, tenant, service.url, {
+      platform,
+      fetch: async (url, init) => {
+        const answer = await fetch(url, init)
+        const verb = url.split('/').at(-1)!
+        asked.push(verb)
+        if (asked.length === 1) now += late_ms
+        await onAnswer(verb, ids[0]!)
+        return answer
+      },
+    })
+    const work = (signal?: AbortSignal) =>
+      agent.dlq.work(() => void begun.push([...asked]), {
+        ...{ stop_when_empty: true, signal },
+        on_error: (error) => errors.push(error),
+      })
+    return { work, begun, errors, platform, item: () => agent.dlq.get(ids[0]!), tenant }
+  }
+
+  test('extends a lock whose claim was answered late before its handler begins', async () => {
+    const { work, begun } = await claimedLate(5_000)
+    expect([await work(), begun]).toEqual([{ ...nothing, resolved: 1 }, [['claim', 'extend']]])
+  })
+
+  test('counts the time that a lock had left when it came', async () => {
+    const { work, begun, platform } = await claimedLate(4_999)
+    expect([await work(), begun]).toEqual([{ ...nothing, resolved: 1 }, [['claim']]])
+    expect(platform.slept).toEqual([1])
+  })
+
+  test('calls no handler when the lock was over before the answer of its claim', async () => {
+    const { work, begun, errors, platform, item } = await claimedLate(10_000)
+    expect([await work(), begun]).toEqual([{ ...nothing, lost: 1 }, []])
+    expect(errors).toMatchObject([{ name: 'WaystationTimeoutError', waited_ms: 10_000 }])
+    expect([platform.slept, (await item()).status]).toEqual([[500], 'claimed'])
+  })
+
+  test('calls no handler when the extension of a lock that came late is refused', async () => {
+    let claims = 0
+    const { work, begun, errors, tenant } = await claimedLate(5_000, async (verb, id) => {
+      if (verb !== 'claim' || ++claims > 1) return
+      service.clock.advance(10_000)
+      const other = await service.addAgent(tenant.admin_key, 'agent-two')
+      await service.ask('POST', `/v1/dlq/${id}/claim`, { key: other.api_key })
+    })
+    expect([await work(), begun]).toEqual([{ ...nothing, lost: 1 }, []])
+    expect(errors).toMatchObject([{ name: 'WaystationError', status: 409 }])
+  })
+
+  test('releases an item whose lock is being extended when the work is to end', async () => {
+    const stop = new AbortController()
+    const { work, begun, item } = await claimedLate(
+      5_000,
+      (verb) => verb === 'extend' && stop.abort('closing'),
+    )
+    expect([await work(stop.signal), begun]).toEqual([{ ...nothing, released: 1 }, []])
+    expect(await item()).toMatchObject({ status: 'failed', locked_by: null })
   })
 
   test('extends again soon after nobody answered', async () => {

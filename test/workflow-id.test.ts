@@ -112,6 +112,13 @@ forEachService('The workflow', (service) => {
       expect(await idsOf(tenant, `${path}?${field}=of-the-header`)).toHaveLength(1)
     })
 
+    test('keeps every character, a byte order mark at its beginning as well', async () => {
+      const tenant = await service.signUp('pro')
+      const workflow_id = '\ufeffGröße \ufeff 日本'
+      const answer = await create(tenant, Buffer.from(workflow_id).toString('latin1'))
+      expect([answer.status, (answer.body.data ?? answer.body)[field]]).toEqual([201, workflow_id])
+    })
+
     test('has at most 256 characters', async () => {
       const tenant = await service.signUp('pro')
       const made = await create(tenant, 'x'.repeat(256))

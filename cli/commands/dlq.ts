@@ -54,12 +54,19 @@ function many(more: readonly CommandOption[], startOf: (dlq: Dlq) => Start): Ove
 }
 
 async function startMany(cli: Cli, given: Given, startOf: (dlq: Dlq) => Start): Promise<void> {
-  const { max, per_second, dry_run, idempotency_key, all, wait, ...filter } = given
+  const { max, per_second, dry_run, idempotencyKey: idempotency_key, all, wait } = given
+  const filter = filterOf(given)
   requireFilter(filter, all)
   const body = { filter, max, per_second, dry_run } as Operations['redriveItems']['body']
   const begun = await startOf(cli.client().dlq)(body, { idempotency_key })
   if (!('id' in begun) || wait !== true) return cli.out.record(begun)
   cli.out.record(await followed(cli, begun))
+}
+
+/** Named one by one: another option that was taken for a filter would hide that there is none. */
+function filterOf({ status, source, source_id, cause, workflow_id, from, to }: Given): Given {
+  const filter = { status, source, source_id, cause, workflow_id, from, to }
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
 }
 
 function requireFilter({ status: _, ...filter }: Given, all: unknown): void {

@@ -1,11 +1,10 @@
 // waystation events list, tail; waystation wait
 
-import { type JournalEvent, WaystationTimeoutError } from '../../sdk/src/index.ts'
 import { all, limit } from '../calls.ts'
-import type { Cli } from '../cli.ts'
 import { usageError } from '../failures.ts'
 import { printItems } from '../lists.ts'
 import type { CommandOption, Given, Override, OwnCommand } from '../spec.ts'
+import { wait_at_most, within } from '../within.ts'
 
 const columns = ['seq', 'at', 'type', 'subject.id', 'workflow_id', 'actor', 'data']
 
@@ -57,14 +56,17 @@ const any_of: readonly CommandOption[] = [
     about: 'begin behind this number instead of now',
     reads: 'whole_number',
   },
-  { flag: '--for <duration>', about: 'how long to wait at most; default until one comes', reads: 'duration' },
+  wait_at_most('one comes'),
 ]
 
 export const wait: Override = {
   options: any_of,
   async run(cli, given) {
-    const event = await first(cli, anyOf(given), given)
-    cli.out.record(event)
+    const any = anyOf(given)
+    const { after, for: wait_seconds } = given
+    const first = async (signal: AbortSignal | undefined) =>
+      cli.client().wait({ any, after, ...cli.retries, signal })
+    cli.out.record(await within(wait_seconds, 'No such event', first))
   },
 }
 
@@ -84,24 +86,4 @@ function anyOf({ type, subject, workflow }: Given): object[] {
     (combined, list) => combined.flatMap((one) => list.map((other) => ({ ...one, ...other }))),
     [{}],
   )
-}
-
-async function first(cli: Cli, any: object[], { after, for: wait_seconds }: Given): Promise<JournalEvent> {
-  const over = new Error('the time to wait is over')
-  const controller = new AbortController()
-  const timer =
-    wait_seconds === undefined ? undefined : setTimeout(() => controller.abort(over), timerMs(wait_seconds))
-  try {
-    return await cli.client().wait({ any, after, ...cli.retries, signal: controller.signal })
-  } catch (error) {
-    if (error !== over) throw error
-    throw new WaystationTimeoutError(wait_seconds * 1_000, `No such event within ${wait_seconds} s.`)
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** A timer that is set for longer fires at once. */
-function timerMs(seconds: number): number {
-  return Math.min(seconds * 1_000, 2 ** 31 - 1)
 }

@@ -14,10 +14,10 @@ export const mcp: OwnCommand = {
   ],
   options: [{ flag: '--read-only', about: 'offer only the tools that change nothing' }],
   async run(cli, { readOnly: read_only = false }) {
-    const { url, key } = connected(cli)
+    const { url, key, workflow_id } = connected(cli)
     const { serveStdio } = await import('../../mcp/stdio.ts')
     cli.io.leaveSignals()
-    await serveStdio({ url, key, read_only })
+    await serveStdio({ url, key, workflow_id, read_only })
   },
 }
 
@@ -33,7 +33,7 @@ export const mcpConfig: OwnCommand = {
     { flag: '--read-only', about: 'offer only the tools that change nothing' },
   ],
   run(cli, { stdio = false, readOnly: read_only = false }) {
-    const { url, key, profile } = connected(cli)
+    const { url, key, profile, workflow_id } = connected(cli)
     if (!key.startsWith('svc_agt_')) {
       throw usageError('The tools need an agent key.', 'Use a profile of an agent: --profile <name>.')
     }
@@ -45,19 +45,29 @@ export const mcpConfig: OwnCommand = {
       'mcp',
       ...(read_only ? ['--read-only'] : []),
     ]
+    const env = {
+      // A profile keeps the key out of the client's file.
+      ...(profile === null && { WAYSTATION_URL: url, WAYSTATION_KEY: key }),
+      ...(workflow_id && { WAYSTATION_WORKFLOW: workflow_id }),
+    }
     const over_stdio = {
       ...{ command, args: [...args, ...words] },
-      // A profile keeps the key out of the client's file.
-      ...(profile === null ? { env: { WAYSTATION_URL: url, WAYSTATION_KEY: key } } : {}),
+      ...(Object.keys(env).length > 0 && { env }),
     }
     cli.out.text(JSON.stringify({ mcpServers: { waystation: stdio ? over_stdio : over_http } }, null, 2))
     if (!stdio || profile === null) cli.out.note('This holds the key: keep it out of repositories.')
   },
 }
 
-/** Throws when there is no key. */
-function connected(cli: Cli): Connection & { key: string } {
+interface Connected extends Connection {
+  key: string
+  workflow_id: string | undefined
+}
+
+/** Throws when there is no key, or when it or the workflow cannot be sent. */
+function connected(cli: Cli): Connected {
   const { key, ...connection } = cli.connection
-  if (key !== undefined) return { ...connection, key }
-  throw usageError('There is no key.', 'Use a profile of an agent, or WAYSTATION_KEY.')
+  if (key === undefined) throw usageError('There is no key.', 'Use a profile of an agent, or WAYSTATION_KEY.')
+  cli.client()
+  return { ...connection, key, workflow_id: cli.io.env.WAYSTATION_WORKFLOW || undefined }
 }

@@ -2,7 +2,7 @@
 
 import type { Cli } from '../cli.ts'
 import { CliError, exit } from '../failures.ts'
-import { fileText, stdinText } from '../input.ts'
+import { fileText, stdinText, withoutMark } from '../input.ts'
 import type { OwnCommand } from '../spec.ts'
 import { visible } from '../text.ts'
 import { type Report, verifyBundle } from '../verify/bundle.ts'
@@ -35,8 +35,8 @@ export const verify: OwnCommand = {
   async run(cli, { bundle, checkpoint, publicKey: key, after, part }) {
     const text =
       bundle === '-' ? await stdinText(cli, 'There is no bundle on standard input.') : fileText(bundle)
-    const kept = checkpoint === undefined ? undefined : fileText(checkpoint)
-    const report = reportOf(text, { checkpoint: kept, key, after, part })
+    const kept = checkpoint === undefined ? undefined : withoutMark(fileText(checkpoint))
+    const report = reportOf(withoutMark(text), { checkpoint: kept, key, after, part })
     if (cli.out.json) cli.out.value({ valid: true, ...report })
     else print(cli, report)
   },

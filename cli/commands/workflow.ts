@@ -2,6 +2,7 @@
 
 import type { JournalEvent, WorkflowTimeline } from '../../sdk/src/index.ts'
 import type { Override } from '../spec.ts'
+import { shellWord } from '../text.ts'
 
 const columns = ['seq', 'at', 'type', 'subject.id', 'actor', 'data']
 const events_a_page = 200
@@ -23,6 +24,8 @@ export const workflowShow: Override = {
     cli.out.table(items, columns)
     const { events, waiting, failing, more, next_after } = page
     cli.out.note(`${workflow_id}: ${events} events, ${waiting} waiting, ${failing} failed.`)
-    if (more) cli.out.note(`There are more: waystation workflow show ${workflow_id} --after ${next_after}`)
+    if (!more) return
+    const id = `${workflow_id.startsWith('-') ? '-- ' : ''}${shellWord(workflow_id)}`
+    cli.out.note(`There are more: waystation workflow show --after ${next_after} `, id)
   },
 }

@@ -38,7 +38,7 @@ class Network:
     now_ms: float = 0
     """The clock of a client whose waits are over at once: they move it."""
     endless_ms: float | None = None
-    """A wait of this length ends by its signal alone."""
+    """A wait of this length ends by its signal alone, as one without an end does."""
     always: Callable[[httpx.Request], httpx.Response | None] | None = None
     """Answers every request that it knows."""
 
@@ -135,7 +135,7 @@ class Driver:
                 return network.now_ms
 
             def sleep(self, ms: float, signal: Any = None) -> None:
-                if ms == network.endless_ms:
+                if ms in (network.endless_ms, float("inf")):
                     return super().sleep(3_600_000, signal)
                 network.slept_ms.append(ms)
                 network.now_ms += ms
@@ -150,7 +150,7 @@ class Driver:
                 return network.now_ms
 
             async def sleep(self, ms: float, signal: Any = None) -> None:
-                if ms == network.endless_ms:
+                if ms in (network.endless_ms, float("inf")):
                     return await super().sleep(3_600_000, signal)
                 network.slept_ms.append(ms)
                 network.now_ms += ms

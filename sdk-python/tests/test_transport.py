@@ -149,6 +149,44 @@ def test_the_uncertain_error_wins(driver: Driver) -> None:
     assert not raised.value.may_have_arrived
 
 
+def test_the_refusal_of_a_repeat_does_not_hide_that_the_first_try_may_have_had_its_effect(driver: Driver) -> None:
+    client = driver.lossy(at)
+    refusals = [(401, "UNAUTHORIZED"), (403, "TENANT_FROZEN"), (409, "INVALID_STATE"), (422, "IDEMPOTENCY_KEY_REUSED")]
+    for status, code in refusals:
+        driver.network.next = ["lose_request", refusal(status, code)]
+        with pytest.raises(WaystationNetworkError) as raised:
+            client.audit.append(action="x")
+        assert raised.value.may_have_arrived
+        assert has_code(raised.value.__cause__, code)
+        driver.network.next = ["lose_request", refusal(status, code)]
+        with pytest.raises(WaystationError):
+            client.audit.get("x")
+    driver.network.next = [refusal(503, "OUTCOME_UNKNOWN"), refusal(403, "TENANT_FROZEN")]
+    with pytest.raises(WaystationError, match="OUTCOME_UNKNOWN") as unknown:
+        client.kv.put("n", "k", 1)
+    assert has_code(unknown.value.__cause__, "TENANT_FROZEN")
+
+
+def test_a_quarantine_is_a_refusal(driver: Driver) -> None:
+    client = driver.lossy(at)
+    effect = {"type": "t", "key": "k", "payload": 1}
+    driver.network.always = lambda request: refusal(503, "QUARANTINED")
+    with pytest.raises(WaystationError, match="QUARANTINED"):
+        client.effects.claim(**effect)
+    with pytest.raises(WaystationError, match="QUARANTINED"):
+        client.effects.once(driver.handler(lambda permit: 1), **effect)
+    assert (len(driver.network.seen), driver.network.slept_ms) == (2, [])
+
+
+def test_what_a_settled_call_led_to_may_not_be_readable(driver: Driver) -> None:
+    client = driver.lossy(at)
+    archived = {"error": {"code": "INVALID_STATE", "message": "m", "details": {"status": "archived"}}}
+    driver.network.next = ["lose_request", httpx.Response(409, json=archived), *["refuse"] * 5]
+    with pytest.raises(WaystationNetworkError) as raised:
+        client.dlq.fail("dlq_1", lock_token="t")
+    assert raised.value.may_have_arrived
+
+
 def test_a_running_first_try_is_waited_for_under_its_key(driver: Driver) -> None:
     client = driver.lossy(at)
     driver.network.next = [refusal(409, "IDEMPOTENCY_IN_PROGRESS"), ok()]

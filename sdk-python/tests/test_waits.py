@@ -9,7 +9,7 @@ import httpx
 import pytest
 from driver import Driver
 
-from waystation import WaystationTimeoutError
+from waystation import WaystationNetworkError, WaystationTimeoutError, has_code
 
 at = "http://service.example"
 lease_ms = 60_000
@@ -53,6 +53,7 @@ def once(driver: Driver, **given: Any) -> Any:
 class TestALease:
     def test_that_comes_in_time_is_used(self, driver: Driver) -> None:
         fake = FakeEffects(driver, [lease_ms / 4])
+        driver.network.endless_ms = lease_ms / 3 - lease_ms / 4
         assert once(driver) == "done"
         assert fake.calls == ["effects", "succeed"]
 
@@ -78,6 +79,82 @@ class TestALease:
             once(driver)
         assert fake.calls == ["effects", "fail"] * 6
         assert driver.network.slept_ms == [500, 1_000, 2_000, 4_000, 8_000]
+
+
+def test_a_lease_of_a_start_whose_answer_was_lost_is_released_although_a_freeze_refuses_its_repeat(driver: Driver) -> None:
+    calls: list[str] = []
+    effect = {"id": "eff_1", "type": "t", "key": "k", "status": "approved", "lease_token": None}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        verb = request.url.path.rpartition("/")[2]
+        calls.append(verb)
+        if verb == "start" and calls.count("start") == 1:
+            raise httpx.ReadError("the connection was closed")
+        return refusal(403, "TENANT_FROZEN") if verb == "start" else httpx.Response(200, json=effect)
+
+    driver.network.always = answer
+    with pytest.raises(WaystationNetworkError) as raised:
+        once(driver)
+    assert raised.value.may_have_arrived and has_code(raised.value.__cause__, "TENANT_FROZEN")
+    assert calls == ["effects", "start", "start", "start", "fail"]
+
+
+class FakeItem:
+    """One dead letter, whose claim is answered after so many ms."""
+
+    def __init__(self, driver: Driver, late_ms: float, extended: httpx.Response | None = None) -> None:
+        self.calls: list[str] = []
+        self.errors: list[Exception] = []
+        self.handled: list[list[str]] = []
+        self._network = driver.network
+        self._late_ms = late_ms
+        self._extended = extended or httpx.Response(200, json={})
+        driver.network.always = self._answer
+        driver.network.endless_ms = lease_ms / 2
+        self._work = driver.lossy(at, retries=0).dlq.work
+        self._handler = driver.handler(lambda item, context: self.handled.append([*self.calls]))
+
+    def work(self) -> dict[str, int]:
+        ended = self._work(
+            self._handler, lock_seconds=60, stop_when_empty=True, on_error=lambda error, _: self.errors.append(error)
+        )
+        return {name: count for name, count in vars(ended).items() if count > 0}
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        verb = request.url.path.rpartition("/")[2]
+        self.calls.append(verb)
+        if verb == "extend":
+            return self._extended
+        if verb == "claim" and self.calls.count("claim") > 1:
+            return httpx.Response(204)
+        if verb == "claim":
+            self._network.now_ms += self._late_ms
+        return httpx.Response(200, json={"id": "dlq_1", "claims": 1, "lock_token": "t", "lock_seconds": 60})
+
+
+class TestAnItemWhoseClaim:
+    def test_is_answered_in_time_keeps_its_lock(self, driver: Driver) -> None:
+        fake = FakeItem(driver, lease_ms / 4)
+        driver.network.endless_ms = lease_ms / 4
+        assert fake.work() == {"resolved": 1}
+        assert fake.handled == [["claim"]]
+
+    def test_is_answered_late_has_its_lock_extended_before_the_handler_begins(self, driver: Driver) -> None:
+        fake = FakeItem(driver, lease_ms / 2)
+        assert fake.work() == {"resolved": 1}
+        assert fake.handled == [["claim", "extend"]]
+
+    def test_is_answered_after_its_lock_was_over_is_lost_and_not_handled(self, driver: Driver) -> None:
+        fake = FakeItem(driver, lease_ms)
+        assert fake.work() == {"lost": 1}
+        assert (fake.handled, fake.calls) == ([], ["claim", "claim"])
+        assert [type(error) for error in fake.errors] == [WaystationTimeoutError]
+
+    def test_is_answered_late_is_lost_when_the_extension_is_refused(self, driver: Driver) -> None:
+        fake = FakeItem(driver, lease_ms / 2, refusal(409, "LOCK_NOT_HELD"))
+        assert fake.work() == {"lost": 1}
+        assert (fake.handled, fake.calls) == ([], ["claim", "extend", "claim"])
+        assert [getattr(error, "code", None) for error in fake.errors] == ["LOCK_NOT_HELD"]
 
 
 class TestAnInboxThatIsFollowed:

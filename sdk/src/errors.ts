@@ -43,7 +43,10 @@ function rowOf(code: string): { next: string; exit: ExitClass } {
   return Object.hasOwn(error_rows, code) ? error_rows[code as ErrorCode] : unexpected_answer
 }
 
-/** No answer: the connection was refused, lost or not possible. `cause` is what fetch threw. */
+/**
+ * No answer: the connection was refused, lost or not possible. `cause` is what fetch threw, or the refusal of a repeat: the
+ * first try may still have had its effect.
+ */
 export class WaystationNetworkError extends Error {
   override readonly name = 'WaystationNetworkError'
 
@@ -60,7 +63,7 @@ export class WaystationNetworkError extends Error {
   }
 }
 
-/** No answer within the time given; the request may have had its effect. */
+/** No answer within the time given; the request may have had its effect. `cause` is the refusal of a repeat, if any. */
 export class WaystationTimeoutError extends Error {
   override readonly name = 'WaystationTimeoutError'
 

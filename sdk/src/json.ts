@@ -8,6 +8,9 @@ export class RawJson {
   }
 }
 
+/** As ES2026 has it; the types, and older runtimes, do not know it yet. */
+const { isRawJSON } = JSON as { isRawJSON?: (value: unknown) => value is { rawJSON: string } }
+
 /** As JSON.stringify, save that RawJson is written as its text and a bigint with all its digits. */
 export function encodeJson(value: unknown): string {
   const text = textOf(value)
@@ -18,6 +21,7 @@ export function encodeJson(value: unknown): string {
 function textOf(value: unknown): string | undefined {
   if (value instanceof RawJson) return value.text
   if (typeof value === 'bigint') return String(value)
+  if (isRawJSON?.(value)) return value.rawJSON
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if ('toJSON' in value && typeof value.toJSON === 'function') return textOf(value.toJSON())
   if (Array.isArray(value)) return `[${Array.from(value, (item) => textOf(item) ?? 'null').join(',')}]`

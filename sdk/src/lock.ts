@@ -8,6 +8,10 @@ import type { CallOptions } from './transport.ts'
 /** An extension without an answer for this long, or for a quarter of the lock, is tried again. */
 const extend_ms_max = 10_000
 
+export function extendTimeoutMs(lock_ms: number): number {
+  return Math.min(extend_ms_max, lock_ms / 4)
+}
+
 export interface Lock {
   lock_ms: number
   /** When it was asked for, by the clock here. */
@@ -33,7 +37,7 @@ export function keepLock(
   { lock_ms, asked_at, share, extend }: Lock,
   on: { error(error: unknown): void; lost(reason: unknown): void },
 ): KeptLock {
-  const timeout_ms = Math.min(extend_ms_max, lock_ms / 4)
+  const timeout_ms = extendTimeoutMs(lock_ms)
   const over = new AbortController()
   let lost = false
   let stopTimer = timer(Math.max(0, asked_at + lock_ms - now()), expire)
@@ -48,7 +52,8 @@ export function keepLock(
   }
 
   async function keep(): Promise<void> {
-    let wait_ms = lock_ms * share
+    // Some of its time may have gone before its answer came.
+    let wait_ms = Math.max(0, lock_ms * share - Math.max(0, now() - asked_at))
     for (;;) {
       await caught(() => sleep(wait_ms, over.signal))
       if (over.signal.aborted) return

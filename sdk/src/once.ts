@@ -14,7 +14,7 @@ import { EventWait } from './events.ts'
 import { encodeJson, RawJson } from './json.ts'
 import { caught, keepLock } from './lock.ts'
 import type { Body } from './options.ts'
-import { isOutcomeUnknown } from './outcome.ts'
+import { isOutcomeUnknown, refusalOf } from './outcome.ts'
 import { type CallOptions, retries_max, type Transport } from './transport.ts'
 import type { ClaimedEffect, Effect } from './types.ts'
 
@@ -152,7 +152,7 @@ class Once<T, P> {
     const start = (options: CallOptions) =>
       this.effects.start(id, { lease_token, ...(lease_seconds && { lease_seconds }), ...options })
     const started = await this.#refusable(() =>
-      this.#leased(lease_token, start).catch((error: unknown) => {
+      this.#leased(lease_token, start, id).catch((error: unknown) => {
         if (hasCode(error, 'INVALID_STATE')) return null
         throw error
       }),
@@ -162,36 +162,41 @@ class Once<T, P> {
 
   /**
    * Asks for a lease. One that the service gave, and whose answer never came, is released: nothing was begun. Null when it had
-   * run out before that: it can be asked for again.
+   * run out before that: it can be asked for again. `known_id`: of the effect, where it is known before.
    */
   async #leased(
     lease_token: string,
     ask: (options: CallOptions) => Promise<ClaimedEffect>,
+    known_id?: string,
   ): Promise<ClaimedEffect | null> {
     const { signal } = this.given
     signal?.throwIfAborted()
-    const release = (id: string) =>
-      this.effects.fail(
-        id,
-        { lease_token, error: 'It was stopped before it was begun.', retry: true },
-        this.#tidy,
-      )
     try {
       return await ask(this.#call)
-    } catch (error) {
+    } catch (thrown) {
+      const error = telling(thrown)
       if (hasCode(error, 'EFFECT_UNKNOWN')) {
         // Of the token of this try alone, so the lease of another is left as it is.
-        if (await caught(() => release((error as WaystationError).details?.effect_id as string))) throw error
+        if (await caught(() => this.#undo(error.details?.effect_id as string, lease_token))) throw error
         return null
       }
       if (!signal?.aborted && !mayBeLeased(error)) throw error
-      // The repeat has the same token: it answers that very lease.
       await caught(async () => {
-        const asked = await ask(this.#tidy)
-        if (asked.lease_token !== null) await release(asked.id)
+        // The repeat has the same token: it answers that very lease. A freeze refuses it, and not the release.
+        let id = known_id
+        await caught(async () => {
+          const asked = await ask(this.#tidy)
+          id = asked.lease_token === null ? undefined : asked.id
+        })
+        if (id !== undefined) await this.#undo(id, lease_token)
       })
       throw error
     }
+  }
+
+  #undo(id: string, lease_token: string): Promise<unknown> {
+    const report = { lease_token, error: 'It was stopped before it was begun.', retry: true }
+    return this.effects.fail(id, report, this.#tidy)
   }
 
   /** Null when there is another answer by now. */
@@ -262,7 +267,7 @@ class Once<T, P> {
           : await caught(() => this.#extend(lease, this.#call))
       if (failed) {
         await this.#release(lease, 'Its lease came too late: it was not begun.')
-        if (failed === late || hasCode(failed.error, 'EFFECT_NOT_HELD')) return null
+        if (failed === late || hasCode(refusalOf(failed.error), 'EFFECT_NOT_HELD')) return null
         throw failed.error
       }
       lease = { ...lease, asked_at }
@@ -350,6 +355,20 @@ function tooLate(lease_ms: number): WaystationTimeoutError {
   )
 }
 
+/** Refusals that say what has become of the effect. */
+const telling_codes: readonly string[] = [
+  'EFFECT_IN_FLIGHT',
+  'EFFECT_REJECTED',
+  'EFFECT_UNKNOWN',
+  'INVALID_STATE',
+]
+
+/** A repeat under the token of a lease answers that lease; such a refusal of it says that there is none any more. */
+function telling(error: unknown): unknown {
+  const refusal = refusalOf(error)
+  return refusal && telling_codes.includes(refusal.code) ? refusal : error
+}
+
 /** True when the service may have given a lease without the caller learning of it. */
 function mayBeLeased(error: unknown): boolean {
   if (error instanceof WaystationError)
@@ -374,8 +393,9 @@ function resultOf<T>(effect: Effect): T {
 
 /** A result that is not JSON, or too large. */
 function isUnfit(error: unknown): boolean {
-  if (!(error instanceof WaystationError)) return error instanceof TypeError || error instanceof RangeError
-  return error.status === 400 || error.status === 413
+  const refusal = refusalOf(error)
+  if (!refusal) return error instanceof TypeError || error instanceof RangeError
+  return refusal.status === 400 || refusal.status === 413
 }
 
 /** As the service takes it: not empty, without NUL and halves of characters. */

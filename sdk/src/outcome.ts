@@ -38,7 +38,7 @@ export function answerOf(response: Response, text: string, now: number): Answer 
 /** True when another try may succeed. */
 export function isTransient(error: FailedTry): boolean {
   if (!(error instanceof WaystationError)) return true
-  return isUnavailable(error.status) || error.status === 429 || error.code === 'IDEMPOTENCY_IN_PROGRESS'
+  return isUnavailable(error) || error.status === 429 || error.code === 'IDEMPOTENCY_IN_PROGRESS'
 }
 
 /** True when every try will be refused until the key, the item or the request changes. */
@@ -51,12 +51,27 @@ export function isPermanent(error: unknown): error is WaystationError {
 export function isOutcomeUnknown(error: FailedTry): boolean {
   if (error instanceof WaystationNetworkError) return error.may_have_arrived
   if (error instanceof WaystationTimeoutError) return true
-  return isUnavailable(error.status) && error.code !== 'UNAVAILABLE'
+  return isUnavailable(error) && error.code !== 'UNAVAILABLE'
 }
 
-/** 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. */
-function isUnavailable(status: number): boolean {
-  return status >= 502 && status <= 504
+/**
+ * The error of a try whose outcome is unknown, after a later try that had no effect. The refusal of a repeat says nothing about
+ * the first one: the key may have been revoked, or the tenant frozen, in between.
+ */
+export function afterwards(unknown: FailedTry, later: FailedTry): FailedTry {
+  if (later instanceof WaystationError && later !== unknown && !isTransient(later)) unknown.cause = later
+  return unknown
+}
+
+/** The refusal that an error is, or that a repeat has met after a try whose outcome is unknown. Null for others. */
+export function refusalOf(error: unknown): WaystationError | null {
+  if (isFailedTry(error) && error.cause instanceof WaystationError) return error.cause
+  return error instanceof WaystationError ? error : null
+}
+
+/** 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal. */
+function isUnavailable({ status, code }: WaystationError): boolean {
+  return status >= 502 && status <= 504 && code !== 'QUARANTINED'
 }
 
 /** Runtimes name a connection that was never made in their own ways. */

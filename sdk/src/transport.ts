@@ -4,8 +4,10 @@ import { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutErro
 import { encodeJson } from './json.ts'
 import {
   type Answer,
+  afterwards,
   answerOf,
   type FailedTry,
+  isFailedTry,
   isOutcomeUnknown,
   isTransient,
   wasRefused,
@@ -113,14 +115,14 @@ export class Transport {
     for (let tried = 0; ; tried += 1) {
       const outcome = await this.#try(request)
       if (!(outcome instanceof Error)) return outcome
-      const settled = unknown ? this.#settled(name, input, options, outcome) : undefined
+      const settled = unknown && this.#settled(name, input, options, outcome, unknown)
       if (settled) return settled
       const is_unknown = isOutcomeUnknown(outcome)
       if (is_unknown) unknown = outcome
       const wait_ms = this.#waitAfter(outcome, tried)
       if (tried >= retries || wait_ms === undefined || (is_unknown && !repeatable)) {
         // The last try had no effect, but an earlier one may have had it: its error counts.
-        throw request.method !== 'GET' && isTransient(outcome) ? (unknown ?? outcome) : outcome
+        throw request.method === 'GET' || !unknown ? outcome : afterwards(unknown, outcome)
       }
       await sleep(wait_ms, options.signal)
     }
@@ -213,6 +215,7 @@ export class Transport {
     { params }: Input<K>,
     { idempotency_key: _, ...options }: CreateOptions,
     error: FailedTry,
+    unknown: FailedTry,
   ): Promise<Answer> | undefined {
     if (!(error instanceof WaystationError)) return undefined
     const { code, details } = error
@@ -225,7 +228,8 @@ export class Transport {
     if (done.read) {
       return this.send(done.read, { params: params as { id: string } }, options).catch((failed) => {
         // An approval key may settle a checkpoint that it may not read; the refusal has its status.
-        throw hasCode(failed, 'FORBIDDEN') ? error : failed
+        if (hasCode(failed, 'FORBIDDEN')) throw error
+        throw isFailedTry(failed) ? afterwards(unknown, failed) : failed
       })
     }
     const text = done.answer === undefined ? '' : JSON.stringify({ success: true, data: done.answer })

@@ -1,10 +1,11 @@
 // dlq.work: a loop that claims items, calls the handler, extends the lock and settles the item.
 
 import type { Dlq } from './dlq.ts'
-import { caught, keepLock, retryAfterMs } from './lock.ts'
+import { WaystationTimeoutError } from './errors.ts'
+import { caught, extendTimeoutMs, keepLock, retryAfterMs } from './lock.ts'
 import { isFailedTry, isPermanent } from './outcome.ts'
 import type { Platform } from './platform.ts'
-import { limited } from './transport.ts'
+import { type CallOptions, limited } from './transport.ts'
 import type { ClaimedDeadLetter } from './types.ts'
 
 export interface WorkOptions {
@@ -50,6 +51,16 @@ const idle_ms_max_default = 30_000
 const claims_max_default = 10
 /** A claim in progress at the end may take this much longer: cut off, it could leave an item locked. */
 const claim_grace_ms = 5_000
+/** The part of its time after which a lock is extended. */
+const share = 1 / 2
+
+interface Claimed {
+  /** Null when there is none, undefined when the outcome is unknown. */
+  item?: ClaimedDeadLetter | null
+  /** The time before the request. */
+  asked_at: number
+  retry_after_ms: number
+}
 
 type Handler = (item: ClaimedDeadLetter, context: WorkContext) => unknown
 
@@ -100,24 +111,25 @@ class Worker {
     const { stop_when_empty = false } = this.options
     let failures = 0
     while (!this.ended.signal.aborted) {
-      const { item, retry_after_ms } = await this.#claim()
+      const { item, asked_at, retry_after_ms } = await this.#claim()
       if (item === null && stop_when_empty) return
-      const succeeded = item ? await this.#handle(item) : false
+      const succeeded = item ? await this.#handle(item, asked_at) : false
       failures = succeeded ? 0 : failures + 1
       if (!succeeded) await this.#pause(failures, retry_after_ms)
     }
   }
 
   /**
-   * Returns an item, null when there is none, undefined when the outcome is unknown. A permanent error ends the work, and so
-   * does one of this program, such as a `parse_json` that throws: each try would leave another item locked.
+   * A permanent error ends the work, and so does one of this program, such as a `parse_json` that throws: each try would leave
+   * another item locked.
    */
-  async #claim(): Promise<{ item?: ClaimedDeadLetter | null; retry_after_ms: number }> {
+  async #claim(): Promise<Claimed> {
     const { lock_seconds } = this.options
+    const asked_at = this.platform.now()
     try {
       // No retries: this loop has its own, which end with the work.
       const item = await this.dlq.claimOldest({ lock_seconds, retries: 0, signal: this.late })
-      return { item, retry_after_ms: 0 }
+      return { item, asked_at, retry_after_ms: 0 }
     } catch (error) {
       if (!this.ended.signal.aborted) {
         if (isPermanent(error) || !isFailedTry(error)) {
@@ -126,24 +138,60 @@ class Worker {
         }
         this.#report(error, null)
       }
-      return { retry_after_ms: retryAfterMs(error) }
+      return { asked_at, retry_after_ms: retryAfterMs(error) }
     }
   }
 
+  /**
+   * When the lock of the item was asked for, by a claim or an extension that was answered in time, or when the work has ended.
+   * Null when it is lost: the handler must not begin.
+   */
+  async #confirmed(item: ClaimedDeadLetter, claimed_at: number): Promise<number | null> {
+    const { signal } = this.ended
+    const lock_ms = this.#lockSeconds(item) * 1_000
+    const timeout_ms = extendTimeoutMs(lock_ms)
+    let asked_at = claimed_at
+    while (!signal.aborted) {
+      const now = this.platform.now()
+      if (now - asked_at < lock_ms * share) break
+      // After its whole time another agent may have it, whatever an extension has answered.
+      const failed =
+        now - asked_at < lock_ms
+          ? await caught(() => this.#extend(item, { timeout_ms, signal }))
+          : { error: new WaystationTimeoutError(lock_ms, 'The lock expired before its claim was answered.') }
+      if (!failed) asked_at = now
+      else if (!signal.aborted) {
+        this.summary.lost += 1
+        this.#report(failed.error, item)
+        return null
+      }
+    }
+    return asked_at
+  }
+
+  #lockSeconds(item: ClaimedDeadLetter): number {
+    return this.options.lock_seconds ?? item.lock_seconds
+  }
+
+  #extend(item: ClaimedDeadLetter, options: CallOptions): Promise<unknown> {
+    const { id, lock_token } = item
+    return this.dlq.extend(id, { lock_token, lock_seconds: this.#lockSeconds(item), ...options })
+  }
+
   /** True when the item was resolved. */
-  async #handle(item: ClaimedDeadLetter): Promise<boolean> {
+  async #handle(item: ClaimedDeadLetter, claimed_at: number): Promise<boolean> {
+    const asked_at = await this.#confirmed(item, claimed_at)
+    if (asked_at === null) return false
     const { signal: ended } = this.ended
     if (ended.aborted) return this.#settle(item, 'release')
     const stop = new AbortController()
     const onEnd = () => stop.abort(ended.reason)
     ended.addEventListener('abort', onEnd, { once: true })
-    const { id, lock_token } = item
-    const { lock_seconds = item.lock_seconds } = this.options
     const lock = keepLock(
       this.platform,
       {
-        ...{ lock_ms: lock_seconds * 1_000, asked_at: this.platform.now(), share: 1 / 2 },
-        extend: (options) => this.dlq.extend(id, { lock_token, lock_seconds, ...options }),
+        ...{ lock_ms: this.#lockSeconds(item) * 1_000, asked_at, share },
+        extend: (options) => this.#extend(item, options),
       },
       {
         error: (error) => this.#report(error, item),

@@ -1,6 +1,7 @@
 // The workflow that a request names in its header.
 
 import { invalid } from '../base/errors.ts'
+import { decodeUtf8 } from '../base/json.ts'
 import { label_characters_max } from '../contract/schemas.ts'
 import { isPlainText, tooLong } from './members.ts'
 
@@ -20,12 +21,7 @@ const ascii = /^[\x20-\x7e\t]*$/
 
 /** A header comes as its bytes, a character each. */
 function decoded(sent: string): string | null {
-  if (ascii.test(sent)) return sent
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(sent, 'latin1'))
-  } catch {
-    return null
-  }
+  return ascii.test(sent) ? sent : decodeUtf8(Buffer.from(sent, 'latin1'))
 }
 
 function refusal(message: string) {

@@ -166,6 +166,7 @@ export async function runInside(
     stderr: sinkTo('stderr'),
     now: () => Date.UTC(2026, 0, 1),
     leaveSignals() {},
+    decided() {},
     fetch: async (url, { method, headers, body }) => {
       const path = url.slice('http://service.test'.length)
       const sent = typeof body === 'string' ? JSON.parse(body) : undefined

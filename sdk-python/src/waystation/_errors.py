@@ -57,7 +57,8 @@ class WaystationError(Exception):
 
 
 class WaystationNetworkError(Exception):
-    """No answer: the connection was refused, lost or not possible. ``__cause__`` is what httpx raised."""
+    """No answer: the connection was refused, lost or not possible. ``__cause__`` is what httpx raised, or the refusal of a
+    repeat: the first try may still have had its effect."""
 
     def __init__(self, may_have_arrived: bool, url: str) -> None:
         super().__init__(f"No answer from {url}: it could not be reached, or the connection was lost before its answer.")
@@ -71,7 +72,7 @@ class WaystationNetworkError(Exception):
 
 
 class WaystationTimeoutError(Exception):
-    """No answer within the time given; the request may have had its effect."""
+    """No answer within the time given; the request may have had its effect. ``__cause__`` is the refusal of a repeat, if any."""
 
     def __init__(self, waited_ms: float, message: str | None = None) -> None:
         super().__init__(message or f"No answer within {waited_ms:g} ms.")

@@ -58,7 +58,7 @@ def is_transient(error: FailedTry) -> bool:
     """True when another try may succeed."""
     if not isinstance(error, WaystationError):
         return True
-    return _is_unavailable(error.status) or error.status == 429 or error.code == "IDEMPOTENCY_IN_PROGRESS"
+    return _is_unavailable(error) or error.status == 429 or error.code == "IDEMPOTENCY_IN_PROGRESS"
 
 
 def is_permanent(error: BaseException) -> bool:
@@ -74,12 +74,27 @@ def is_outcome_unknown(error: FailedTry) -> bool:
         return error.may_have_arrived
     if isinstance(error, WaystationTimeoutError):
         return True
-    return _is_unavailable(error.status) and error.code != "UNAVAILABLE"
+    return _is_unavailable(error) and error.code != "UNAVAILABLE"
 
 
-def _is_unavailable(status: int) -> bool:
-    """503 of the service or 502, 503, 504 of something before it, whose errors may look like ours."""
-    return 502 <= status <= 504
+def afterwards(unknown: FailedTry, later: FailedTry) -> FailedTry:
+    """The error of a try whose outcome is unknown, after a later try that had no effect. The refusal of a repeat says nothing
+    about the first one: the key may have been revoked, or the tenant frozen, in between."""
+    if isinstance(later, WaystationError) and later is not unknown and not is_transient(later):
+        unknown.__cause__ = later
+    return unknown
+
+
+def refusal_of(error: BaseException) -> WaystationError | None:
+    """The refusal that an error is, or that a repeat has met after a try whose outcome is unknown. None for others."""
+    if isinstance(error, FailedTry) and isinstance(error.__cause__, WaystationError):
+        return error.__cause__
+    return error if isinstance(error, WaystationError) else None
+
+
+def _is_unavailable(error: WaystationError) -> bool:
+    """503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal."""
+    return 502 <= error.status <= 504 and error.code != "QUARANTINED"
 
 
 def never_sent(error: Exception) -> bool:

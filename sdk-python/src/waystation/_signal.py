@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import os
 import sys
 import threading
@@ -14,18 +15,40 @@ class Aborted(Exception):
     """The call or wait was ended by its signal."""
 
 
+class Latch:
+    """Opened once, for one thread that waits. Also by a handler of a signal of the operating system, which runs in the midst of
+    that thread: a threading.Event has a lock that the thread may hold at that moment."""
+
+    def __init__(self) -> None:
+        self._closed = threading.Lock()
+        self._closed.acquire()
+
+    def open(self) -> None:
+        try:
+            self._closed.release()
+        except RuntimeError:
+            # It is open already.
+            pass
+
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """True when it was opened, False after so long."""
+        most_seconds = -1 if timeout_seconds is None else min(max(0, timeout_seconds), threading.TIMEOUT_MAX)
+        return self._closed.acquire(timeout=most_seconds)
+
+
 class Signal:
-    """Ends the calls and waits that were given it: ``signal.abort()``, from any thread. They raise its reason.
+    """Ends the calls and waits that were given it: ``signal.abort()``, from any thread, or from a handler of ``signal.signal``.
+    They raise its reason.
 
     Async callers may as well cancel the task.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._event = threading.Event()
-        self._reason: BaseException | None = None
+        # A handler may run in the thread that holds it, between any two steps: each step here leaves things in order.
+        self._lock = threading.RLock()
+        self._reasons: dict[None, BaseException] = {}
         self._listeners: dict[int, Callable[[], None]] = {}
-        self._next = 0
+        self._numbers = itertools.count()
 
     @classmethod
     def timeout(cls, ms: float) -> Signal:
@@ -36,50 +59,55 @@ class Signal:
 
     @property
     def aborted(self) -> bool:
-        return self._event.is_set()
+        return self.reason is not None
 
     @property
     def reason(self) -> BaseException | None:
         """None as long as it is not aborted."""
-        return self._reason
+        return self._reasons.get(None)
 
     def abort(self, reason: BaseException | None = None) -> None:
         """Without a reason it is an Aborted. A second abort changes nothing. All listeners are called before the error of one
         is raised."""
+        given = reason if reason is not None else Aborted("The call was aborted.")
         with self._lock:
-            if self._reason is not None:
+            if self._reasons.setdefault(None, given) is not given:
                 return
-            self._reason = reason if reason is not None else Aborted("The call was aborted.")
-            self._event.set()
-            listeners = list(self._listeners.values())
-            self._listeners.clear()
+            taken = [self._listeners.pop(number, None) for number in list(self._listeners)]
         failed: list[Exception] = []
-        for listener in listeners:
+        for listener in taken:
             try:
-                listener()
+                if listener is not None:
+                    listener()
             except Exception as error:
                 failed.append(error)
         if failed:
             raise failed[0]
 
     def raise_if_aborted(self) -> None:
-        if self._reason is not None:
-            raise self._reason
+        reason = self.reason
+        if reason is not None:
+            raise reason
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
         """Blocks this thread until it is aborted: True, or for so long: False."""
-        return self._event.wait(timeout_seconds)
+        latch = Latch()
+        forget = self.listen(latch.open)
+        try:
+            return latch.wait(timeout_seconds)
+        finally:
+            forget()
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Calls it once, when it is aborted, or at once if it is; from the thread that aborts. Returns what stops that."""
         with self._lock:
-            if self._reason is None:
-                number = self._next
-                self._next += 1
-                self._listeners[number] = listener
-                return lambda: self._forget(number)
-        listener()
-        return lambda: None
+            number = next(self._numbers)
+            self._listeners[number] = listener
+            # Aborted before, or by a handler that ran before it was there to be called.
+            is_left = self.aborted and self._listeners.pop(number, None) is not None
+        if is_left:
+            listener()
+        return lambda: self._forget(number)
 
     def _forget(self, number: int) -> None:
         with self._lock:

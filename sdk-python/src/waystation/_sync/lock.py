@@ -18,6 +18,10 @@ extend_ms_max = 10_000
 """An extension without an answer for this long, or for a quarter of the lock, is tried again."""
 
 
+def extend_timeout_ms(lock_ms: float) -> float:
+    return min(extend_ms_max, lock_ms / 4)
+
+
 @dataclass(frozen=True)
 class Lock:
     lock_ms: float
@@ -52,8 +56,9 @@ class KeptLock:
 
     def _keep(self) -> None:
         lock = self._lock
-        timeout_ms = min(extend_ms_max, lock.lock_ms / 4)
-        wait_ms = lock.lock_ms * lock.share
+        timeout_ms = extend_timeout_ms(lock.lock_ms)
+        # Some of its time may have gone before its answer came.
+        wait_ms = lock.lock_ms * lock.share - (self._platform.now_ms() - lock.asked_at)
         try:
             while True:
                 self._pause(wait_ms)

@@ -18,7 +18,7 @@ from .._effect_errors import (
 )
 from .._errors import FailedTry, WaystationError, WaystationNetworkError, WaystationTimeoutError, has_code
 from .._json import RawJson, encode_json
-from .._outcome import is_outcome_unknown
+from .._outcome import is_outcome_unknown, refusal_of
 from .._signal import Signal, follow
 from .._values import CallOptions, Permit, ThrownMeans
 from ..types import ClaimedEffect, Effect, EffectApproval, EffectApprovalRequest
@@ -181,7 +181,7 @@ class Once(Generic[R]):
 
         def started(token: str, ask: Callable[[CallOptions], ClaimedEffect]) -> ClaimedEffect | None:
             try:
-                return self._leased(token, ask)
+                return self._leased(token, ask, id)
             except WaystationError as error:
                 if has_code(error, "INVALID_STATE"):
                     return None
@@ -191,34 +191,40 @@ class Once(Generic[R]):
         return None if effect is None else Lease(effect, lease_token, asked_at)
 
     def _leased(
-        self, lease_token: str, ask: Callable[[CallOptions], ClaimedEffect]
+        self,
+        lease_token: str,
+        ask: Callable[[CallOptions], ClaimedEffect],
+        known_id: str | None = None,
     ) -> ClaimedEffect | None:
         """Asks for a lease. One that the service gave, and whose answer never came, is released: nothing was begun. None when
-        it had run out before that: it can be asked for again."""
+        it had run out before that: it can be asked for again. `known_id`: of the effect, where it is known before."""
         signal = self._given.signal
         if signal:
             signal.raise_if_aborted()
         try:
             return ask(self._call)
-        except BaseException as error:
-            if isinstance(error, WaystationError) and has_code(error, "EFFECT_UNKNOWN"):
-                # Of the token of this try alone, so the lease of another is left as it is.
-                if self._released(str((error.details or {}).get("effect_id")), lease_token):
-                    return None
-                raise
-            if not (signal and signal.aborted) and not _may_be_leased(error):
-                raise
-            finished(self._undone(lease_token, ask))
-            raise
+        except BaseException as thrown:
+            error = _telling(thrown)
+        if isinstance(error, WaystationError) and has_code(error, "EFFECT_UNKNOWN"):
+            # Of the token of this try alone, so the lease of another is left as it is.
+            if self._released(str((error.details or {}).get("effect_id")), lease_token):
+                return None
+        elif (signal and signal.aborted) or _may_be_leased(error):
+            finished(self._undone(lease_token, ask, known_id))
+        raise error
 
-    def _undone(self, lease_token: str, ask: Callable[[CallOptions], ClaimedEffect]) -> bool:
+    def _undone(
+        self, lease_token: str, ask: Callable[[CallOptions], ClaimedEffect], known_id: str | None
+    ) -> bool:
         """Releases the lease that the service may have given. True when it did."""
+        id = known_id
         try:
-            # The repeat has the same token: it answers that very lease.
+            # The repeat has the same token: it answers that very lease. A freeze refuses it, and not the release.
             asked = ask(self._tidy)
+            id = None if asked["lease_token"] is None else asked["id"]
         except Exception:
-            return False
-        return asked["lease_token"] is not None and self._released(asked["id"], lease_token)
+            pass
+        return id is not None and self._released(id, lease_token)
 
     def _released(self, id: str, lease_token: str) -> bool:
         try:
@@ -292,7 +298,7 @@ class Once(Generic[R]):
                 self._extend(lease, self._call)
             except BaseException as error:
                 finished(self._free(lease, "Its lease came too late: it was not begun."))
-                if isinstance(error, _Late) or has_code(error, "EFFECT_NOT_HELD"):
+                if isinstance(error, _Late) or has_code(refusal_of(error), "EFFECT_NOT_HELD"):
                     return None
                 raise
             lease = replace(lease, asked_at=asked_at)
@@ -394,6 +400,16 @@ def _too_late(lease_ms: float) -> WaystationTimeoutError:
     )
 
 
+_telling_codes = ("EFFECT_IN_FLIGHT", "EFFECT_REJECTED", "EFFECT_UNKNOWN", "INVALID_STATE")
+"""Refusals that say what has become of the effect."""
+
+
+def _telling(error: BaseException) -> BaseException:
+    """A repeat under the token of a lease answers that lease; such a refusal of it says that there is none any more."""
+    refusal = refusal_of(error)
+    return refusal if refusal is not None and refusal.code in _telling_codes else error
+
+
 def _may_be_leased(error: BaseException) -> bool:
     """True when the service may have given a lease without the caller learning of it."""
     if isinstance(error, WaystationError):
@@ -424,9 +440,10 @@ def _result_of(effect: Effect) -> object:
 
 def _is_unfit(error: Exception) -> bool:
     """A result that is not JSON, whatever its encoding has raised, or too large."""
-    if not isinstance(error, WaystationError):
+    refusal = refusal_of(error)
+    if refusal is None:
         return not isinstance(error, FailedTry)
-    return error.status in (400, 413)
+    return refusal.status in (400, 413)
 
 
 def _text_of(error: BaseException) -> str:

@@ -14,7 +14,7 @@ import httpx
 
 from .._outcome import Received, TimedOut
 from .._settings import elapsed_ms
-from .._signal import Signal
+from .._signal import Latch, Signal
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class Platform:
         if signal is None:
             time.sleep(ms / 1_000)
             return
-        signal.wait(min(ms / 1_000, threading.TIMEOUT_MAX))
+        signal.wait(ms / 1_000)
         signal.raise_if_aborted()
 
     def send(self, request: httpx.Request, timeout_ms: float, signal: Signal | None) -> Received:
@@ -76,7 +76,7 @@ class Platform:
 
     def _send_beside(self, request: httpx.Request, deadline: float, signal: Signal) -> Received:
         """In a thread of its own: a read that blocks ends with its time-out alone, and the signal is not to wait for that."""
-        over = threading.Event()
+        over = Latch()
         outcome: list[Received | BaseException] = []
 
         def run() -> None:
@@ -84,10 +84,10 @@ class Platform:
                 outcome.append(self._send(request, deadline))
             except BaseException as error:
                 outcome.append(error)
-            over.set()
+            over.open()
 
         threading.Thread(target=run, name="waystation-call", daemon=True).start()
-        forget = signal.listen(over.set)
+        forget = signal.listen(over.open)
         try:
             is_over = over.wait(max(0, deadline - time.monotonic()))
         finally:

@@ -13,7 +13,7 @@ import httpx
 from .._errors import FailedTry, WaystationError, WaystationNetworkError, WaystationTimeoutError, has_code
 from .._json import encode_json
 from .._operations import operations
-from .._outcome import Answer, TimedOut, answer_of, is_outcome_unknown, is_transient, never_sent
+from .._outcome import Answer, TimedOut, afterwards, answer_of, is_outcome_unknown, is_transient, never_sent
 from .._retries import retries as rules
 from .._settings import (
     Settings,
@@ -86,7 +86,7 @@ class Transport:
             if isinstance(outcome, Answer):
                 return outcome
             if unknown is not None:
-                settled = self._settled(name, given, options, outcome)
+                settled = self._settled(name, given, options, outcome, unknown)
                 if settled is not None:
                     return settled
             is_unknown = is_outcome_unknown(outcome)
@@ -95,8 +95,7 @@ class Transport:
             wait_ms = self._wait_after(outcome, tried)
             if tried >= retries or wait_ms is None or (is_unknown and not request.repeatable):
                 # The last try had no effect, but an earlier one may have had it: its error counts.
-                uncertain = request.method != "GET" and is_transient(outcome)
-                raise unknown if uncertain and unknown is not None else outcome
+                raise outcome if request.method == "GET" or unknown is None else afterwards(unknown, outcome)
             self.platform.sleep(wait_ms, request.signal)
             tried += 1
 
@@ -173,7 +172,9 @@ class Transport:
         backoff_ms = min(backoff_ms_max, backoff_ms_first * 2.0**tried)
         return least_seconds * 1_000 + self.platform.random() * backoff_ms
 
-    def _settled(self, name: str, given: Input, options: CallOptions, error: FailedTry) -> Answer | None:
+    def _settled(
+        self, name: str, given: Input, options: CallOptions, error: FailedTry, unknown: FailedTry
+    ) -> Answer | None:
         """Returns the answer of the earlier try when the refusal of the repeat shows that it had its effect."""
         rule = rules.get(name)
         if rule is None or not isinstance(error, WaystationError):
@@ -187,8 +188,7 @@ class Transport:
         try:
             # A read takes no Idempotency-Key.
             return self.send(done.read, Input(params=given.params), options)
-        except WaystationError as failed:
+        except (WaystationError, WaystationNetworkError, WaystationTimeoutError) as failed:
             # An approval key may settle a checkpoint that it may not read; the refusal has its status.
-            if has_code(failed, "FORBIDDEN"):
-                raise error from None
-            raise
+            raised: FailedTry = error if has_code(failed, "FORBIDDEN") else afterwards(unknown, failed)
+        raise raised

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._errors import FailedTry
+from .._errors import FailedTry, WaystationTimeoutError
 from .._outcome import is_permanent, retry_after_ms
 from .._signal import Aborted, Signal, follow
 from .._values import CallOptions, GiveUp, WorkContext, WorkSummary, limited
 from ..types import ClaimedDeadLetter
-from .lock import KeptLock, Lock
+from .lock import KeptLock, Lock, extend_timeout_ms
 from .platform import Background, Platform, all_of, check_function, finished, settled
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ claim_grace_ms = 5_000
 """A claim in progress at the end may take this much longer: cut off, it could leave an item locked."""
 release_ms = 5_000
 """So long may the release of an item take after a cancellation or an interrupt."""
+share = 1 / 2
+"""The part of its time after which a lock is extended."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class WorkOptions:
 @dataclass(frozen=True)
 class Claimed:
     item: ClaimedDeadLetter | None = None
+    asked_at: float = 0
+    """When its lock was asked for."""
     is_empty: bool = False
     """Nothing is left to claim."""
     wait_ms: float = 0
@@ -123,13 +127,14 @@ class _Worker:
                 raise
             if claimed.is_empty and self._options.stop_when_empty:
                 return
-            succeeded = claimed.item is not None and self._handle(claimed.item)
+            succeeded = claimed.item is not None and self._handle(claimed.item, claimed.asked_at)
             failures = 0 if succeeded else failures + 1
             if not succeeded:
                 self._pause(failures, claimed.wait_ms)
 
     def _claim(self, held: list[ClaimedDeadLetter]) -> Claimed:
-        """An item that comes after the end is released; `held` gets one that does not."""
+        """An item that comes after the end is released, and one whose lock is over by then is lost; `held` gets others."""
+        asked_at = self._platform.now_ms()
         try:
             # No retries: this loop has its own, which end with the work.
             item = self._dlq.claim_oldest(
@@ -138,12 +143,39 @@ class _Worker:
         except Exception as error:
             self._claim_failed(error)
             return Claimed(wait_ms=retry_after_ms(error))
-        if item is not None and self._ended.aborted:
+        if item is None:
+            return Claimed(is_empty=True)
+        held.append(item)
+        since = self._confirmed(item, asked_at)
+        if since is not None and not self._ended.aborted:
+            return Claimed(item, since)
+        held.clear()
+        if since is not None:
             self._settle(item, "release")
-            return Claimed()
-        if item is not None:
-            held.append(item)
-        return Claimed(item, item is None)
+        return Claimed()
+
+    def _confirmed(self, item: ClaimedDeadLetter, claimed_at: float) -> float | None:
+        """When the lock of the item was asked for, by a claim or an extension that was answered in time, or when the work has
+        ended. None when it is lost: the handler must not begin."""
+        lock_ms = self._lock_seconds(item) * 1_000
+        asked_at = claimed_at
+        while not self._ended.aborted:
+            now = self._platform.now_ms()
+            if now - asked_at < lock_ms * share:
+                break
+            try:
+                # After its whole time another agent may have it, whatever an extension has answered.
+                if now - asked_at >= lock_ms:
+                    raise WaystationTimeoutError(lock_ms, "The lock expired before its claim was answered.")
+                self._extend(item, {"timeout_ms": extend_timeout_ms(lock_ms), "signal": self._ended})
+            except Exception as error:
+                if self._ended.aborted:
+                    break
+                self._count("lost")
+                self._report(error, item)
+                return None
+            asked_at = now
+        return asked_at
 
     def _claim_failed(self, error: Exception) -> None:
         """An error that no other try mends ends the work: a refusal, and what is not an outcome of a call at all."""
@@ -154,13 +186,13 @@ class _Worker:
             raise error
         self._report(error, None)
 
-    def _handle(self, item: ClaimedDeadLetter) -> bool:
+    def _handle(self, item: ClaimedDeadLetter, asked_at: float) -> bool:
         """True when the item was resolved."""
         if self._ended.aborted:
             return finished(self._settle(item, "release"))
         stop = Signal()
         forget = follow(self._ended, stop)
-        lock = self._keep(item, stop)
+        lock = self._keep(item, asked_at, stop)
         raised: BaseException | None = None
         try:
             settled(self._handler(item, WorkContext(stop)))
@@ -194,13 +226,17 @@ class _Worker:
         is_final = isinstance(raised, GiveUp) or item["claims"] >= self._options.claims_max
         return self._settle(item, "fail" if is_final else "release")
 
-    def _keep(self, item: ClaimedDeadLetter, stop: Signal) -> KeptLock:
-        lock_seconds = self._options.lock_seconds or item["lock_seconds"]
+    def _lock_seconds(self, item: ClaimedDeadLetter) -> int:
+        return self._options.lock_seconds or item["lock_seconds"]
 
+    def _extend(self, item: ClaimedDeadLetter, options: CallOptions) -> Any:
+        return self._dlq.extend(
+            item["id"], lock_token=item["lock_token"], lock_seconds=self._lock_seconds(item), **options
+        )
+
+    def _keep(self, item: ClaimedDeadLetter, asked_at: float, stop: Signal) -> KeptLock:
         def extend(options: CallOptions) -> Any:
-            return self._dlq.extend(
-                item["id"], lock_token=item["lock_token"], lock_seconds=lock_seconds, **options
-            )
+            return self._extend(item, options)
 
         def report(error: Exception) -> None:
             self._report(error, item)
@@ -208,8 +244,8 @@ class _Worker:
         def lose(reason: BaseException) -> None:
             stop.abort(reason)
 
-        asked_at = self._platform.now_ms()
-        return KeptLock(self._platform, Lock(lock_seconds * 1_000, asked_at, 1 / 2, extend, report, lose))
+        lock_ms = self._lock_seconds(item) * 1_000
+        return KeptLock(self._platform, Lock(lock_ms, asked_at, share, extend, report, lose))
 
     def _settle(
         self, item: ClaimedDeadLetter, action: Literal["resolve", "fail", "release"], most_ms: float | None = None
