@@ -1,6 +1,6 @@
 // A job: when it is due, when it is tried again, when it is given up. No imports from db or http.
 
-import { iso, type Millis, second_ms } from '../base/clock.ts'
+import { iso, last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Sendable } from '../callbacks/attempt.ts'
 
@@ -22,6 +22,9 @@ export const lease_ms = limit(
 )
 /** A job that has waited this long under its lease is not sent any more: the lease might end during the attempt. */
 export const stale_lease_ms = 15 * second_ms
+
+/** When an idle job is due: it stays, although it has nothing to do, until it is woken. */
+export const idle_at: Millis = last_instant_ms
 
 export interface JobKey {
   tenant_id: string

@@ -2,9 +2,9 @@
 // refused in an overload must not stop what is due: each runs alone on the Db, where it waits for a connection as due work does,
 // and fails after `postgres.answer_ms`, 2.8 s.
 
-import { last_instant_ms, type Millis } from '../base/clock.ts'
+import type { Millis } from '../base/clock.ts'
 import { acrossTenants, forDueWork, of_shard, type Reader, sql } from '../db/db.ts'
-import type { JobKey } from './job.ts'
+import { idle_at, type JobKey } from './job.ts'
 
 export interface DueJob extends JobKey {
   destination: string
@@ -171,5 +171,5 @@ export async function nextAt(q: Reader, now: Millis): Promise<Millis | null> {
 
 /** The same of first attempts of kinds that wait for no tick, idle ones apart. */
 export async function nextAtOnce(q: Reader, now: Millis): Promise<Millis | null> {
-  return (await q.one(NEXT_AT_ONCE, { now, idle_at: last_instant_ms }))?.next_at ?? null
+  return (await q.one(NEXT_AT_ONCE, { now, idle_at }))?.next_at ?? null
 }

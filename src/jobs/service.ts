@@ -1,10 +1,10 @@
 // Jobs as features use them.
 
-import { last_instant_ms, type Millis } from '../base/clock.ts'
+import type { Millis } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
 import { countDue } from './due-store.ts'
-import { type AttemptResult, type JobKey, type LeasedJob, nextAttemptAt } from './job.ts'
+import { type AttemptResult, idle_at, type JobKey, type LeasedJob, nextAttemptAt } from './job.ts'
 import type { JobKind, SendingKind } from './kind.ts'
 import { moveDue } from './move-store.ts'
 import { dueOverview } from './overview-store.ts'
@@ -20,7 +20,7 @@ export const complete = store.complete
 export const lock = wake.lock
 export const purge = store.purge
 export const retarget = store.retarget
-export { countDue, dueOverview, moveDue, type Paused, setPaused }
+export { countDue, dueOverview, idle_at, moveDue, type Paused, setPaused }
 
 interface Wakeable {
   wake(due_at: Millis, at_once?: boolean): void
@@ -70,9 +70,6 @@ export async function setNext(tx: Tx, wakeable: Wakeable, job: LeasedJob, next_a
 function wakeAfter(tx: Tx, wakeable: Wakeable, due_at: Millis, at_once: boolean | undefined): void {
   if (due_at !== idle_at) tx.afterCommit(() => wakeable.wake(due_at, at_once))
 }
-
-/** When an idle job is due: it stays, although it has nothing to do, until it is woken. */
-export const idle_at: Millis = last_instant_ms
 
 /**
  * Those that are idle are due now. Their rows are locked in any case: a settlement that is about to make one idle comes first,
