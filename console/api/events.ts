@@ -169,7 +169,7 @@ function positionIn(blocks: readonly string[]): number | null {
 }
 
 /** The data of a block of lines, as in the HTML standard, 9.2.6. */
-export function eventIn(block: string): JournalEvent[] {
+function eventIn(block: string): JournalEvent[] {
   const data = block
     .split(/\r?\n/)
     .filter((line) => line.startsWith('data:'))

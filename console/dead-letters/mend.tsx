@@ -91,7 +91,7 @@ function Place({ place }: Source) {
 }
 
 /** Says that something was sent again, with a link to it. */
-export function announceSuccessor(id: string | null, text: string): void {
+function announceSuccessor(id: string | null, text: string): void {
   const link = {
     href: to(successorPath(id ?? '')),
     text: id?.startsWith('sch_') ? 'See the new schedule' : 'See it',

@@ -62,7 +62,7 @@ function Namespaces() {
   )
 }
 
-export function Keys({ namespace, stored_key }: { namespace: string; stored_key: string | undefined }) {
+function Keys({ namespace, stored_key }: { namespace: string; stored_key: string | undefined }) {
   const prefix = address.value.query.get('prefix') ?? ''
   const list = usePages<ListedKey>(`${pathOf('/v1/namespaces', namespace)}/keys`, { prefix }, { every_ms })
   const columns: Column<ListedKey>[] = [

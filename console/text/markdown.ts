@@ -215,7 +215,7 @@ function paragraphAt(lines: string[], at: number, level: number): Read {
   return { block: { kind: 'paragraph', parts: inlinesOf(lines.slice(at, next).join('\n')) }, next }
 }
 
-export function inlinesOf(text: string): Inline[] {
+function inlinesOf(text: string): Inline[] {
   const parts = partsOf(text, true)
   // Marks that were taken out may have kept apart what hides or piles up where it is joined.
   const joined = textOf(parts)

@@ -3,12 +3,7 @@
 import { limit } from '../base/limit.ts'
 import { isPublicPort } from './ranges.ts'
 
-export const url_characters_max = limit(
-  'callbacks.url',
-  2_048,
-  'characters',
-  'A URL that is called. Past it 400.',
-)
+const url_characters_max = limit('callbacks.url', 2_048, 'characters', 'A URL that is called. Past it 400.')
 
 const name_characters_max = limit('callbacks.name', 253, 'characters', 'The name of a host. Past it 400.')
 

@@ -29,7 +29,7 @@ export const action_characters_max = limit(
   'characters',
   '`action` in the audit log. Past it 400.',
 )
-export const url_characters_max = limit('fields.url', 2_048, 'characters', 'URLs. Past it 400.')
+const url_characters_max = limit('fields.url', 2_048, 'characters', 'URLs. Past it 400.')
 
 /** The exact JSON text of a member, as it came in and as it goes out. */
 export class RawJson {

@@ -19,7 +19,7 @@ export interface Wants {
 }
 
 /** All events of a tenant. */
-export const everything = '*'
+const everything = '*'
 
 export class Filter {
   readonly type: string | null

@@ -183,7 +183,7 @@ export function parsed(text: string): OperationItem[] {
   })
 }
 
-export function waiting(id: string): OperationItem {
+function waiting(id: string): OperationItem {
   return { id, outcome: 'waiting', code: null, redriven_as: null }
 }
 

@@ -7,7 +7,7 @@ import { type HeldItem, type ItemRow, lock_seconds_max, sources, statuses } from
 
 export const tag = 'Dead letters'
 export const id = idParam('The dead letter, dlq_….')
-export const seconds = { minimum: 1, maximum: lock_seconds_max }
+const seconds = { minimum: 1, maximum: lock_seconds_max }
 export const LockSeconds = Type.Integer({ ...seconds, description: 'The duration of a claim; default 300.' })
 
 const listed_fields = {

@@ -143,11 +143,6 @@ export function isSamePayload(
   return hash === row.payload_hash || hash === row.effective_hash
 }
 
-/** True when the effect counts against its quota. */
-export function isOpen(status: EffectStatus): boolean {
-  return status !== 'succeeded' && status !== 'failed' && status !== 'rejected'
-}
-
 /** Whole seconds until the lease ends, one at least. */
 export function secondsLeft({ lease_until }: Pick<EffectRow, 'lease_until'>, now: Millis): number {
   return Math.max(1, Math.ceil(((lease_until ?? now) - now) / second_ms))

@@ -6,7 +6,7 @@ import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { expired_counted_max } from '../quotas/service.ts'
 import { type InboxKey, in_inbox, last_within, type Sized } from './message-store.ts'
 
-export const table = { table: 'inboxes', key: 'tenant_id, id' }
+const table = { table: 'inboxes', key: 'tenant_id, id' }
 
 const COUNT_EXPIRED = sql<{ expired: number }>(
   'inbox.count_expired',

@@ -145,7 +145,7 @@ async function tombstoneWithEvents(tx: Tx, tenant_id: string, leave_events: read
 }
 
 /** Removes the oldest tombstones from before this instant; versions of keys that are created again start above theirs. */
-export async function deleteTombstones(
+async function deleteTombstones(
   tx: Tx,
   tenant_id: string,
   expired_before: Millis,

@@ -34,7 +34,7 @@ export const texts = [
 ] as const satisfies (keyof Settings)[]
 
 /** Settings that a caller may leave out. */
-export const initial = { dlq_on_failure: 0, name: '', workflow_id: '' } satisfies Partial<Settings>
+const initial = { dlq_on_failure: 0, name: '', workflow_id: '' } satisfies Partial<Settings>
 type Initial = typeof initial
 
 export type GivenSettings = Omit<Settings, keyof Initial> & { [Name in keyof Initial]?: Settings[Name] }
