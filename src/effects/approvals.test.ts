@@ -110,6 +110,27 @@ forEachRacedService('Approvals of effects', (service) => {
       expect(list.body.items[0].effect).toEqual(effect)
     })
 
+    test('shows the hash of these bytes, of JSON null as well; a question about an effect has none', async () => {
+      const tenant = await service.signUp()
+      const { approval_key } = (
+        await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })
+      ).body
+      const shown = async (id: string) => {
+        const checkpoint = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.api_key })
+        const seen = await service.ask('GET', `/v1/approvals/${id}`, { key: approval_key })
+        const { payload, payload_hash } = checkpoint.body
+        expect(seen.body).toMatchObject({ effect_payload: payload, effect_payload_hash: payload_hash })
+        return [payload, payload_hash]
+      }
+      for (const bytes of [payload, null]) {
+        const effect = await proposed(service, tenant, { payload: bytes })
+        expect(await shown(effect.checkpoint_id)).toEqual([bytes, effect.payload_hash])
+      }
+      const { id } = await claimed(service, tenant, { on_unknown: 'ask' })
+      await runOut(service)
+      expect(await shown((await read(service, tenant, id)).question_id)).toEqual([null, null])
+    })
+
     test('names its own member of the body when its callback_url is refused', async () => {
       const tenant = await service.signUp()
       for (const callback_url of ['/decided', 'http://10.0.0.1/']) {
