@@ -141,6 +141,23 @@ forEachRacedService('Approvals of effects', (service) => {
       }
     })
 
+    test('has its callback_url judged when it is asked for, and not again by a claim that is answered its state', async () => {
+      const tenant = await service.signUp()
+      const callback_url = `${service.url}/hook/inb_of-nobody`
+      const effect = await proposed(service, tenant, { approval: { ...approval, callback_url } })
+      const repeated = (key = effect.key) =>
+        claim(service, tenant, { key, approval: { ...approval, callback_url: 'http://10.0.0.1/' } })
+      expect(await repeated()).toMatchObject({ status: 202, body: { id: effect.id } })
+      await decide(service, tenant, effect.checkpoint_id, 'approve')
+      expect(await repeated()).toMatchObject({ status: 200, body: { id: effect.id, status: 'approved' } })
+      const { lease_token } = (await ask(service, tenant.api_key, effect.id, 'start')).body
+      expectRefusal(await repeated(), 'EFFECT_IN_FLIGHT', expect.anything())
+      const released = { lease_token, error: 'busy', retry: true }
+      await ask(service, tenant.api_key, effect.id, 'fail', released)
+      expect((await repeated()).status).toBe(200)
+      expect((await repeated('another')).body.error.code).toBe('VALIDATION_FAILED')
+    })
+
     test('once given lets one start it, and a repeated claim answers 200 approved', async () => {
       const tenant = await service.signUp()
       const { id, key } = await approved(service, tenant)
