@@ -30,6 +30,28 @@ forEachService('Lists of effects', (service) => {
     expect(await ids(`key=1&limit=1&cursor=${first.body.next_cursor}`)).toEqual([b.id])
   })
 
+  test('have with a type and a key the one effect of this pair, however many other types have the key', async () => {
+    const tenant = await service.signUp()
+    const effects = []
+    for (const type of ['a', 'b', 'c']) effects.push(await claimed(service, tenant, { type, key: '1' }))
+    const page = async (query: string) => {
+      const { body } = await service.ask('GET', `/v1/effects?${query}`, { key: tenant.api_key })
+      return { ids: body.items.map(({ id }: { id: string }) => id), next_cursor: body.next_cursor }
+    }
+    for (const { type, id } of effects)
+      expect(await page(`type=${type}&key=1&limit=1`)).toEqual({ ids: [id], next_cursor: null })
+    for (const none of [
+      'type=c&key=1&status=failed',
+      'type=d&key=1',
+      'type=c&key=2',
+      'type=c&key=1&workflow_id=w',
+    ])
+      expect(await page(`${none}&limit=1`)).toEqual({ ids: [], next_cursor: null })
+    const { next_cursor } = await page('key=1&limit=1')
+    expect(await page(`type=a&key=1&cursor=${next_cursor}`)).toEqual({ ids: [], next_cursor: null })
+    expect((await page(`type=c&key=1&cursor=${next_cursor}`)).ids).toEqual([effects[2].id])
+  })
+
   test('refuse the cursor of the list with a key in one without, and the other way round', async () => {
     const tenant = await service.signUp()
     for (const type of ['a', 'b']) await claimed(service, tenant, { type, key: '1' })
