@@ -95,29 +95,32 @@ forEachService('The leases of effects.once', (service) => {
     expect(await losing.effects.once(effect, ({ fence }) => fence)).toBe(2)
   })
 
-  test('a lease of a start whose answer was lost is released although a freeze refuses its repeat', async () => {
-    const { tenant_id } = tenant
-    const freeze = () => clients.admin.tenants.freeze(tenant_id, { reason: 'runs wild' })
-    let first = true
-    const losing = through(async (url, init) => {
-      const answer = await fetch(url, init)
-      if (!first || !url.endsWith('/start')) return answer
-      first = false
-      await answer.text()
-      await freeze()
-      throw new TypeError('the connection broke')
-    })
-    const effect = newEffect({
-      ...{ approval: { title: 'Refund?' }, on_unknown: 'ask' },
-      on_waiting: ({ id }) => void clients.admin.checkpoints.approve(id),
-    })
-    let calls = 0
-    const error = await failureOf(losing.effects.once(effect, () => ++calls))
-    expect(error).toMatchObject({ may_have_arrived: true, cause: { code: 'TENANT_FROZEN' } })
-    const { frozen_at } = await clients.admin.tenants.get(tenant_id)
-    await clients.admin.tenants.resume(tenant_id, { frozen_at: frozen_at! })
-    expect([calls, (await only(effect)).status]).toEqual([0, 'approved'])
-  })
+  test.each(['claim', 'start'])(
+    'a lease of a %s whose answer was lost is released although a freeze refuses its repeat',
+    async (verb) => {
+      const { tenant_id } = tenant
+      let first = true
+      const losing = through(async (url, init) => {
+        const answer = await fetch(url, init)
+        if (!first || !url.endsWith(verb === 'claim' ? '/v1/effects' : '/start')) return answer
+        first = false
+        await answer.text()
+        await clients.admin.tenants.freeze(tenant_id, { reason: 'runs wild' })
+        throw new TypeError('the connection broke')
+      })
+      const effect = newEffect({
+        ...{ approval: verb === 'start' ? { title: 'Refund?' } : undefined, on_unknown: 'ask' },
+        on_waiting: ({ id }) => void clients.admin.checkpoints.approve(id),
+      })
+      let calls = 0
+      const error = await failureOf(losing.effects.once(effect, () => ++calls))
+      expect(error).toMatchObject({ may_have_arrived: true, cause: { code: 'TENANT_FROZEN' } })
+      const { frozen_at } = await clients.admin.tenants.get(tenant_id)
+      await clients.admin.tenants.resume(tenant_id, { frozen_at: frozen_at! })
+      const status = verb === 'claim' ? 'ready' : 'approved'
+      expect([calls, (await only(effect)).status]).toEqual([0, status])
+    },
+  )
 
   test('a lease that another got before the repeat of a claim that was lost is in flight', async () => {
     const effect = newEffect({ if_in_flight: 'throw' })

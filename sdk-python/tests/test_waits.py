@@ -81,22 +81,31 @@ class TestALease:
         assert driver.network.slept_ms == [500, 1_000, 2_000, 4_000, 8_000]
 
 
-def test_a_lease_of_a_start_whose_answer_was_lost_is_released_although_a_freeze_refuses_its_repeat(driver: Driver) -> None:
+@pytest.mark.parametrize("verb", ["effects", "start"])
+def test_a_lease_whose_answer_was_lost_is_released_although_a_freeze_refuses_its_repeat(
+    driver: Driver, verb: str
+) -> None:
     calls: list[str] = []
     effect = {"id": "eff_1", "type": "t", "key": "k", "status": "approved", "lease_token": None}
 
     def answer(request: httpx.Request) -> httpx.Response:
-        verb = request.url.path.rpartition("/")[2]
-        calls.append(verb)
-        if verb == "start" and calls.count("start") == 1:
+        called = "list" if request.method == "GET" else request.url.path.rpartition("/")[2]
+        calls.append(called)
+        if called == "list":
+            return httpx.Response(200, json={"items": [effect], "next_cursor": None})
+        if called == verb and calls.count(verb) == 1:
             raise httpx.ReadError("the connection was closed")
-        return refusal(403, "TENANT_FROZEN") if verb == "start" else httpx.Response(200, json=effect)
+        return refusal(403, "TENANT_FROZEN") if called == verb else httpx.Response(200, json=effect)
 
     driver.network.always = answer
     with pytest.raises(WaystationNetworkError) as raised:
         once(driver)
     assert raised.value.may_have_arrived and has_code(raised.value.__cause__, "TENANT_FROZEN")
-    assert calls == ["effects", "start", "start", "start", "fail"]
+    expected = {
+        "effects": ["effects", "effects", "effects", "list", "fail"],
+        "start": ["effects", "start", "start", "start", "fail"],
+    }
+    assert calls == expected[verb]
 
 
 class FakeItem:

@@ -181,17 +181,28 @@ class Once<T, P> {
         return null
       }
       if (!signal?.aborted && !mayBeLeased(error)) throw error
-      await caught(async () => {
-        // The repeat has the same token: it answers that very lease. A freeze refuses it, and not the release.
-        let id = known_id
-        await caught(async () => {
-          const asked = await ask(this.#tidy)
-          id = asked.lease_token === null ? undefined : asked.id
-        })
-        if (id !== undefined) await this.#undo(id, lease_token)
-      })
+      await caught(() => this.#releaseUnanswered(lease_token, ask, known_id))
       throw error
     }
+  }
+
+  /** Releases the lease that the service may have given. A freeze refuses the repeat, and neither the look nor the release. */
+  async #releaseUnanswered(
+    lease_token: string,
+    ask: (options: CallOptions) => Promise<ClaimedEffect>,
+    known_id: string | undefined,
+  ): Promise<void> {
+    let id = known_id
+    const refused = await caught(async () => {
+      // The repeat has the same token: it answers that very lease.
+      const asked = await ask(this.#tidy)
+      id = asked.lease_token === null ? undefined : asked.id
+    })
+    if (refused && id === undefined) {
+      const { type, key } = this.given
+      id = (await this.effects.list({ type, key, ...this.#tidy }).page()).items[0]?.id
+    }
+    if (id !== undefined) await this.#undo(id, lease_token)
   }
 
   #undo(id: string, lease_token: string): Promise<unknown> {

@@ -617,6 +617,7 @@ export interface Checkpoint {
   effect: AboutEffect | null
   /** The payload of the effect, the exact text; null without one. */
   payload: unknown
+  payload_hash: string | null
 }
 
 /** How the delivery of the decision stands. */
@@ -707,6 +708,7 @@ export interface Approval {
   effect: AboutEffect | null
   /** The payload of the effect, the exact text; null without one. */
   effect_payload: unknown
+  effect_payload_hash: string | null
   /** This key is an approver. */
   may_decide: boolean
   voted: 'approved' | 'rejected' | null

@@ -189,6 +189,21 @@ forEachRacedService('Agents', (service) => {
     },
   )
 
+  test('a page of the list ends before the agent that would take it past a MiB', async () => {
+    const { admin_key } = await service.signUp('pro')
+    const description = '🦊'.repeat(4_096) // 16 KiB
+    service.clock.advance(1)
+    for (let i = 0; i < 65; i++)
+      expect((await create(admin_key, { name: `a-${i}`, description })).status).toBe(201)
+    const page = async (query: string) =>
+      (await service.ask('GET', `/v1/agents?limit=200${query}`, { key: admin_key })).body
+    const first = await page('')
+    const rest = await page(`&cursor=${first.next_cursor}`)
+    const [names, others] = [first, rest].map(({ items }) => items.map(({ name }: { name: string }) => name))
+    expect([first.items.length, rest.next_cursor]).toEqual([64, null])
+    expect(new Set([...names, ...others]).size).toBe(66) // with that of the sign-up
+  })
+
   test('a list is newest first, masked, and pages without a repeat or a gap', async () => {
     const { admin_key } = await service.signUp()
     const names = ['agent-one']

@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { AgentMode } from '../contract/caller.ts'
-import { inChunk } from '../db/chunk.ts'
+import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface AgentRow {
@@ -29,6 +29,7 @@ const INSERT = sql(
 
 // The key is asked for each agent: in a join PostgreSQL may read all keys of the tenant first.
 const select = `select a.agent_id, a.description, a.callback_base_url, a.created_at, a.mode, a.paused_at, a.paused_reason,
+          ${bytesOf(['a.description', 'a.callback_base_url', 'a.paused_reason'])} as bytes,
           (select c.last_four from credentials c
             where c.tenant_id = :tenant_id and c.kind = 'agent' and c.subject = a.agent_id and c.expires_at is null
             limit 1) as last_four
@@ -37,12 +38,14 @@ const select = `select a.agent_id, a.description, a.callback_base_url, a.created
 
 const FIND = sql<AgentRow>('agents.find', `${select} and a.agent_id = :agent_id`)
 
-const NEWEST = sql<AgentRow>(
+type Listed = AgentRow & { bytes: number }
+
+const NEWEST = sql<Listed>(
   'agents.newest',
   `${select} order by a.created_at desc, a.agent_id desc limit :rows_max`,
 )
 
-const OLDER = sql<AgentRow>(
+const OLDER = sql<Listed>(
   'agents.older',
   `${select} and (a.created_at, a.agent_id) < (:created_at, :agent_id)
     order by a.created_at desc, a.agent_id desc limit :rows_max`,

@@ -38,7 +38,7 @@ forEachService('GET /v1/approvals/{id}', (service) => {
         `"payload":${callback_payload},"agent":{"agent_id":"agent-one","name":"agent-one"},` +
         `"status":"pending","created_at":"${created_at}","expires_at":"${expires_at}",` +
         '"reason":null,"resolved_by":null,"resolved_at":null,' +
-        `${JSON.stringify({ ...plain_steering, effect_payload: null, may_decide: true, voted: null, frozen_at: null }).slice(1)}`,
+        `${JSON.stringify({ ...plain_steering, effect_payload: null, effect_payload_hash: null, may_decide: true, voted: null, frozen_at: null }).slice(1)}`,
     )
     expect(seen.headers.get('cache-control')).toBe('no-store')
   })

@@ -154,6 +154,7 @@ forEachRacedService('Checkpoints', (service) => {
         updated_at: created_at,
         ...plain_steering,
         payload: null,
+        payload_hash: null,
       })
       for (const key of [tenant.api_key, tenant.admin_key]) {
         const found = await service.ask('GET', `/v1/checkpoints/${answer.body.id}`, { key })

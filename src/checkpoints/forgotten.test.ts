@@ -26,7 +26,7 @@ forEachService('The callback of an approval that is sent again after the payload
     service.clock.advance(7 * day_ms)
     await tick(service)
     const kept = await service.ask('GET', `/v1/checkpoints/${checkpoint_id}`, { key })
-    expect(kept.body).toMatchObject({ payload: null, effective_payload: null })
+    expect(kept.body).toMatchObject({ payload: null, payload_hash: null, effective_payload: null })
     const redriven = await service.ask('POST', `/v1/dlq/${kept.body.callback.dead_letter_id}/redrive`, {
       key,
     })

@@ -2,6 +2,7 @@
 
 import { Type } from 'typebox'
 import { iso, isoOrNull, second_ms } from '../base/clock.ts'
+import { hashOf } from '../base/keys.ts'
 import type { ApprovalCaller, TenantFacts } from '../contract/caller.ts'
 import type { Urls } from '../contract/dependencies.ts'
 import type { Context } from '../contract/route.ts'
@@ -28,6 +29,13 @@ const AboutEffect = Nullable(
     type: Type.String({ description: 'The type of that effect.' }),
     key: Type.String({ description: 'Its key.' }),
     note: Nullable(Type.String({ description: 'The note of its agent, for people.' })),
+  }),
+)
+/** The payload may be null itself, and a question about an effect has none. */
+const PayloadHash = Nullable(
+  Type.String({
+    description:
+      'Of this payload as it was proposed: the SHA-256 of its bytes, in hex; null without one, and once it was removed.',
   }),
 )
 const Approvers = Nullable(
@@ -109,6 +117,7 @@ export const Checkpoint = Shape(
     effect_id: EffectId,
     effect: AboutEffect,
     payload: Json('The payload of the effect, the exact text; null without one.'),
+    payload_hash: PayloadHash,
   },
 )
 
@@ -131,6 +140,7 @@ export const Approval = Shape('Approval', 'A checkpoint as an approval key sees 
   effect_id: EffectId,
   effect: AboutEffect,
   effect_payload: Json('The payload of the effect, the exact text; null without one.'),
+  effect_payload_hash: PayloadHash,
   may_decide: Type.Boolean({ description: 'This key is an approver.' }),
   voted: Nullable(
     Type.Enum(['approved', 'rejected'], { description: 'The vote of this key, where votes are counted.' }),
@@ -188,6 +198,7 @@ export function checkpointOf(row: CheckpointRow, { urls }: { urls: Pick<Urls, 'p
     effect_id: row.effect_id,
     effect: effectOf(row),
     payload: rawOrNull(row.payload),
+    payload_hash: payloadHashOf(row),
   }
 }
 
@@ -233,10 +244,15 @@ export function approvalOf(
     effect_id: row.effect_id,
     effect: effectOf(row),
     effect_payload: rawOrNull(row.payload),
+    effect_payload_hash: payloadHashOf(row),
     may_decide: isApprover(row, voter),
     voted,
     frozen_at: isoOrNull(frozen_at),
   }
+}
+
+function payloadHashOf({ payload }: CheckpointRow): string | null {
+  return payload === null ? null : hashOf(payload)
 }
 
 function effectOf({ effect }: CheckpointRow): ShownEffect | null {

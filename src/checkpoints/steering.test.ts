@@ -219,6 +219,28 @@ forEachService('Decisions that steer', (service) => {
       expect(data).toEqual({ decision: 'approved', approvals: 1, rejections: 0, edited: false, voided: 0 })
     })
 
+    test('come in pages of a MiB: one ends before the vote that would take it past that', async () => {
+      const tenant = await service.signUp()
+      const names = Array.from({ length: 15 }, (_, i) => `field_${i}`)
+      const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
+      const answer = Object.fromEntries(names.map((name) => [name, 'é'.repeat(4_096)]))
+      const answer_schema = { type: 'object', properties }
+      const { id } = await ask(tenant, { required_approvals: 10, answer_schema })
+      const voters: string[] = []
+      for (let i = 0; i < 9; i++) {
+        const { id: voter_id, key } = await voter(tenant)
+        expect((await decide(key, id, 'approve', { answer })).status).toBe(200)
+        voters.push(voter_id)
+      }
+      const page = async (query = '') =>
+        (await service.ask('GET', `/v1/checkpoints/${id}/votes${query}`, { key: tenant.api_key })).body
+      const first = await page()
+      const rest = await page(`?cursor=${first.next_cursor}`)
+      expect([first.items.length, rest.items.length, rest.next_cursor]).toEqual([8, 1, null])
+      const seen = [...first.items, ...rest.items].map((vote) => vote.voter)
+      expect(seen).toEqual(voters.toSorted())
+    })
+
     test('one key has one: a second is 409 ALREADY_VOTED, and the admin key is one voter', async () => {
       const tenant = await service.signUp()
       const kim = await voter(tenant)

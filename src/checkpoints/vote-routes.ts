@@ -50,8 +50,8 @@ export const listVotes = route({
     const { db, caller } = context
     await checkpoints.readAs(db, caller, params.id)
     const request = pageRequest(context, query)
-    const page = { after_voter: String(request.after?.[0] ?? ''), rows_max: request.rows_max }
-    const rows = await store.list(db, caller.tenant_id, params.id, page)
+    const after_voter = String(request.after?.[0] ?? '')
+    const rows = await store.list(db, caller.tenant_id, params.id, { ...request, after_voter })
     return pageOf(context, request, { rows, itemOf: voteOf, positionOf: ({ voter }) => [voter] })
   },
 })

@@ -1,7 +1,7 @@
 // Every statement on votes. Those that count them in their checkpoint are in settlement-store.ts.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
+import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface Vote {
@@ -38,11 +38,15 @@ const FIND = sql<Vote>(
     where tenant_id = :tenant_id and checkpoint_id = :id and voter = :voter`,
 )
 
-const LIST = sql<Vote>(
+const table = { table: 'checkpoint_votes', key: 'tenant_id, checkpoint_id, voter', index: null }
+const texts = ['reason', 'answer']
+
+const LIST = sql<Vote & { bytes: number }>(
   'checkpoints.list_votes',
-  `select ${vote_columns} from checkpoint_votes
-    where tenant_id = :tenant_id and checkpoint_id = :id and voter > :after_voter
-    order by voter limit :rows_max`,
+  `select ${vote_columns}, ${bytesOf(texts)} as bytes from checkpoint_votes where ${inChunk({
+    ...{ ...table, order: 'voter', only_read: true, texts },
+    where: 'tenant_id = :tenant_id and checkpoint_id = :id and voter > :after_voter',
+  })}`,
 )
 
 const UNCOUNT = sql(
@@ -69,8 +73,7 @@ const CAST = sql(
 const PURGE = sql(
   'checkpoints.purge_votes',
   `delete from checkpoint_votes where ${inChunk({
-    ...{ table: 'checkpoint_votes', key: 'tenant_id, checkpoint_id, voter', index: null },
-    ...{ order: 'tenant_id, checkpoint_id, voter', where: 'tenant_id = :tenant_id' },
+    ...{ ...table, order: table.key, where: 'tenant_id = :tenant_id' },
   })}`,
 )
 
@@ -83,13 +86,15 @@ export function find(q: Reader, tenant_id: string, id: string, voter: string) {
   return q.one(FIND, { tenant_id, id, voter })
 }
 
-export function list(
+/** In the order of their voters: none after the first that takes them to `bytes_max`. */
+export async function list(
   q: Reader,
   tenant_id: string,
   id: string,
-  page: { after_voter: string; rows_max: number },
+  { after_voter, rows_max, bytes_max }: { after_voter: string; rows_max: number; bytes_max: number },
 ) {
-  return q.all(LIST, { tenant_id, id, ...page })
+  const rows = await q.all(LIST, { tenant_id, id, after_voter, rows_max, bytes_max })
+  return rows.sort((a, b) => (a.voter < b.voter ? -1 : 1))
 }
 
 /** None of its votes counts any more. */

@@ -33,13 +33,20 @@ export interface PageRequest {
 
 type PageContext = Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'path'>
 
-/** Throws VALIDATION_FAILED for a cursor that was not made for this path and tenant. */
-export function pageRequest(context: PageContext, query: { limit?: number; cursor?: string }): PageRequest {
+/**
+ * Throws VALIDATION_FAILED for a cursor that was not made for this path and tenant. `members`: of the positions of this order,
+ * where the list has another order whose positions have more or fewer.
+ */
+export function pageRequest(
+  context: PageContext,
+  query: { limit?: number; cursor?: string },
+  members?: number,
+): PageRequest {
   const items_max = Math.min(query.limit ?? page_limit_default, page_limit_max)
   const most = { rows_max: items_max + 1, bytes_max: page_bytes_max + 1 }
   if (query.cursor === undefined) return { ...most, after: null }
   const after = decodeCursor(scopeOf(context), query.cursor)
-  if (!after) throw otherCursor()
+  if (!after || (members !== undefined && after.length !== members)) throw otherCursor()
   return { ...most, after }
 }
 

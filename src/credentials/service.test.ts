@@ -136,6 +136,15 @@ forEachDatabase('A key that ends', (databases) => {
     expect(await lookupsOf(key)).toBe(0)
   })
 
+  test('among all keys of a tenant is refused before its credential has ended as well', async () => {
+    const { key } = await newApprovalKey()
+    expect(await isKnown(key)).toBe(true)
+    await bench.db.write((tx) => approvalKeys.endSome(tx, caller.tenant_id, 500))
+    cache().clear(caller.tenant_id)
+    // Without its row it would be bound to no checkpoint, and have no end.
+    expect(await isKnown(key)).toBe(false)
+  })
+
   test('has not ended when its transaction fails, and what leads to it is there', async () => {
     const key = await newAgent()
     bench.db.failing.add('quotas.release')

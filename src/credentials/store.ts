@@ -33,6 +33,7 @@ export interface FoundRow
   paused_reason: string | null
 }
 
+// The operator ends approval keys before their credentials. Without its row a key would reach as far as one that is not bound.
 const FIND = sql<FoundRow>(
   'credentials.find',
   `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, t.storage_bytes_max, t.kv_events, k.checkpoint_id,
@@ -45,7 +46,8 @@ const FIND = sql<FoundRow>(
             on c.kind = 'approval' and k.tenant_id = c.tenant_id and k.approval_key_id = c.subject
        left join agents a on c.kind = 'agent' and a.tenant_id = c.tenant_id and a.agent_id = c.subject
     where c.tenant_id = :tenant_id and c.hash = :hash and (c.expires_at is null or c.expires_at > :now)
-      and (k.expires_at is null or k.expires_at > :now)`,
+      and (k.expires_at is null or k.expires_at > :now)
+      and (c.kind <> 'approval' or k.approval_key_id is not null)`,
 )
 
 // Another node may have written it meanwhile.

@@ -110,6 +110,27 @@ forEachRacedService('Approvals of effects', (service) => {
       expect(list.body.items[0].effect).toEqual(effect)
     })
 
+    test('shows the hash of these bytes, of JSON null as well; a question about an effect has none', async () => {
+      const tenant = await service.signUp()
+      const { approval_key } = (
+        await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })
+      ).body
+      const shown = async (id: string) => {
+        const checkpoint = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.api_key })
+        const seen = await service.ask('GET', `/v1/approvals/${id}`, { key: approval_key })
+        const { payload, payload_hash } = checkpoint.body
+        expect(seen.body).toMatchObject({ effect_payload: payload, effect_payload_hash: payload_hash })
+        return [payload, payload_hash]
+      }
+      for (const bytes of [payload, null]) {
+        const effect = await proposed(service, tenant, { payload: bytes })
+        expect(await shown(effect.checkpoint_id)).toEqual([bytes, effect.payload_hash])
+      }
+      const { id } = await claimed(service, tenant, { on_unknown: 'ask' })
+      await runOut(service)
+      expect(await shown((await read(service, tenant, id)).question_id)).toEqual([null, null])
+    })
+
     test('names its own member of the body when its callback_url is refused', async () => {
       const tenant = await service.signUp()
       for (const callback_url of ['/decided', 'http://10.0.0.1/']) {
@@ -118,6 +139,23 @@ forEachRacedService('Approvals of effects', (service) => {
         const paths = details.issues.map(({ path }: { path: string }) => path)
         expect([status, code, paths]).toEqual([400, 'VALIDATION_FAILED', ['/approval/callback_url']])
       }
+    })
+
+    test('has its callback_url judged when it is asked for, and not again by a claim that is answered its state', async () => {
+      const tenant = await service.signUp()
+      const callback_url = `${service.url}/hook/inb_of-nobody`
+      const effect = await proposed(service, tenant, { approval: { ...approval, callback_url } })
+      const repeated = (key = effect.key) =>
+        claim(service, tenant, { key, approval: { ...approval, callback_url: 'http://10.0.0.1/' } })
+      expect(await repeated()).toMatchObject({ status: 202, body: { id: effect.id } })
+      await decide(service, tenant, effect.checkpoint_id, 'approve')
+      expect(await repeated()).toMatchObject({ status: 200, body: { id: effect.id, status: 'approved' } })
+      const { lease_token } = (await ask(service, tenant.api_key, effect.id, 'start')).body
+      expectRefusal(await repeated(), 'EFFECT_IN_FLIGHT', expect.anything())
+      const released = { lease_token, error: 'busy', retry: true }
+      await ask(service, tenant.api_key, effect.id, 'fail', released)
+      expect((await repeated()).status).toBe(200)
+      expect((await repeated('another')).body.error.code).toBe('VALIDATION_FAILED')
     })
 
     test('once given lets one start it, and a repeated claim answers 200 approved', async () => {

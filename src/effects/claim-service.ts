@@ -9,7 +9,7 @@ import * as checkpoints from '../checkpoints/service.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
-import { openApproval, takeUse } from './approval-service.ts'
+import { type Approval, openApproval, takeUse } from './approval-service.ts'
 import { isSamePayload, type WholeEffect } from './effect.ts'
 import { ask, type Claim, type Claimed, type Hashed, run, wasProposed } from './new-service.ts'
 import * as permits from './permit-store.ts'
@@ -21,19 +21,22 @@ import * as store from './store.ts'
 
 /**
  * Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED. A repeat of an effect that is
- * over is one read.
+ * over is one read. `findApproval` finds out what the claim asks for, and throws when that cannot be; null: it asks for none.
  */
 export async function claim(
   db: Db,
   caller: AgentCaller,
   dependencies: Dependencies,
-  claim: Claim,
+  asked: Omit<Claim, 'approval'>,
+  findApproval: (() => Promise<Approval>) | null,
 ): Promise<Claimed> {
   const { tenant_id } = caller
-  const payload_hash = hashOf(claim.payload)
-  const found = await store.findPair(db, tenant_id, claim.type, claim.key)
-  const seen = found && (await presentState(db, caller, claim, payload_hash, found, db.clock.now()))
+  const payload_hash = hashOf(asked.payload)
+  const found = await store.findPair(db, tenant_id, asked.type, asked.key)
+  const seen = found && (await presentState(db, caller, asked, payload_hash, found, db.clock.now()))
   if (seen) return seen
+  // A repeat is answered its state: of its approval nothing has to be found out.
+  const claim = { ...asked, approval: findApproval && (await findApproval()) }
   for (;;) {
     try {
       const claimed = await db.write(tenant_id, (tx) =>
@@ -155,7 +158,7 @@ async function underOf(
 async function presentState(
   q: Reader,
   { tenant_id }: AgentCaller,
-  { lease_token }: Claim,
+  { lease_token }: Pick<Claim, 'lease_token'>,
   payload_hash: string,
   effect: WholeEffect,
   now: Millis,

@@ -623,33 +623,6 @@ forEachService('Effects', (service) => {
       expect(shown.body).toMatchObject({ status: 'approved', payload: null })
     })
   })
-
-  describe('lists', () => {
-    test('are newest first, by status, type, key and workflow', async () => {
-      const tenant = await service.signUp()
-      const of = (body: object) => claimed(service, tenant, body)
-      const a = await of({ type: 'a', key: '1', workflow_id: 'w' })
-      const b = await of({ type: 'b', key: '1', workflow_id: 'w' })
-      const c = await of({ type: 'a', key: '2' })
-      await ask(service, tenant.api_key, b.id, 'succeed', { lease_token: b.lease_token })
-      const ids = async (query: string) => {
-        const { body } = await service.ask('GET', `/v1/effects?${query}`, { key: tenant.api_key })
-        return body.items.map(({ id }: { id: string }) => id)
-      }
-      expect(await ids('')).toEqual([c.id, b.id, a.id])
-      expect(await ids('status=running')).toEqual([c.id, a.id])
-      expect(await ids('type=a')).toEqual([c.id, a.id])
-      expect(await ids('type=b&status=running')).toEqual([])
-      expect(await ids('workflow_id=w')).toEqual([b.id, a.id])
-      expect(await ids('workflow_id=w&status=succeeded')).toEqual([b.id])
-      expect(await ids('workflow_id=w&type=a')).toEqual([a.id])
-      expect(await ids('type=a&key=2')).toEqual([c.id])
-      expect(await ids('type=a&key=2&status=failed')).toEqual([])
-      expect(await ids('key=1')).toEqual([a.id, b.id])
-      const first = await service.ask('GET', '/v1/effects?key=1&limit=1', { key: tenant.api_key })
-      expect(await ids(`key=1&limit=1&cursor=${first.body.next_cursor}`)).toEqual([b.id])
-    })
-  })
 })
 
 forEachDatabase('A request that waits for an effect', (databases) => {

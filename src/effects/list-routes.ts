@@ -38,18 +38,17 @@ export const listEffects = route({
   replies: { 200: { body: Page(ListedEffect) } },
   errors: [],
   async handle(context, { query }) {
-    const request = pageRequest(context, query)
     const { db, caller } = context
     const { cursor: _, limit: __, key, ...filter } = query
+    const request = pageRequest(context, query, key === undefined ? 1 : 2)
     if (key !== undefined) {
-      const after = request.after ? String(request.after[0]) : ''
+      const after = request.after ? String(request.after[1]) : ''
       const { rows, reached } = await ofKey(db, caller.tenant_id, { ...filter, key }, { ...request, after })
-      const positionOf = (row: EffectRow) => [row.type]
       return pageOf(context, request, {
         rows,
         itemOf: listedOf,
-        positionOf,
-        reached: reached === null ? null : [reached],
+        positionOf: (row: EffectRow) => [key, row.type],
+        reached: reached === null ? null : [key, reached],
       })
     }
     const { rows, reached } = await newest(db, caller.tenant_id, filter, pageOfIds(request))

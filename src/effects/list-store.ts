@@ -41,6 +41,12 @@ const OF_KEY = sql<Listed>(
   })}`,
 )
 
+const OF_PAIR = sql<Listed>(
+  'effects.list_pair',
+  `select ${listed_columns}, ${bytesOf(texts)} as bytes from effects {by effects_pair}
+    where tenant_id = :tenant_id and key = :key and type = :type`,
+)
+
 export interface Filter {
   status?: EffectStatus
   type?: string
@@ -92,13 +98,21 @@ function leading({ status, type, workflow_id }: Filter): keyof typeof LIST {
   return type === undefined ? 'all' : 'type'
 }
 
-/** Those of a key, by type, after this one. `reached` is the last that was looked at when there may be more. */
+/**
+ * Those of a key, by type, after this one; with a type the one of the pair. `reached` is the last that was looked at when there
+ * may be more.
+ */
 export async function ofKey(
   q: Reader,
   tenant_id: string,
   { key, ...filter }: Filter & { key: string },
   { after, ...size }: { after: string } & Size,
 ): Promise<{ rows: Listed[]; reached: string | null }> {
+  const { type } = filter
+  if (type !== undefined) {
+    const pair = type > after ? await q.all(OF_PAIR, { tenant_id, key, type }) : []
+    return { rows: pair.filter((row) => matches(row, filter)), reached: null }
+  }
   const found = await q.all(OF_KEY, { tenant_id, key, after, ...size })
   found.sort((a, b) => (a.type < b.type ? -1 : 1))
   const rows = found.filter((row) => matches(row, filter))

@@ -143,32 +143,42 @@ export const claimEffect = route({
   async handle({ db, caller, dependencies }, { body }) {
     requireReleased(dependencies.service.quarantine)
     const { type, key, payload, note = null, on_unknown = 'hold', lease_token = null } = body
-    const claimed = await claims.claim(db, caller, dependencies, {
+    const claim = {
       ...{ type, key, payload: payload.text, note, on_unknown, lease_token },
       lease_ms: leaseMs(body.lease_seconds),
       workflow_id: workflowOf(body.workflow_id, caller),
-      approval: await approvalOf(db, dependencies, caller, body.approval),
       under_checkpoint_id: body.approval?.checkpoint_id ?? null,
-    })
+    }
+    const title = titleOf(body.approval)
+    const find = title === null ? null : () => approvalOf(db, dependencies, caller, title, body.approval!)
+    const claimed = await claims.claim(db, caller, dependencies, claim, find)
     return new Reply(claimed.status, claimedOf(claimed, dependencies.urls))
   },
 })
 
-async function approvalOf(
-  db: Db,
-  dependencies: Dependencies,
-  caller: AgentCaller,
-  given: Static<typeof ApprovalBody> | undefined,
-): Promise<Approval | null> {
+type GivenApproval = Static<typeof ApprovalBody>
+
+/** Null without an approval, and for one that exists. Throws VALIDATION_FAILED unless it says one of both. */
+function titleOf(given: GivenApproval | undefined): string | null {
   if (given === undefined) return null
-  const { title, checkpoint_id, prompt = null, callback_url, ...rest } = given
+  const { title, checkpoint_id } = given
   if ((title === undefined) === (checkpoint_id === undefined))
     throw invalid({
       path: '/approval/title',
       message:
         title === undefined ? 'or /approval/checkpoint_id is required' : 'cannot be given with checkpoint_id',
     })
-  if (title === undefined) return null
+  return title ?? null
+}
+
+async function approvalOf(
+  db: Db,
+  dependencies: Dependencies,
+  caller: AgentCaller,
+  title: string,
+  given: GivenApproval,
+): Promise<Approval> {
+  const { title: _, checkpoint_id: __, prompt = null, callback_url, ...rest } = given
   const { timeout_action = 'auto_reject', timeout_seconds, expires_at, editable = false, ...steering } = rest
   return {
     ...{ title, prompt, timeout_action, timeout_seconds, editable, steering },

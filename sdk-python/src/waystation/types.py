@@ -186,6 +186,10 @@ class Approval(TypedDict):
     effect: AboutEffect | None
     effect_payload: Any
     """The payload of the effect, the exact text; null without one."""
+    effect_payload_hash: str | None
+    """Of this payload as it was proposed: the SHA-256 of its bytes, in hex; null without one, and once it was
+    removed.
+    """
     may_decide: bool
     """This key is an approver."""
     voted: Literal["approved", "rejected"] | None
@@ -333,6 +337,10 @@ class Checkpoint(TypedDict):
     effect: AboutEffect | None
     payload: Any
     """The payload of the effect, the exact text; null without one."""
+    payload_hash: str | None
+    """Of this payload as it was proposed: the SHA-256 of its bytes, in hex; null without one, and once it was
+    removed.
+    """
 
 
 class CheckpointCallback(TypedDict):
