@@ -88,8 +88,8 @@ export class Maintenance {
   }
 
   async #purgeStep(): Promise<{ more: boolean }> {
-    const { db, clock, onPurged, features } = this.options
-    const { purged, more } = await purgeStep(db, clock.now(), features)
+    const { db, clock, onPurged, onError, features } = this.options
+    const { purged, more } = await purgeStep(db, clock.now(), features, onError)
     for (const tenant_id of purged) onPurged(tenant_id)
     this.#tenants_purged += purged.length
     return { more }
