@@ -121,6 +121,22 @@ forEachDatabase("The operator's command", (databases) => {
     expect(await closed.refusal('create-tenant', 'another one', 'o@x.y', 'gold')).toMatch(/unknown plan gold/)
   })
 
+  test.each([
+    ['😀'.repeat(25), 'owner@example.com'],
+    ['👻'.repeat(2), 'owner@example.com'],
+    ['👻'.repeat(41), 'owner@example.com'],
+    ['  two words ', 'owner@localhost'],
+    ['long address', `${'o'.repeat(243)}@example.com`],
+    ['other address', '<owner@example.com>'],
+  ])(
+    'create-tenant takes the names and addresses that a sign-up takes: %p, %p',
+    async (name, owner_email) => {
+      const { code } = await place.operator.run('create-tenant', name, owner_email)
+      const { status } = await place.service.ask('POST', '/v1/tenants', { body: { name, owner_email } })
+      expect(status).toBe(code === 0 ? 409 : 400) // taken, or refused as well
+    },
+  )
+
   test('show says what a tenant uses of its plan', async () => {
     await place.put()
     const rows: { name: string; value: string }[] = await place.operator.json('show', place.tenant.name)

@@ -1,5 +1,6 @@
 // Commands on tenants.
 
+import { Check } from 'typebox/value'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { recountEach } from '../db/recount.ts'
@@ -53,9 +54,9 @@ const create: DatabaseCommand = {
     const chosen = plan ?? config.default_plan
     requirePlan(config, chosen)
     const trimmed = name!.trim()
-    if (trimmed.length < 3 || trimmed.length > 40) throw new Error('a name has 3 to 40 characters')
-    if (/\p{Cc}/u.test(trimmed)) throw new Error('a name holds no control characters')
-    if (!/^[^@\s]+@[^@\s]+$/.test(owner_email!)) throw new Error(`"${owner_email}" is not an address`)
+    if (!Check(tenants.TenantName, trimmed)) throw new Error('a name has 3 to 40 characters')
+    if (tenants.hasControls(trimmed)) throw new Error('a name holds no control characters')
+    if (!Check(tenants.OwnerEmail, owner_email)) throw new Error(`"${owner_email}" is not an address`)
     const secrets = await openableSecrets(db, config)
     const dependencies = { plans: config.plans, keys: { secrets }, counts: { quotas: counted_quotas } }
     const input = { name: trimmed, owner_email: owner_email!, plan: chosen }

@@ -81,7 +81,8 @@ export function workersOf(
   const timer = new JobTimer({
     ...background,
     worker,
-    pauseOrResumeStep: (after_tenant_id) => tenants.pauseOrResumeStep(db, dependencies, after_tenant_id),
+    pauseOrResumeStep: (after_tenant_id) =>
+      tenants.pauseOrResumeStep(db, dependencies, after_tenant_id, background.onError),
   })
   const maintenance = new Maintenance({
     ...background,

@@ -92,6 +92,28 @@ forEachDatabase('the timer of a node with TICK=external', (databases) => {
     expect(bench.errors).toEqual([])
   })
 
+  test('goes on at its start with the steps of an operation and the callbacks of decisions, and schedules wait for a tick', async () => {
+    const caller = await bench.tenant()
+    const done = await discard(caller, 'boom', 2, 4)
+    const before = bench.worker({ internal: false })
+    await bench.dispatch(before)
+    expect(await done()).toBe(1)
+    await schedule(bench, caller)
+    const { id } = await checkpoint(bench, caller)
+    await approve(bench, caller, id)
+    bench.network.answer = () => 204
+    await withHeldTimer(async (times, pass) => {
+      await becomes(times, [250])
+      await becomes(
+        () => bench.network.sent.map(({ headers }) => headers['x-waystation-event']),
+        ['checkpoint.approved'],
+      )
+      pass()
+      await becomes(done, 2)
+    })
+    expect(bench.errors).toEqual([])
+  })
+
   test('is set for the earliest of them, and then for the next', async () => {
     const caller = await bench.tenant()
     await withHeldTimer(async (times, pass) => {

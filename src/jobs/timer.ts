@@ -48,8 +48,9 @@ export class JobTimer {
 
   constructor(private readonly options: TimerOptions) {}
 
+  /** Due jobs run now; with TICK=external those that wait for no tick. */
   start(): void {
-    if (this.options.internal) this.#setTimer(this.options.clock.now())
+    this.#setTimer(this.options.clock.now())
   }
 
   /** A job falls due then. `at_once`: it waits for no tick. */

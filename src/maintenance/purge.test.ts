@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { exampleBody } from '../../test/support/contract-examples.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, rowsOf } from '../../test/support/job-bench.ts'
@@ -15,7 +15,8 @@ import * as audit from '../audit/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { Remembered } from '../base/remembered.ts'
 import * as checkpoints from '../checkpoints/service.ts'
-import { type Tx, unnamedAcrossTenants, upkeep } from '../db/db.ts'
+import { type Awaitable, type Tx, turnOf, unnamedAcrossTenants, upkeep } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
 import * as dlq from '../dlq/sweep-store.ts'
 import { default_plans, features } from '../features.ts'
 import * as inboxes from '../inbox/service.ts'
@@ -159,6 +160,43 @@ forEachRacedService(
       const second = await step()
       expect(second.purged).toHaveLength(2)
       expect(second.more).toBe(false)
+    })
+
+    test('of a tenant that cannot be purged now keeps no other from its own', async () => {
+      const { app, clock } = service
+      const stuck = await service.signUp()
+      await remove(stuck)
+      clock.advance(1)
+      const other = await service.signUp()
+      await remove(other)
+      clock.advance(grace_ms)
+      const write = app.db.write.bind(app.db)
+      const failing = (tx: Tx) => {
+        const run: Tx['run'] = (statement, params) => {
+          const fails = statement.name === 'audit.purge' && params.tenant_id === stuck.tenant_id
+          if (fails) throw new DbError('busy', 'canceling statement due to statement timeout')
+          return tx.run(statement, params)
+        }
+        return new Proxy(tx, {
+          get: (_, name) => {
+            const value = name === 'run' ? run : Reflect.get(tx, name)
+            return typeof value === 'function' ? value.bind(tx) : value
+          },
+        })
+      }
+      const writing = spyOn(app.db, 'write').mockImplementation(((owner: never, given: never) => {
+        const [turn, work] = turnOf<(tx: Tx) => Awaitable<unknown>>(owner, given)
+        return write(turn, (tx) => work(failing(tx)))
+      }) as never)
+      const errors: unknown[] = []
+      try {
+        const found = await purgeStep(app.db, clock.now(), (error) => errors.push(error))
+        expect(found).toEqual({ purged: [other.tenant_id], more: false })
+      } finally {
+        writing.mockRestore()
+      }
+      expect(errors.map(String)).toEqual(['DbError: canceling statement due to statement timeout'])
+      expect(await step()).toEqual({ purged: [stuck.tenant_id], more: false })
     })
 
     describe('of many rows', () => {

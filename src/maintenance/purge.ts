@@ -41,22 +41,38 @@ function planOf(features: readonly Feature[]): Plan {
   return { purgeable, purges: features.toReversed().flatMap(({ purge }) => purge ?? []) }
 }
 
-/** One bounded step. Returns the tenants that are removed now, and whether another step would find more. */
+/**
+ * One bounded step. Returns the tenants that are removed now, and whether another step would find more. One that fails keeps no
+ * other from its turn: `onError` gets the failure, and the next step tries it again.
+ */
 export async function purgeStep(
   db: Db,
   now: Millis,
   features: readonly Feature[],
+  onError: (error: unknown) => void,
 ): Promise<{ purged: string[]; more: boolean }> {
   const plan = planOf(features)
   const due = await plan.purgeable.due(db, now, tenants_a_step_max)
   const purged: string[] = []
+  let failed = 0
   for (const { tenant_id } of due) {
-    let removed = false
-    for (let chunk = 0; chunk < chunks_a_step_max && !removed; chunk++)
-      removed = await purgeChunk(db, plan, tenant_id)
-    if (removed) purged.push(tenant_id)
+    try {
+      if (await purgeChunks(db, plan, tenant_id)) purged.push(tenant_id)
+    } catch (error) {
+      failed += 1
+      onError(error)
+    }
   }
-  return { purged, more: purged.length < due.length || due.length === tenants_a_step_max }
+  // Where all of them fail, the next step would find the same.
+  const is_full = due.length === tenants_a_step_max && failed < due.length
+  return { purged, more: purged.length + failed < due.length || is_full }
+}
+
+/** True once nothing of the tenant is left. */
+async function purgeChunks(db: Db, plan: Plan, tenant_id: string): Promise<boolean> {
+  for (let chunk = 0; chunk < chunks_a_step_max; chunk++)
+    if (await purgeChunk(db, plan, tenant_id)) return true
+  return false
 }
 
 /** True when nothing of the tenant was left, and its own row is removed as well. */

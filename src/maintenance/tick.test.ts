@@ -21,9 +21,15 @@ function nodeOf(sweeps: Record<string, () => Swept>, raised: [counter: string, b
     sweep: { counters: { expired: [name] }, run: async () => run() },
   }))
   let purges = 0
+  let numberings = 0
   const due = () => {
     purges += 1
     return []
+  }
+  const journal = {
+    async tick() {
+      numberings += 1
+    },
   }
   list.push({ name: 'owners', purgeable: { due, lock: async () => true, remove: () => 0 } })
   const worker: Pick<JobWorker, 'tick' | 'takeCounts'> = {
@@ -33,17 +39,17 @@ function nodeOf(sweeps: Record<string, () => Swept>, raised: [counter: string, b
   const timer: Pick<JobTimer, 'pauseOrResumeUntil'> = { pauseOrResumeUntil: async () => {} }
   const maintenance = new Maintenance({
     ...{ db: {} as Db, clock, features: list, internal: false },
-    ...{ worker: worker as JobWorker, timer: timer as JobTimer, journal: { tick: async () => {} } },
+    ...{ worker: worker as JobWorker, timer: timer as JobTimer, journal },
     onError: () => {},
     onPurged: () => {},
     onUndeclared: (counter) => undeclared.push(counter),
   })
-  return { maintenance, undeclared, purges: () => purges }
+  return { maintenance, undeclared, purges: () => purges, numberings: () => numberings }
 }
 
 test('a tick in which one sweep fails does the rest, fails with its error, and the next one reports the counts', async () => {
   let failures = 1
-  const { maintenance, purges } = nodeOf({
+  const { maintenance, purges, numberings } = nodeOf({
     notes: () => ({ counts: { 'expired.notes': 2 }, more: false }),
     pages() {
       if (failures-- > 0) throw new Error('the pages are away')
@@ -52,7 +58,7 @@ test('a tick in which one sweep fails does the rest, fails with its error, and t
     inks: () => ({ counts: { 'expired.inks': 3 }, more: false }),
   })
   await expect(maintenance.tick()).rejects.toThrow(new Error('the pages are away'))
-  expect(purges()).toBe(1)
+  expect([purges(), numberings()]).toEqual([1, 1])
   const { counts } = await maintenance.tick()
   expect(counts).toEqual({ 'expired.notes': 4, 'expired.inks': 6 })
 })

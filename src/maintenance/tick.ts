@@ -88,8 +88,8 @@ export class Maintenance {
   }
 
   async #purgeStep(): Promise<{ more: boolean }> {
-    const { db, clock, onPurged, features } = this.options
-    const { purged, more } = await purgeStep(db, clock.now(), features)
+    const { db, clock, onPurged, onError, features } = this.options
+    const { purged, more } = await purgeStep(db, clock.now(), features, onError)
     for (const tenant_id of purged) onPurged(tenant_id)
     this.#tenants_purged += purged.length
     return { more }
@@ -127,8 +127,9 @@ export class Maintenance {
     // First, so that what fell due while a restored tenant was pending deletion is due now.
     await timer.pauseOrResumeUntil(began + tick_sweep_ms_max)
     const waits_ms_max = began + tick_ms_max - clock.monotonic()
-    await Promise.all([worker.tick(waits_ms_max), this.#sweepShare()])
-    await journal.tick(began + tick_ms_max) // with what these have left
+    const ends = await Promise.allSettled([worker.tick(waits_ms_max), this.#sweepShare()])
+    await journal.tick(began + tick_ms_max) // with what these have left, also where one of them has failed
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
     const counts = this.#takeCounts()
     const tenants_purged = this.#tenants_purged
     this.#tenants_purged = 0

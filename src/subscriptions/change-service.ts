@@ -33,7 +33,8 @@ export interface GivenChange {
 
 /**
  * An attempt that is under way no longer counts; the event that was tried is tried again, from its first attempt. Throws
- * SUBSCRIPTION_NOT_FOUND, INVALID_STATE where only the holder of the address can begin the mails again.
+ * SUBSCRIPTION_NOT_FOUND, INVALID_STATE where only the holder of the address can begin the mails again, UNAVAILABLE while there is
+ * more of the journal to pass over.
  */
 export async function update(
   db: Db,
@@ -44,14 +45,14 @@ export async function update(
 ): Promise<SubscriptionRow> {
   const { tenant_id } = caller
   const selects = types !== undefined || others.workflow_id !== undefined
-  const passed = selects ? await selections.passed(db, dependencies, tenant_id, id) : null
+  if (selects) await selections.pass(db, dependencies, tenant_id, id)
   return db.write(tenant_id, async (tx) => {
     const head = await journal.lockHead(tx, tenant_id)
-    const none_waits = passed !== null && isIdle(await read(tx, tenant_id, id))
+    const none_waits = selects && isIdle(await read(tx, tenant_id, id))
     await tryAgain(tx, caller, dependencies, id, url === undefined ? null : destinationOf(url))
     const before = await read(tx, tenant_id, id)
     if (none_waits) await deliveries.advance(tx, tenant_id, id, head)
-    else if (passed) await selections.passOver(tx, dependencies, tenant_id, before, passed)
+    else if (selects) await selections.passRest(tx, dependencies, tenant_id, before)
     const status = await nextStatus(tx, tenant_id, before, paused)
     if (url !== undefined && before.format === 'mail')
       throw invalid({ path: '/url', message: 'cannot be set on a subscription that sends mails' })

@@ -32,6 +32,12 @@ const ADVANCE = sql(
   `update subscriptions set position = :position where ${here} and position < :position`,
 )
 
+const PASS_OVER = sql(
+  'subscriptions.pass_over',
+  `update subscriptions set position = :position
+    where ${here} and position = :passed_from and types = :types and coalesce(workflow_id, '') = :workflow_id`,
+)
+
 const LOGGED = sql<{ logged: number }>(
   'subscriptions.logged',
   `update subscriptions set logged = logged + :count, last_attempt_at = :last_attempt_at where ${here} returning logged`,
@@ -84,6 +90,16 @@ export function selection(q: Reader, tenant_id: string, id: string) {
 /** Passes over events that it does not take. */
 export function advance(tx: Tx, tenant_id: string, id: string, position: number) {
   return tx.run(ADVANCE, { tenant_id, id, position })
+}
+
+/** The same, unless it takes others by now, or goes on from another place. */
+export function passOver(
+  tx: Tx,
+  tenant_id: string,
+  { id, types, workflow_id, position: passed_from }: Selected,
+  position: number,
+) {
+  return tx.run(PASS_OVER, { tenant_id, id, types, workflow_id: workflow_id ?? '', passed_from, position })
 }
 
 /** Counts attempts; returns how many there were with them, null when it is gone. */

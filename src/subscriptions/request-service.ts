@@ -6,6 +6,7 @@ import { signedRequest, subscription_header } from '../callbacks/message.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { encode } from '../contract/encode.ts'
 import { type EventRow, eventOf } from '../contract/event.ts'
+import { deadlineTime } from '../contract/stopped.ts'
 import { dueWork, type Reader, type Tx } from '../db/db.ts'
 import * as inboxes from '../inbox/service.ts'
 import { type LeasedJob, lease_ms, type Sequence } from '../jobs/job.ts'
@@ -79,11 +80,12 @@ async function told(
   now: Millis,
 ): Promise<Told> {
   const asks = event.type === 'checkpoint.created'
+  const tenant = asks ? await tenants.find(q, tenant_id) : null
   return {
     event: { ...event, data: JSON.parse(event.data) },
     about: event_types.get(event.type)?.about ?? event.type,
     checkpoint: asks ? await checkpoints.find(q, tenant_id, event.subject_id) : null,
-    now,
+    now: tenant ? deadlineTime(tenant, now) : now,
     public_url: urls.public_url(),
   }
 }

@@ -1,43 +1,61 @@
 // A change of what a subscription takes. Before it the position passes over what the selection does not take: otherwise the new one
 // would take it or not by how far the old one was read.
 
+import { ApiError } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
+import { nextTurn } from '../base/next-turn.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as deliveries from './delivery-store.ts'
 import { read } from './service.ts'
 import { isIdle } from './shapes.ts'
 import type { SubscriptionRow } from './subscription.ts'
-import { passedUpTo } from './waiting-service.ts'
+import { passedFrom } from './waiting-service.ts'
 
-export interface Passed {
-  row: SubscriptionRow
-  up_to: number
-}
+const looks_max = limit(
+  'subscriptions.looks_before_change',
+  200,
+  'attempts',
+  'Searches of a `PATCH` with `types` or `workflow_id` for the first event that waits. Past it 503; the next such `PATCH` continues.',
+)
 
-/** How far it takes nothing, read while others may write: it may be most of the journal. Throws SUBSCRIPTION_NOT_FOUND. */
-export async function passed(
+/**
+ * Passes over what it does not take, while others are served: it may be most of the journal. Throws SUBSCRIPTION_NOT_FOUND, and
+ * UNAVAILABLE while there may be more of it; the next call goes on from there.
+ */
+export async function pass(
   db: Db,
   { journal, event_types }: Dependencies,
   tenant_id: string,
   id: string,
-): Promise<Passed> {
+): Promise<void> {
   // Events that were committed before get their numbers now: what they are taken by is not changed.
   await journal.number(tenant_id)
   const row = await read(db, tenant_id, id)
-  const up_to = isIdle(row) ? row.position : await passedUpTo(db, tenant_id, row, event_types)
-  return { row, up_to }
+  if (isIdle(row)) return
+  let { position } = row
+  let more = true
+  for (let look = 0; more && look < looks_max; look++) {
+    if (look > 0) await nextTurn()
+    ;({ position, more } = await passedFrom(db, tenant_id, { ...row, position }, event_types))
+  }
+  if (position > row.position)
+    await db.write(tenant_id, (tx) => deliveries.passOver(tx, tenant_id, row, position))
+  if (more) throw thereIsMore()
 }
 
-/** Goes on from there, unless it was changed or set back meanwhile. The head is locked. */
-export async function passOver(
+/** The same of what has come since, or is left because it was changed or set back meanwhile. The head is locked. */
+export async function passRest(
   tx: Tx,
   { event_types }: Dependencies,
   tenant_id: string,
-  now: SubscriptionRow,
-  { row, up_to }: Passed,
+  row: SubscriptionRow,
 ): Promise<void> {
-  const holds = now.types === row.types && now.workflow_id === row.workflow_id && now.position >= row.position
-  const position = holds ? Math.max(now.position, up_to) : now.position
-  const reached = await passedUpTo(tx, tenant_id, { ...now, position }, event_types)
-  await deliveries.advance(tx, tenant_id, now.id, reached)
+  const { position, more } = await passedFrom(tx, tenant_id, row, event_types)
+  if (more) throw thereIsMore()
+  await deliveries.advance(tx, tenant_id, row.id, position)
+}
+
+function thereIsMore(): ApiError {
+  return new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
 }

@@ -2,9 +2,23 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { happen, shown, subscribed, tick, tickUntil, updates } from '../../test/support/subscriptions.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
 
 const resumes = ['subscription.resumed']
+
+const PLANT = unnamedAcrossTenants(
+  'test.plant',
+  `insert into events (tenant_id, seq, id, type, subject_kind, subject_id, actor, at, waiting, failing, data)
+   with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < :count)
+   select :tenant_id, :head + n, 'evt_planted' || n, 'subscription.resumed', 'subscription', :subject_id, 'admin', :now, 0, 0,
+          '{}'
+     from numbers`,
+)
+const SET_HEAD = unnamedAcrossTenants(
+  'test.set_head',
+  'update event_heads set seq = :seq where tenant_id = :tenant_id',
+)
 
 forEachRacedService('A subscription that takes others from now on', (service) => {
   let receiver: Receiver
@@ -125,6 +139,36 @@ forEachRacedService('A subscription that takes others from now on', (service) =>
       return write.apply(db, given)
     }) as never
     expect((await change(id, { types: [...updates, ...resumes] })).body.after).toBe(waits - 1)
+  })
+
+  test('passes over long stretches of the journal in parts: others are served meanwhile, and 503 says that more is left', async () => {
+    const id = await subscribed(service, tenant, { url: receiver.url, types: resumes, paused: true })
+    const last = await seqsOf({})
+    const { db } = service.app
+    const { tenant_id } = tenant
+    // About itself, which it does not get.
+    const count = 7_000
+    await db.write((tx) =>
+      tx.run(PLANT, { tenant_id, head: last, subject_id: id, count, now: service.clock.now() }),
+    )
+    await db.write((tx) => tx.run(SET_HEAD, { tenant_id, seq: last + count }))
+    let turns = 0
+    let is_over = false
+    const countTurns = () => {
+      turns += 1
+      if (!is_over) setImmediate(countTurns)
+    }
+    setImmediate(countTurns)
+    const first = await change(id, { types: updates })
+    is_over = true
+    expect([first.status, first.body.error?.code, first.headers.get('retry-after')]).toEqual([
+      ...[503, 'UNAVAILABLE', '1'],
+    ])
+    expect(turns).toBeGreaterThan(100)
+    const between = await shown(service, tenant, id)
+    expect(between.types).toEqual(resumes)
+    expect([between.after > last, between.after < last + count]).toEqual([true, true])
+    expect((await change(id, { types: updates })).body).toMatchObject({ types: updates, after: last + count })
   })
 
   test('shows how far it is: nothing is behind it, however much has happened that it does not take', async () => {

@@ -60,19 +60,19 @@ export async function waitingEvents(
   return { events, reached: head, more: false }
 }
 
-/** The last number of which this selection takes nothing that waits: that of the first event it takes less one, or the head. */
-export async function passedUpTo(
+/** So many are read at once to find the first: those about the subscription itself are not taken. */
+const read_for_first = 32
+
+/** Up to `position` this selection takes nothing that waits: it ends before the first event that it takes, or one look away. */
+export async function passedFrom(
   q: Reader,
   tenant_id: string,
   selected: Selected,
   known: ReadonlyMap<string, EventType>,
-): Promise<number> {
-  for (let { position } = selected; ; ) {
-    const found = await waitingEvents(q, tenant_id, { ...selected, position }, known, 1)
-    if (found.events.length > 0) return found.events[0]!.seq - 1
-    if (!found.more) return found.reached
-    position = found.reached
-  }
+): Promise<{ position: number; more: boolean }> {
+  const { events, reached, more } = await waitingEvents(q, tenant_id, selected, known, read_for_first)
+  const [first] = events
+  return first ? { position: first.seq - 1, more: false } : { position: reached, more }
 }
 
 interface Found {

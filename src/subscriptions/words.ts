@@ -16,6 +16,7 @@ export interface Told {
   about: string
   /** The checkpoint that it asks about; null for other events, and for one that is gone. */
   checkpoint: { id: string; title: string; status: string; agent_id: string; expires_at: Millis } | null
+  /** By which the time left is told: that of a freeze stands still. */
   now: Millis
   public_url: string
 }

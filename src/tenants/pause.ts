@@ -60,22 +60,35 @@ function pausedOf({ status, frozen_at }: Pick<TenantRow, 'status' | 'frozen_at'>
 
 /**
  * A bounded part of the jobs that do not follow their tenant's status yet, for tenants after this one. Returns the id
- * after which to continue, or null when no tenant is left.
+ * after which to continue, or null when no tenant is left. One that fails keeps no other from its turn: `onError` gets the failure.
+ * Where all fail, it ends with null: the next look tries them again.
  */
 export async function pauseOrResumeStep(
   db: Db,
   dependencies: MoveDependencies,
   after_tenant_id: string,
+  onError = raise,
 ): Promise<string | null> {
   const pending = await store.pausePending(db, after_tenant_id, pause_tenants_max)
+  const count = pending.length
   const last = pending.at(-1)
   if (!last) return after_tenant_id === '' ? null : ''
-  const next = pending.length < pause_tenants_max ? '' : last.tenant_id
+  const next = count < pause_tenants_max ? '' : last.tenant_id
+  let failed = 0
   for (let chunk = 0; chunk < pause_chunks_max && pending.length > 0; chunk++) {
     const turn = pending.shift()!
-    if (!(await pauseChunk(db, dependencies, turn.tenant_id))) pending.push(turn)
+    try {
+      if (!(await pauseChunk(db, dependencies, turn.tenant_id))) pending.push(turn)
+    } catch (error) {
+      failed += 1
+      onError(error)
+    }
   }
-  return next
+  return failed === count ? null : next
+}
+
+function raise(error: unknown): void {
+  throw error
 }
 
 /** True when nothing of the tenant is left to do. */

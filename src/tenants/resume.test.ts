@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { withChangesBetween } from '../../test/support/between.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
 import { until } from '../../test/support/patience.ts'
@@ -193,6 +194,36 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     await Promise.all([changing, moving])
     expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
     expect(await stateOf(caller)).toEqual(runs)
+  })
+
+  test('that cannot be moved now keeps no other from its resume', async () => {
+    const stuck = (await frozen()).caller
+    const { caller, planted_at } = await frozen()
+    for (const one of [stuck, caller]) await resume(one)
+    const errors: unknown[] = []
+    const fails = { name: 'tenants.lock_pause_pending', change: () => Promise.reject(new Error('no answer')) }
+    await withChangesBetween(bench.db, [fails], async () => {
+      const step = (after: string) =>
+        tenants.pauseOrResumeStep(bench.db, bench.dependencies, after, (error) => errors.push(error))
+      expect(await step('')).toBe('')
+    })
+    expect(errors.map(String)).toEqual(['Error: no answer'])
+    expect((await moved(caller, planted_at)).timeouts).toEqual({ [hour_ms]: count })
+    await moveAll()
+    for (const one of [stuck, caller]) expect(await stateOf(one)).toEqual(runs)
+  })
+
+  test('are tried again with the next look where none can be moved', async () => {
+    const { caller } = await frozen()
+    await resume(caller)
+    const errors: unknown[] = []
+    bench.db.failing.add('checkpoints.move')
+    const step = () =>
+      tenants.pauseOrResumeStep(bench.db, bench.dependencies, '', (error) => errors.push(error))
+    expect(await step()).toBeNull()
+    expect(errors.map(String)).toEqual(['Error: checkpoints.move fails'])
+    bench.db.failing.clear()
+    expect(await step()).toBe('')
   })
 
   test('leaves what had run out before the freeze where it was', async () => {

@@ -11,7 +11,17 @@ import { action_request, idParam, Shape } from '../contract/schemas.ts'
 import { freezeTenant, resumeTenant } from './freeze-routes.ts'
 import { rotateSigningSecret, rotateTenantKey } from './key-routes.ts'
 import * as tenants from './service.ts'
-import { AdminKey, type Fields, SigningSecret, tag, tenantFields, tenantId, tenantOf } from './shapes.ts'
+import {
+  AdminKey,
+  type Fields,
+  OwnerEmail,
+  SigningSecret,
+  TenantName,
+  tag,
+  tenantFields,
+  tenantId,
+  tenantOf,
+} from './shapes.ts'
 import { hasControls } from './tenant.ts'
 
 /** The routes, for tenants with these quotas. */
@@ -85,13 +95,8 @@ const createTenant = (fields: Fields) =>
 
 function signUpBody<P extends TSchema>(Plan: P) {
   return Type.Object({
-    name: Type.String({
-      minLength: 3,
-      maxLength: 40,
-      'x-trim': true,
-      description: 'Unique regardless of case; no control characters; counted after trimming.',
-    }),
-    owner_email: Type.String({ format: 'email', maxLength: 254 }),
+    name: TenantName,
+    owner_email: OwnerEmail,
     plan: Type.Optional(Plan),
   })
 }

@@ -28,10 +28,18 @@ import {
 } from './operator-service.ts'
 import { beginPause, pauseOrResumeStep, pauseStragglers } from './pause.ts'
 import * as setting_store from './setting-store.ts'
+import { OwnerEmail, TenantName } from './shapes.ts'
 import { signalChange } from './signal.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
 import * as store from './store.ts'
-import { frozenSince, nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
+import {
+  frozenSince,
+  hasControls,
+  nameKey,
+  previous_secret_ms,
+  purge_grace_ms,
+  type TenantRow,
+} from './tenant.ts'
 import {
   inMemory,
   read,
@@ -52,7 +60,9 @@ export {
   freezeByOperator,
   frozenDeadlines,
   frozenSince,
+  hasControls,
   lockFreeze,
+  OwnerEmail,
   pauseOrResumeStep,
   pauseStragglers,
   read,
@@ -63,6 +73,7 @@ export {
   revokeKeys,
   signedCallback,
   signingSecrets,
+  TenantName,
 }
 export const purgeable = store.purgeable
 export const lockPurgeable = store.lockPurgeable

@@ -11,6 +11,14 @@ import type { TenantView } from './view.ts'
 export const tag = 'Tenants'
 export const tenantId = idParam('The tenant that the admin key belongs to; any other answers 403.')
 
+export const TenantName = Type.String({
+  minLength: 3,
+  maxLength: 40,
+  'x-trim': true,
+  description: 'Unique regardless of case; no control characters; counted after trimming.',
+})
+export const OwnerEmail = Type.String({ format: 'email', maxLength: 254 })
+
 const QuotaUse = Shape('Usage', 'How much of a quota is used.', {
   used: Type.Integer(),
   limit: Nullable(Type.Integer()),

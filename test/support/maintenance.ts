@@ -15,6 +15,13 @@ export async function sweep(db: Db, clock: Clock) {
   return { counts, more }
 }
 
-export function purgeStep(db: Db, now: Millis) {
-  return purging.purgeStep(db, now, features)
+/** Throws the first failure, unless it is given to `onError`. */
+export function purgeStep(
+  db: Db,
+  now: Millis,
+  onError = (error: unknown): void => {
+    throw error
+  },
+) {
+  return purging.purgeStep(db, now, features, onError)
 }
