@@ -4,6 +4,7 @@
 import swagger from 'swagger-ui-dist/package.json' with { type: 'json' }
 import { ApiError } from '../base/errors.ts'
 import { Turns } from '../base/event-loop.ts'
+import { localUrl } from '../http/internal-calls.ts'
 import type { Outgoing } from '../http/outgoing.ts'
 import type { Page } from '../http/pages.ts'
 import { console_policy, docsFiles } from './console.ts'
@@ -48,7 +49,7 @@ export function docsPages(public_url: () => string): Page[] {
   const keep = keeper()
   const found = finder(public_url)
   const answer = async (request: Request): Promise<Outgoing> => {
-    const path = new URL(request.url).pathname
+    const path = new URL(localUrl(request)).pathname
     const item = await found(path, request.headers)
     if (item) return answerWith(await keep(item), request.headers)
     // As the API answers, unless a person reads it.

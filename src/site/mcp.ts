@@ -6,6 +6,7 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { decodeUtf8, levels_max, type Members, scanObject } from '../base/json.ts'
 import { looksLikeKey } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
+import { in_process } from '../http/internal-calls.ts'
 import { requireAllowedOrigin } from '../http/origin.ts'
 import { LargeAnswer, type Outgoing, outgoing } from '../http/outgoing.ts'
 import type { Page } from '../http/pages.ts'
@@ -56,9 +57,6 @@ async function inPieces(response: Response): Promise<Outgoing> {
   }
   return outgoing(status, Object.fromEntries(headers), await response.text())
 }
-
-/** Where the API is for calls without a connection: nothing is ever looked up under this name. */
-const in_process = 'http://in.process'
 
 /** Above the limit of the API, so that the answer to a call with a nested argument names the argument. */
 const message_levels_max = limit(
