@@ -304,6 +304,23 @@ forEachService(
       expect(lines).toContainEqual(expect.objectContaining({ request_id: 'request-0042', route: '/mcp' }))
     })
 
+    test('what a tool creates belongs to the workflow that the header names, unless an argument names another', async () => {
+      const { api_key: key } = await service.signUp()
+      const append = async (headers: Record<string, string>, args: object) =>
+        post('/mcp', { key, headers, body: called(1, 'audit_append', { action: 'x', ...args }) })
+      const of = async (headers: Record<string, string>, args = {}) =>
+        (await append(headers, args)).body.result.structuredContent.workflow_id
+      // The bytes of its UTF-8, a character each.
+      expect(await of({ 'x-workflow-id': 'Ablauf-\u00c3\u00bc' })).toBe('Ablauf-ü')
+      expect(await of({ 'x-workflow-id': 'one' }, { workflow_id: 'two' })).toBe('two')
+      expect(await of({})).toBeNull()
+      const refused = await append({ 'x-workflow-id': '' }, {})
+      expect([refused.status, refused.body.error.details.issues[0].path]).toEqual([
+        400,
+        'header.X-Workflow-Id',
+      ])
+    })
+
     test('only the calls of tools count as usage, and a call that goes well counts as no failure', async () => {
       const { api_key: key, admin_key } = await service.signUp()
       const usage = async () => {

@@ -244,6 +244,23 @@ forEachService('A page', (service) => {
     })
   })
 
+  test('of agents ends with the last that fits, and the next goes on after it', async () => {
+    const { tenant_id, admin_key } = await service.signUp('pro')
+    const names = `case when i <= 20 then 'agent-' || (300 - i) else 'agent-' || (100 + i) end`
+    await plant(
+      service,
+      100,
+      'agents (tenant_id, agent_id, description, created_at)',
+      `:tenant_id, ${names}, ${text(16 * kib)}, case when i <= 20 then 5 else i end`, // twenty at one time
+      { tenant_id },
+    )
+    const { sizes, items, bytes } = await paged(service, '/v1/agents?limit=200', admin_key)
+    expect(sizes).toEqual([65, 36]) // the first has no description, and 64 fill a MiB
+    const places = items.map(({ created_at, agent_id }) => `${created_at} ${agent_id}`)
+    expect(places).toEqual([...new Set(places)].toSorted().toReversed())
+    expect(bytes).toBeLessThan(page_bytes_max + 64 * kib)
+  })
+
   test('of metadata that is one byte too much for sixteen has fifteen', async () => {
     const longer = `update audit_entries set action = 'x' where tenant_id = :tenant_id and seq = 30`
     await service.app.db.write((tx) =>

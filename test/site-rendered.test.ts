@@ -181,6 +181,18 @@ describe('An address of the documentation', () => {
   })
 })
 
+test('The page of an address that names nothing stays small: past 16 levels a browser gets ROUTE_NOT_FOUND, too', async () => {
+  const at = (levels: number) =>
+    service.ask('GET', `/docs${'/x'.repeat(levels - 1)}`, { headers: { accept: 'text/html' } })
+  const deepest = await at(16)
+  expect([deepest.status, deepest.text.includes('<h1>No such page</h1>')]).toEqual([404, true])
+  expect(deepest.text.length).toBeLessThan(16_384)
+  for (const levels of [17, 7_000]) {
+    const { status, body, text } = await at(levels)
+    expect([status, body?.error.code, text.length < 200]).toEqual([404, 'ROUTE_NOT_FOUND', true])
+  }
+})
+
 describe('The index of the search', () => {
   test('has every section of every page that is listed, at an address with its anchor', async () => {
     const answer = await get('/docs/search.json')

@@ -81,7 +81,7 @@ const budgets: Record<string, string[]> = {
     ...tenant_view,
   ],
   createAgent: ['agents.insert', 'quotas.reserve', 'credentials.insert', 'lookups.claim', 'journal.insert'],
-  listAgents: ['agents.newest'],
+  listAgents: ['agents.list'],
   getAgent: ['agents.find'],
   deleteAgent: ['agents.delete', 'credentials.revoke', 'quotas.release', 'journal.insert', 'lookups.remove'],
   rotateAgentKey: [

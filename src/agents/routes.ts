@@ -81,7 +81,7 @@ export const listAgents = route({
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
-    const rows = await store.list(context.db, context.caller.tenant_id, request.rows_max, request.after)
+    const rows = await store.list(context.db, context.caller.tenant_id, request)
     return pageOf(context, request, {
       rows,
       itemOf: masked,

@@ -2,6 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { AgentMode } from '../contract/caller.ts'
+import type { PageRequest } from '../contract/page.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
@@ -28,27 +29,24 @@ const INSERT = sql(
 )
 
 // The key is asked for each agent: in a join PostgreSQL may read all keys of the tenant first.
-const select = `select a.agent_id, a.description, a.callback_base_url, a.created_at, a.mode, a.paused_at, a.paused_reason,
-          ${bytesOf(['a.description', 'a.callback_base_url', 'a.paused_reason'])} as bytes,
+const columns = `agent_id, description, callback_base_url, created_at, mode, paused_at, paused_reason,
           (select c.last_four from credentials c
-            where c.tenant_id = :tenant_id and c.kind = 'agent' and c.subject = a.agent_id and c.expires_at is null
-            limit 1) as last_four
-     from agents a
-    where a.tenant_id = :tenant_id`
+            where c.tenant_id = :tenant_id and c.kind = 'agent' and c.subject = agents.agent_id and c.expires_at is null
+            limit 1) as last_four`
 
-const FIND = sql<AgentRow>('agents.find', `${select} and a.agent_id = :agent_id`)
-
-type Listed = AgentRow & { bytes: number }
-
-const NEWEST = sql<Listed>(
-  'agents.newest',
-  `${select} order by a.created_at desc, a.agent_id desc limit :rows_max`,
+const FIND = sql<AgentRow>(
+  'agents.find',
+  `select ${columns} from agents where tenant_id = :tenant_id and agent_id = :agent_id`,
 )
 
-const OLDER = sql<Listed>(
-  'agents.older',
-  `${select} and (a.created_at, a.agent_id) < (:created_at, :agent_id)
-    order by a.created_at desc, a.agent_id desc limit :rows_max`,
+const texts = ['description', 'callback_base_url', 'paused_reason']
+const LIST = sql<AgentRow & { bytes: number }>(
+  'agents.list',
+  `select ${columns}, ${bytesOf(texts)} as bytes from agents where ${inChunk({
+    ...{ table: 'agents', key: 'tenant_id, agent_id', index: 'agents_newest', only_read: true, texts },
+    order: 'created_at desc, agent_id desc',
+    where: 'tenant_id = :tenant_id and (created_at, agent_id) < (:created_at, :agent_id)',
+  })}`,
 )
 
 // The update takes the row's lock, so that two rotations, or a rotation and a removal, go one after the other.
@@ -96,10 +94,19 @@ export function find(q: Reader, tenant_id: string, agent_id: string) {
   return q.one(FIND, { tenant_id, agent_id })
 }
 
-/** Newest first, from after this position. */
-export function list(q: Reader, tenant_id: string, rows_max: number, after: (string | number)[] | null) {
-  if (!after) return q.all(NEWEST, { tenant_id, rows_max })
-  return q.all(OLDER, { tenant_id, rows_max, created_at: after[0]!, agent_id: after[1]! })
+/** Newest first, `rows_max` at most, and none after the first that takes them to `bytes_max`. */
+export async function list(q: Reader, tenant_id: string, { rows_max, bytes_max, after }: PageRequest) {
+  const [created_at, agent_id] = after ?? [Number.MAX_SAFE_INTEGER, '']
+  const rows = await q.all(LIST, {
+    tenant_id,
+    created_at: created_at!,
+    agent_id: agent_id!,
+    rows_max,
+    bytes_max,
+  })
+  return rows.sort(
+    (one, other) => other.created_at - one.created_at || (other.agent_id < one.agent_id ? -1 : 1),
+  )
 }
 
 const IDS = sql<{ agent_id: string }>(

@@ -106,6 +106,12 @@ export interface Failing {
 
 /** The error envelope of the API contract. An unexpected failure becomes INTERNAL, and its cause goes to the log only. */
 export function failure(error: unknown, request_id: string, log: Log, route: Failing | null): Response {
+  const { status, headers, text } = failed(error, request_id, log, route)
+  return new Response(text, { status, headers })
+}
+
+/** The same in parts: a body that breaks thousands of rules has a large answer. */
+export function failed(error: unknown, request_id: string, log: Log, route: Failing | null) {
   const known = error instanceof ApiError ? error : databaseError(error)
   if (!known)
     log.error(
@@ -119,7 +125,7 @@ export function failure(error: unknown, request_id: string, log: Log, route: Fai
   if (code === 'UNAUTHORIZED') headers['www-authenticate'] = 'Bearer'
   if (close) headers.connection = 'close'
   const text = errorText(route?.group ?? null, shown, request_id)
-  return new Response(text, { status, headers: headersOf({ request_id, ignored: null }, headers) })
+  return { status, headers: headersOf({ request_id, ignored: null }, headers), text }
 }
 
 const busy = new Refusals('database')

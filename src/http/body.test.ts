@@ -231,6 +231,28 @@ describe('A body', () => {
     },
   )
 
+  describe('whose texts are not plain, behind long names', () => {
+    const within = (name: string, texts: number) =>
+      refusal(() => readOptional(`{"label": {"${name}": [${Array(texts).fill('"\\u0000"')}]}}`))
+
+    test('lists them while their places have 262,144 characters, and one more', async () => {
+      const name = 'n'.repeat(1_000)
+      const listed = Math.ceil(262_145 / `/label/${name}/100`.length) // the first hundred are a little shorter
+      const refused = await within(name, 10_000)
+      expect(refused.length).toBeGreaterThan(listed)
+      expect(refused.length).toBeLessThan(listed + 3)
+      expect(refused.slice(0, 3)).toEqual(['VALIDATION_FAILED', `/label/${name}/0`, `/label/${name}/1`])
+    })
+
+    test('lists the first whatever it is, and shows 1,024 characters of its place', async () => {
+      for (const name of ['n'.repeat(500_000), `${'n'.repeat(1_016)}\u{1f600}`]) {
+        const [code, first, ...others] = (await within(name, 10_000)) as string[]
+        expect([code, first, others.length < 300]).toEqual(['VALIDATION_FAILED', expect.any(String), true])
+        expect([first!.length, first!.isWellFormed()]).toEqual([1_024, true])
+      }
+    })
+  })
+
   test('tells one issue of a field, not two', async () => {
     expect(await refusal(() => readRequired('{"value": 1, "name": "a\\u0000"}'))).toEqual([
       'VALIDATION_FAILED',

@@ -105,7 +105,7 @@ export class Reader<S extends TObject> {
       ignored.add(name)
       return false
     })
-    const read: Read = { value: {}, issues: [] }
+    const read: Read = { value: {}, issues: [], place_characters: 0 }
     for (const [name, text] of members) {
       const any_json = this.#any_json.get(name)
       if (any_json) readAnyJson(read, name, text, any_json)
@@ -134,12 +134,16 @@ export class Reader<S extends TObject> {
   }
 
   /** `prefix`: what the path of an issue begins with, before the name of the member. */
-  #checkedOnceCompiled(read: Read, prefix: string): Awaitable<Static<S>> {
+  #checkedOnceCompiled(read: Pick<Read, 'value' | 'issues'>, prefix: string): Awaitable<Static<S>> {
     if (this.#validator) return this.#checked(this.#validator, read, prefix)
     return this.prepare().then((validator) => this.#checked(validator, read, prefix))
   }
 
-  #checked(validator: Validator, { value, issues }: Read, prefix: string): Static<S> {
+  #checked(
+    validator: Validator,
+    { value, issues }: Pick<Read, 'value' | 'issues'>,
+    prefix: string,
+  ): Static<S> {
     if (issues.length === 0 && validator.Check(value)) return value as Static<S>
     const named = new Set(issues.map(({ path }) => path))
     for (const issue of issuesOf(validator, value, prefix)) {

@@ -4,11 +4,11 @@
 import type { Span, Tracer } from '../base/tracer.ts'
 import type { Method, Route } from '../contract/route.ts'
 import { clientKey } from './address.ts'
-import { type Failing, failure } from './answers.ts'
+import { type Failing, failed, failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
 import { type Exchange, requireOneHost } from './exchange.ts'
 import type { RouteMeasures } from './measures.ts'
-import { LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
+import { LargeAnswer, type Outgoing, outgoing, undivided } from './outgoing.ts'
 
 /** A route or a page, as the frame sees it. */
 export interface Served extends Failing {
@@ -34,7 +34,8 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
     response = responseOf(served, exchange, await served.answer(exchange))
   } catch (error) {
     exchange.permit?.release()
-    response = failure(error, exchange.request_id, options.log, served)
+    exchange.permit = null
+    response = refusalOf(served, exchange, error)
     options.measures?.failed(error)
   }
   exchange.settle()
@@ -45,6 +46,17 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   if (exchange.span) endSpan(exchange.span, exchange, response)
   if (options.timed) noteAnswer(served, exchange, response)
   return response
+}
+
+/** A large one that has no room is refused in its turn, in a few words. */
+function refusalOf(served: Served, exchange: Exchange, error: unknown): Response {
+  const { request_id, options } = exchange
+  const { status, headers, text } = failed(error, request_id, options.log, served)
+  try {
+    return responseOf(served, exchange, outgoing(status, headers, text))
+  } catch (no_room) {
+    return failure(no_room, request_id, options.log, served)
+  }
 }
 
 /** The response for Bun. Throws UNAVAILABLE when a large answer has no room. */

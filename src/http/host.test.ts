@@ -120,6 +120,28 @@ forEachService('While everything is loopback', (service) => {
     const [status, body] = await exchange(service, 'GET /livez HTTP/1.0\r\n\r\n')
     expect([status.slice(-6), body]).toEqual(['200 OK', '{"status":"alive"}'])
   })
+
+  // Bun then passes a bare path, or a URL that cannot be parsed.
+  test.each([
+    ['/', '404 Not Found'],
+    ['/assets/nowhere.js', '404 Not Found'],
+    ['/console', '200 OK'],
+    ['/docs/kv.md', '200 OK'],
+    ['/docs/kv.md?a=1', '200 OK'],
+    ['/docs/nowhere', '404 Not Found'],
+    ['/examples/nowhere', '404 Not Found'],
+    ['/llms.txt', '200 OK'],
+    ['/nowhere', '404 Not Found'],
+  ])(
+    '%s is answered %s, with a Host, without one, and with a port that none can have',
+    async (path, status) => {
+      const heads = ['HTTP/1.1\r\nHost: localhost', 'HTTP/1.0', 'HTTP/1.1\r\nHost: localhost:99999']
+      for (const head of heads) {
+        const answer = await exchange(service, `GET ${path} ${head}\r\nConnection: close\r\n\r\n`)
+        expect([head, answer[0]]).toEqual([head, status])
+      }
+    },
+  )
 })
 
 describe.each([

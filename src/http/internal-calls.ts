@@ -2,8 +2,19 @@
 
 import type { BunRequest } from 'bun'
 import type { Exchange, Handler } from './exchange.ts'
-import { paramsIn } from './params.ts'
+import { paramsIn, pathSegments } from './params.ts'
 import { findPath, type KnownPath, type RoutedHandlers } from './unrouted.ts'
+
+/** Where the API is for calls without a connection: nothing is ever looked up under this name. */
+export const in_process = 'http://in.process'
+
+/**
+ * The path of a request as a URL that can be parsed. That of the request may be a bare path, when it has no usable Host, or
+ * have a Host that no URL has.
+ */
+export function localUrl({ url }: Pick<Request, 'url'>): string {
+  return in_process + pathSegments(url).join('/')
+}
 
 export type InProcess = (request: Request, outer: Exchange) => Promise<Response>
 

@@ -10,6 +10,8 @@ import { requireNestedRoom, type WithNestedLimits } from './nested-limits.ts'
 export interface Read {
   value: Record<string, unknown>
   issues: Issue[]
+  /** Of the places of the odd texts that are listed. */
+  place_characters: number
 }
 
 export interface AnyJsonMember {
@@ -46,6 +48,20 @@ const odd_texts_max = limit(
   'Texts with NUL or a lone surrogate that are listed when a body is refused.',
 )
 
+const place_characters_max = limit(
+  'http.odd_text_places',
+  262_144,
+  'characters',
+  'Places of texts with NUL or a lone surrogate that are listed: each repeats the names that lead to it, which may be long. The first is listed in any case.',
+)
+
+const shown_place_characters_max = limit(
+  'http.odd_text_place',
+  1_024,
+  'characters',
+  'The place of one of these texts. A longer one is cut, because a name in it may be as long as the body.',
+)
+
 export const not_plain = 'must be well-formed text without NUL'
 
 export function membersOf(bytes: Uint8Array, isWanted: (name: string) => boolean): Members {
@@ -77,11 +93,12 @@ export function readAnyJson(
 }
 
 export function readTyped(
-  { value, issues }: Read,
+  read: Read,
   name: string,
   text: string,
   schema: Marks & Sized & WithNestedLimits & { maxLength?: number },
 ): void {
+  const { value, issues } = read
   if (schema.nested_limits) requireNestedRoom(text, schema.nested_limits)
   const parsed: unknown = JSON.parse(text)
   if (parsed === null) {
@@ -91,7 +108,7 @@ export function readTyped(
   }
   const sized = withinSize(parsed, schema, `/${name}`, issues)
   if (sized === undefined) return
-  const has_odd = addOddTexts(sized, [name], issues)
+  const has_odd = addOddTexts(sized, [name], read)
   if (has_odd && typeof sized === 'string') return
   if (typeof sized === 'object') {
     value[name] = withoutNulls(sized!)
@@ -140,10 +157,10 @@ function withinSize(value: unknown, schema: Sized, path: string, issues: Issue[]
 type Place = (string | number)[]
 
 /** Notes where a value, or a part of it, is text that could not be stored. A path is made only for these. */
-function addOddTexts(value: unknown, place: Place, issues: Issue[]): boolean {
+function addOddTexts(value: unknown, place: Place, read: Read): boolean {
   if (typeof value === 'string') {
     if (isPlainText(value)) return false
-    if (issues.length < odd_texts_max) issues.push({ path: `/${place.join('/')}`, message: not_plain })
+    addOddText(place, read)
     return true
   }
   if (typeof value !== 'object' || value === null) return false
@@ -151,12 +168,19 @@ function addOddTexts(value: unknown, place: Place, issues: Issue[]): boolean {
   let has_odd = false
   const look = (name: string | number, part: unknown) => {
     place[depth] = name
-    if (addOddTexts(part, place, issues)) has_odd = true
+    if (addOddTexts(part, place, read)) has_odd = true
   }
   if (Array.isArray(value)) for (let i = 0; i < value.length; i++) look(i, value[i])
   else for (const name in value) look(name, (value as Record<string, unknown>)[name])
   place.length = depth
   return has_odd
+}
+
+function addOddText(place: Place, read: Read): void {
+  if (read.issues.length >= odd_texts_max || read.place_characters > place_characters_max) return
+  const path = `/${place.join('/')}`
+  read.place_characters += path.length
+  read.issues.push({ path: path.slice(0, shown_place_characters_max).toWellFormed(), message: not_plain })
 }
 
 /** In an object, too, null counts as absent. */

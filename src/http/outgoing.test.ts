@@ -430,6 +430,17 @@ forEachRacedService('Large answers of the service', (service: TestService) => {
     ])
   })
 
+  test('are refusals of bodies that break thousands of rules, too', async () => {
+    const body = `{"name": [${Array(10_000).fill('"\\u0000"')}], "owner_email": "owner@example.com"}`
+    const refused = await service.ask('POST', '/v1/tenants', { body })
+    expect([refused.status, refused.body.error.details.issues.length]).toEqual([400, 10_001])
+    expect([refused.headers.get('transfer-encoding'), refused.headers.get('content-type')]).toEqual([
+      'chunked',
+      'application/json',
+    ])
+    expect(refused.body.error.request_id).toBe(refused.headers.get('x-request-id'))
+  })
+
   test('are those of MCP as well, in both forms', async () => {
     const metadata = { m: 'x'.repeat(60_000) }
     for (let i = 0; i < 3; i++)

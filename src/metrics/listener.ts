@@ -1,6 +1,7 @@
 // The listener of the metrics: a port of its own, which nobody but the collector needs to reach.
 
 import type { MetricsAddress } from '../config.ts'
+import { localUrl } from '../http/internal-calls.ts'
 import type { Figure } from './figure.ts'
 import { exposition } from './text.ts'
 
@@ -31,7 +32,7 @@ export function listenForMetrics(
 }
 
 async function answerOf(request: Request, collect: () => Promise<Figure[]>): Promise<Response> {
-  if (new URL(request.url).pathname !== '/metrics') return plain(404, 'the metrics are at /metrics\n')
+  if (new URL(localUrl(request)).pathname !== '/metrics') return plain(404, 'the metrics are at /metrics\n')
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return plain(405, 'the metrics are read with GET\n', { allow: 'GET, HEAD' })
   }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { connect as connectTo } from 'node:net'
 import { connect } from '../../test/support/mcp.ts'
 import { promtool, scrape } from '../../test/support/metrics.ts'
 import { freePort } from '../../test/support/ports.ts'
@@ -46,6 +47,17 @@ forEachRacedService(
         const posted = await fetch(url, { method: 'POST' })
         expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
         expect((await fetch(url, { method: 'HEAD' })).status).toBe(200)
+      })
+
+      test('to a collector that names no Host', async () => {
+        const socket = connectTo(Number(new URL(service.app.metrics!.url!).port), '127.0.0.1')
+        socket.write('GET /metrics HTTP/1.0\r\n\r\n')
+        let text = ''
+        for await (const chunk of socket) text += chunk
+        expect([text.split('\r\n', 1)[0], text.includes('waystation_ready 1')]).toEqual([
+          'HTTP/1.1 200 OK',
+          true,
+        ])
       })
 
       test('in the format of Prometheus, and as OpenMetrics where that is asked for', async () => {

@@ -3,6 +3,7 @@
 
 import type { BunRequest } from 'bun'
 import type { Plans } from '../contract/dependencies.ts'
+import { localUrl } from '../http/internal-calls.ts'
 import { type Outgoing, outgoing } from '../http/outgoing.ts'
 import type { Page, Visit } from '../http/pages.ts'
 import { type BuiltFile, buildConsole } from './console-build.ts'
@@ -99,7 +100,7 @@ async function answerAsset(request: BunRequest, { api }: Visit): Promise<Outgoin
   const { assets } = await load()
   const asset = assets.get((request.params as { file: string }).file)
   // As any path that names nothing.
-  if (!asset) return api(new Request(request.url, { method: request.method }))
+  if (!asset) return api(new Request(localUrl(request), { method: request.method }))
   const zipped = takesGzip(request.headers.get('accept-encoding'))
   const headers = {
     'content-type': asset.type,

@@ -4,6 +4,8 @@
 import swagger from 'swagger-ui-dist/package.json' with { type: 'json' }
 import { ApiError } from '../base/errors.ts'
 import { Turns } from '../base/event-loop.ts'
+import { limit } from '../base/limit.ts'
+import { localUrl } from '../http/internal-calls.ts'
 import type { Outgoing } from '../http/outgoing.ts'
 import type { Page } from '../http/pages.ts'
 import { console_policy, docsFiles } from './console.ts'
@@ -28,6 +30,13 @@ const images: Record<string, Kind> = {
   svg: { content_type: 'image/svg+xml' },
 }
 
+const missing_levels_max = limit(
+  'http.missing_page_levels',
+  16,
+  'levels',
+  'Memory: an address below /docs that names nothing has a page for browsers, whose links lead back through each of its levels. A deeper one is answered as to a program.',
+)
+
 /** One page is rendered, or read for the search, in a turn of the event loop: other requests are served in between. */
 const turns = new Turns(1)
 
@@ -48,11 +57,12 @@ export function docsPages(public_url: () => string): Page[] {
   const keep = keeper()
   const found = finder(public_url)
   const answer = async (request: Request): Promise<Outgoing> => {
-    const path = new URL(request.url).pathname
+    const path = new URL(localUrl(request)).pathname
     const item = await found(path, request.headers)
     if (item) return answerWith(await keep(item), request.headers)
     // As the API answers, unless a person reads it.
-    if (weightOf('text/html', request.headers.get('accept')) === 0) throw new ApiError('ROUTE_NOT_FOUND')
+    const is_read = weightOf('text/html', request.headers.get('accept')) > 0
+    if (!is_read || path.split('/').length - 1 > missing_levels_max) throw new ApiError('ROUTE_NOT_FOUND')
     const page = (await pages()).missingPage(await siteOf(public_url), path)
     const headers = { ...html.headers, 'content-type': html.content_type, vary: 'Accept' }
     return new Response(page, { status: 404, headers })

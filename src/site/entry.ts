@@ -1,16 +1,19 @@
 // The way in for those who know only the address of the service: / in a browser.
 
+import { localUrl } from '../http/internal-calls.ts'
 import type { Page } from '../http/pages.ts'
 
 /** `/` leads browsers to the console. Programs get the answer of a path that names nothing, as JSON. */
 export function entryPages(public_url: () => string): Page[] {
-  const answer: Page['answer'] = async ({ method, url, headers }, { api, request_id }) => {
+  const answer: Page['answer'] = async (request, { api, request_id }) => {
+    const { method, headers } = request
     const vary = 'Accept'
     if (prefersHtml(headers.get('accept'))) {
       const location = `${pathOf(public_url())}/console`
       return new Response(null, { status: 302, headers: { location, vary } })
     }
-    const found = await api(new Request(url, { method, headers: { 'x-request-id': request_id } }))
+    const sent = { method, headers: { 'x-request-id': request_id } }
+    const found = await api(new Request(localUrl(request), sent))
     found.headers.set('vary', vary)
     return found
   }

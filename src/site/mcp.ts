@@ -6,6 +6,7 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { decodeUtf8, levels_max, type Members, scanObject } from '../base/json.ts'
 import { looksLikeKey } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
+import { in_process } from '../http/internal-calls.ts'
 import { requireAllowedOrigin } from '../http/origin.ts'
 import { LargeAnswer, type Outgoing, outgoing } from '../http/outgoing.ts'
 import type { Page } from '../http/pages.ts'
@@ -24,7 +25,8 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
       requireAllowedOrigin(request.headers, public_url, cors_origins)
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
-      const headers = () => new Headers([...key_headers, ['x-request-id', request_id]])
+      const passed_on = [...key_headers, ...sentOf(request.headers, ['x-workflow-id'])]
+      const headers = () => new Headers([...passed_on, ['x-request-id', request_id]])
       await requireKey(['agent'], headers())
       const body = await bytes()
       await turn()
@@ -55,9 +57,6 @@ async function inPieces(response: Response): Promise<Outgoing> {
   }
   return outgoing(status, Object.fromEntries(headers), await response.text())
 }
-
-/** Where the API is for calls without a connection: nothing is ever looked up under this name. */
-const in_process = 'http://in.process'
 
 /** Above the limit of the API, so that the answer to a call with a nested argument names the argument. */
 const message_levels_max = limit(
@@ -146,20 +145,25 @@ function isReadOnly(request: Request): boolean {
   return asked.some(([, mode]) => mode !== null)
 }
 
-type KeyHeaders = [name: string, value: string][]
+type Sent = [name: string, value: string][]
 
 /** The headers that identify the caller. A key in x-api-key may come alone, as under /api: it is passed on as Bearer. */
-function keyOf(headers: Headers): KeyHeaders {
-  const sent = ['authorization', 'x-api-key', 'x-admin-key', 'x-approval-key', 'x-agent-id'].flatMap(
-    (name): KeyHeaders => {
-      const value = headers.get(name)
-      return value === null ? [] : [[name, value]]
-    },
-  )
+function keyOf(headers: Headers): Sent {
+  const sent = sentOf(headers, key_names)
   const key = headers.get('x-api-key')
   const bearer = /^bearer +(\S+)$/i.exec(headers.get('authorization') ?? '')?.[1]
   const alone = bearer === undefined || bearer === key || !looksLikeKey(bearer)
   if (key === null || !looksLikeKey(key) || !alone) return sent
   const others = sent.filter(([name]) => name !== 'authorization' && name !== 'x-api-key')
   return [['authorization', `Bearer ${key}`], ...others]
+}
+
+const key_names = ['authorization', 'x-api-key', 'x-admin-key', 'x-approval-key', 'x-agent-id']
+
+/** Those of these headers that were sent. */
+function sentOf(headers: Headers, names: readonly string[]): Sent {
+  return names.flatMap((name): Sent => {
+    const value = headers.get(name)
+    return value === null ? [] : [[name, value]]
+  })
 }
