@@ -312,3 +312,8 @@ describe('mcp config', () => {
     ])
   })
 })
+
+test('kv get takes a key that is a dot segment only when it is decoded twice', async () => {
+  const told = await runInside(['kv', 'get', 'state', '%2e%2E'])
+  expect(told.asked.map(({ path }) => path)).toEqual(['/v1/kv/state/%252e%252E'])
+})
