@@ -119,6 +119,26 @@ forEachService('The leases of effects.once', (service) => {
     expect([calls, (await only(effect)).status]).toEqual([0, 'approved'])
   })
 
+  test('a lease of a claim whose answer was lost is released although a freeze refuses its repeat', async () => {
+    const { tenant_id } = tenant
+    let first = true
+    const losing = through(async (url, init) => {
+      const answer = await fetch(url, init)
+      if (!first || !url.endsWith('/v1/effects')) return answer
+      first = false
+      await answer.text()
+      await clients.admin.tenants.freeze(tenant_id, { reason: 'runs wild' })
+      throw new TypeError('the connection broke')
+    })
+    const effect = newEffect()
+    let calls = 0
+    const error = await failureOf(losing.effects.once(effect, () => ++calls))
+    expect(error).toMatchObject({ may_have_arrived: true, cause: { code: 'TENANT_FROZEN' } })
+    const { frozen_at } = await clients.admin.tenants.get(tenant_id)
+    await clients.admin.tenants.resume(tenant_id, { frozen_at: frozen_at! })
+    expect([calls, (await only(effect)).status]).toEqual([0, 'ready'])
+  })
+
   test('a lease that another got before the repeat of a claim that was lost is in flight', async () => {
     const effect = newEffect({ if_in_flight: 'throw' })
     let first = true

@@ -99,6 +99,29 @@ def test_a_lease_of_a_start_whose_answer_was_lost_is_released_although_a_freeze_
     assert calls == ["effects", "start", "start", "start", "fail"]
 
 
+def test_a_lease_of_a_claim_whose_answer_was_lost_is_released_although_a_freeze_refuses_its_repeat(driver: Driver) -> None:
+    calls: list[str] = []
+    tokens: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        verb = request.url.path.rpartition("/")[2]
+        calls.append(f"{request.method} {verb}")
+        if request.method == "GET":
+            assert dict(request.url.params) == {"type": "t", "key": "k"}
+            return httpx.Response(200, json={"items": [{"id": "eff_1"}], "next_cursor": None})
+        tokens.append(json.loads(request.content)["lease_token"])
+        if calls == ["POST effects"]:
+            raise httpx.ReadError("the connection was closed")
+        return refusal(403, "TENANT_FROZEN") if verb == "effects" else httpx.Response(200, json={"id": "eff_1"})
+
+    driver.network.always = answer
+    with pytest.raises(WaystationNetworkError) as raised:
+        once(driver)
+    assert raised.value.may_have_arrived and has_code(raised.value.__cause__, "TENANT_FROZEN")
+    assert calls == ["POST effects", "POST effects", "POST effects", "GET effects", "POST fail"]
+    assert len(set(tokens)) == 1
+
+
 class FakeItem:
     """One dead letter, whose claim is answered after so many ms."""
 

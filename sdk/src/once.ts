@@ -182,15 +182,28 @@ class Once<T, P> {
       }
       if (!signal?.aborted && !mayBeLeased(error)) throw error
       await caught(async () => {
-        // The repeat has the same token: it answers that very lease. A freeze refuses it, and not the release.
-        let id = known_id
-        await caught(async () => {
-          const asked = await ask(this.#tidy)
-          id = asked.lease_token === null ? undefined : asked.id
-        })
+        const id = await this.#leasedId(ask, known_id)
         if (id !== undefined) await this.#undo(id, lease_token)
       })
       throw error
+    }
+  }
+
+  /** Of the effect that may be leased; undefined when it surely is not. */
+  async #leasedId(
+    ask: (options: CallOptions) => Promise<ClaimedEffect>,
+    known_id: string | undefined,
+  ): Promise<string | undefined> {
+    try {
+      // The repeat has the same token: it answers that very lease.
+      const { id, lease_token } = await ask(this.#tidy)
+      return lease_token === null ? undefined : id
+    } catch (error) {
+      // A freeze refuses it, and neither reads nor the release.
+      if (known_id !== undefined || !(error instanceof WaystationError)) return known_id
+      const { type, key } = this.given
+      const { items } = await this.effects.list({ type, key, ...this.#tidy }).page()
+      return items[0]?.id
     }
   }
 

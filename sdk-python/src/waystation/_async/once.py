@@ -218,12 +218,23 @@ class AsyncOnce(Generic[R]):
         """Releases the lease that the service may have given. True when it did."""
         id = known_id
         try:
-            # The repeat has the same token: it answers that very lease. A freeze refuses it, and not the release.
+            # The repeat has the same token: it answers that very lease.
             asked = await ask(self._tidy)
             id = None if asked["lease_token"] is None else asked["id"]
+        except WaystationError:
+            # A freeze refuses it, and neither reads nor the release.
+            id = known_id or await self._id()
         except Exception:
             pass
         return id is not None and await self._released(id, lease_token)
+
+    async def _id(self) -> str | None:
+        """Of the effect with this type and key; None when there is none, or no answer."""
+        try:
+            page = await self._effects.list(type=self._given.type, key=self._given.key, **self._tidy).page()
+        except Exception:
+            return None
+        return page.items[0]["id"] if page.items else None
 
     async def _released(self, id: str, lease_token: str) -> bool:
         try:
