@@ -290,11 +290,16 @@ describe('mcp config', () => {
     })
   })
 
-  test('keeps the workflow for stdio, which has to be one', async () => {
-    const configured = (workflow: string) =>
-      runInside(['mcp', 'config', '--stdio'], { env: { ...env, WAYSTATION_WORKFLOW: workflow } })
-    const { stdout } = await configured('Größe 7')
-    expect(JSON.parse(stdout).mcpServers.waystation.env).toEqual({ ...env, WAYSTATION_WORKFLOW: 'Größe 7' })
+  test('keeps the workflow, which has to be one', async () => {
+    const configured = (workflow: string, ...words: string[]) =>
+      runInside(['mcp', 'config', ...words], { env: { ...env, WAYSTATION_WORKFLOW: workflow } })
+    const stdio = JSON.parse((await configured('Größe 7', '--stdio')).stdout)
+    expect(stdio.mcpServers.waystation.env).toEqual({ ...env, WAYSTATION_WORKFLOW: 'Größe 7' })
+    const http = JSON.parse((await configured('Größe 7')).stdout)
+    expect(http.mcpServers.waystation.headers).toEqual({
+      Authorization: 'Bearer svc_agt_of-a-test',
+      'X-Workflow-Id': Buffer.from('Größe 7').toString('latin1'),
+    })
     const refused = await configured(' night')
     expect([refused.code, refused.stdout]).toEqual([2, ''])
     expect(refused.stderr).toContain('workflow_id must be 1 to 256 characters on one line')

@@ -9,6 +9,7 @@ import { limit } from '../base/limit.ts'
 import { requireAllowedOrigin } from '../http/origin.ts'
 import { LargeAnswer, type Outgoing, outgoing } from '../http/outgoing.ts'
 import type { Page } from '../http/pages.ts'
+import { workflowOf } from '../http/workflow.ts'
 
 interface McpSources {
   public_url: () => string
@@ -24,8 +25,9 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
       requireAllowedOrigin(request.headers, public_url, cors_origins)
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
-      const headers = () => new Headers([...key_headers, ['x-request-id', request_id]])
-      await requireKey(['agent'], headers())
+      const own: HeaderPairs = [...key_headers, ['x-request-id', request_id]]
+      await requireKey(['agent'], new Headers(own))
+      const headers = callHeaders(own, request.headers)
       const body = await bytes()
       await turn()
       if (request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
@@ -146,12 +148,19 @@ function isReadOnly(request: Request): boolean {
   return asked.some(([, mode]) => mode !== null)
 }
 
-type KeyHeaders = [name: string, value: string][]
+type HeaderPairs = [name: string, value: string][]
+
+/** Of every call: `own`, and the workflow that the request names. Throws VALIDATION_FAILED for one that cannot be. */
+function callHeaders(own: HeaderPairs, sent: Headers): () => Headers {
+  const workflow: HeaderPairs =
+    workflowOf(sent) === null ? [] : [['x-workflow-id', sent.get('x-workflow-id')!]]
+  return () => new Headers([...own, ...workflow])
+}
 
 /** The headers that identify the caller. A key in x-api-key may come alone, as under /api: it is passed on as Bearer. */
-function keyOf(headers: Headers): KeyHeaders {
+function keyOf(headers: Headers): HeaderPairs {
   const sent = ['authorization', 'x-api-key', 'x-admin-key', 'x-approval-key', 'x-agent-id'].flatMap(
-    (name): KeyHeaders => {
+    (name): HeaderPairs => {
       const value = headers.get(name)
       return value === null ? [] : [[name, value]]
     },
