@@ -306,6 +306,8 @@ class Once<T, P> {
     const { signal } = this.given
     const stop = new AbortController()
     const onAbort = () => stop.abort(signal?.reason)
+    // It may have been aborted since the lease was confirmed.
+    if (signal?.aborted) onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
     const lock = keepLock(
       this.transport.platform,
