@@ -133,11 +133,15 @@ export function failureOf(error: unknown, url?: string): Failure {
     }
   }
   if (error instanceof WaystationTimeoutError) {
+    // That of a wait says what did not come: every request of it was answered.
+    const is_unanswered = error.message.startsWith('No answer')
     return {
       code: 'TIMED_OUT',
       message: `${error.message}${repeatOf(error)}`,
       exit_code: exit.unavailable,
-      next: 'It may have happened: look before you run it again, with more time if it needs that.',
+      next: is_unanswered
+        ? 'It may have happened: look before you run it again, with more time if it needs that.'
+        : 'Run it again, with more time if it needs that.',
     }
   }
   const message = error instanceof Error ? error.message : String(error)

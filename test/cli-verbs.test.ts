@@ -267,6 +267,23 @@ describe('tenant usage', () => {
   })
 })
 
+test.each([
+  [['rate', 'check', 'k', '--limit', '1', '--window', '1m', '--wait', '5s'], 'Still blocked after 0 ms.'],
+  [['checkpoint', 'wait', 'chk_1', '--for', '0.01s'], 'Not decided within 0.01 s.'],
+])('%j whose time is over leaves nothing unknown', async (words, message) => {
+  const blocked = { allowed: false, count: 2, remaining: 0, resetAt: 'T', retryAfter: 60, limit: 1 }
+  const told = await runInside(words, {
+    answer: (path) =>
+      path.startsWith('/api')
+        ? Response.json({ success: false, data: blocked }, { status: 429 })
+        : Response.json({ id: 'chk_1', status: 'pending' }),
+  })
+  expect([told.code, told.stdout, told.stderr]).toEqual([
+    ...[7, ''],
+    `waystation: TIMED_OUT: ${message} Next: Run it again, with more time if it needs that.\n`,
+  ])
+})
+
 describe('mcp config', () => {
   const env = { WAYSTATION_URL: 'http://service.test', WAYSTATION_KEY: 'svc_agt_of-a-test' }
 
