@@ -37,6 +37,25 @@ describe('checkpoint create', () => {
   })
 
   test.each([
+    [['--for', '0.01s'], 'TIMED_OUT', 200],
+    [['--retries', '0'], 'UNAVAILABLE', 503],
+  ])(
+    '--wait that ends with %j names the question, which a second run would ask again',
+    async (words, code, status) => {
+      const answer = (path: string) => {
+        if (path === '/v1/checkpoints' || status === 200) return Response.json(asked)
+        return Response.json({ error: { code, message: 'Away.' } }, { status })
+      }
+      const told = await runInside(['checkpoint', 'create', 'Deploy?', '--wait', ...words, '--json'], {
+        answer,
+      })
+      const { error } = JSON.parse(told.stderr)
+      expect([told.code, error.code, error.details]).toEqual([7, code, { id: 'chk_1' }])
+      expect(error.next).toBe('The question stays: waystation checkpoint wait chk_1 waits on.')
+    },
+  )
+
+  test.each([
     [[], 'The callback is missing: --callback, --no-callback, or --wait to wait for the decision.'],
     [['--no-callback', '--for', '1m'], '--for goes with --wait.'],
   ])('with %j is wrong usage', async (words, sentence) => {
@@ -265,6 +284,18 @@ describe('tenant usage', () => {
     const { stdout } = await runInside(['tenant', 'usage', 'ten_1', '--json'], usage(step(0, 0)))
     expect(JSON.parse(stdout).items).toHaveLength(1)
   })
+})
+
+test('dlq redrive-many --wait names the operation when it can no longer be followed', async () => {
+  const told = await runInside(['dlq', 'redrive-many', '--all', '--wait', '--retries', '0', '--json'], {
+    answer: (path) =>
+      path === '/v1/dlq/redrive'
+        ? Response.json({ id: 'dop_1', status: 'running' })
+        : Response.json({ error: { code: 'UNAVAILABLE', message: 'Away.' } }, { status: 503 }),
+  })
+  const { error } = JSON.parse(told.stderr)
+  expect([told.code, error.code, error.details]).toEqual([7, 'UNAVAILABLE', { id: 'dop_1' }])
+  expect(error.next).toBe('The operation goes on: waystation operation get dop_1 shows it.')
 })
 
 test.each([
