@@ -1,7 +1,7 @@
 // The context of a command: its connection, its client and its output.
 
 import { Waystation } from '../sdk/src/index.ts'
-import { exit, usageError } from './failures.ts'
+import { exit, type Made, usageError } from './failures.ts'
 import type { Io } from './io.ts'
 import { Output } from './output.ts'
 import { checkedName, type Profile, Profiles } from './profiles.ts'
@@ -34,6 +34,8 @@ export class Cli {
   out: Output
   /** The text of --help or --version, which commander writes in parts. */
   help = ''
+  /** Set it before a wait for what the command has made: to run it again would make another one. */
+  made: Made | undefined
   #exit_code: number = exit.ok
   #options: GlobalOptions = { timeout: 30 }
   #connection: Connection | undefined

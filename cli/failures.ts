@@ -55,6 +55,18 @@ export function withCommand(failure: Failure, command: string[]): Failure {
   return { ...failure, next: `${['waystation', ...command].join(' ')} --help shows how.` }
 }
 
+/** The thing that a command has made before it failed. */
+export interface Made {
+  id: string
+  /** A sentence that names the command which goes on with it. */
+  next: string
+}
+
+/** Names what was made, if anything. */
+export function withMade(failure: Failure, made: Made | undefined): Failure {
+  return made ? { ...failure, next: made.next, details: { ...failure.details, id: made.id } } : failure
+}
+
 const wait = 'Wait a moment and run it again.'
 
 /** Next steps in the words of this command, where those of the contract speak of requests. */
@@ -133,11 +145,15 @@ export function failureOf(error: unknown, url?: string): Failure {
     }
   }
   if (error instanceof WaystationTimeoutError) {
+    // That of a wait says what did not come: every request of it was answered.
+    const is_unanswered = error.message.startsWith('No answer')
     return {
       code: 'TIMED_OUT',
       message: `${error.message}${repeatOf(error)}`,
       exit_code: exit.unavailable,
-      next: 'It may have happened: look before you run it again, with more time if it needs that.',
+      next: is_unanswered
+        ? 'It may have happened: look before you run it again, with more time if it needs that.'
+        : 'Run it again, with more time if it needs that.',
     }
   }
   const message = error instanceof Error ? error.message : String(error)

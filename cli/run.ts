@@ -3,7 +3,7 @@
 import { type Command, CommanderError } from 'commander'
 import { Cli } from './cli.ts'
 import { runAdmin } from './commands/admin.ts'
-import { exit, failureOf, withCommand } from './failures.ts'
+import { exit, failureOf, withCommand, withMade } from './failures.ts'
 import type { Io } from './io.ts'
 import { programOf } from './program.ts'
 
@@ -26,7 +26,8 @@ export async function run(args: string[], io: Io): Promise<number> {
       }
       if (error.code === 'commander.help' && !cli.out.json) return exit.usage // that help was printed
     }
-    const failure = withCommand(failureOf(error, cli.called_url), commandIn(program, options))
+    const found = withCommand(failureOf(error, cli.called_url), commandIn(program, options))
+    const failure = withMade(found, cli.made)
     cli.out.failure(failure)
     return failure.exit_code
   }

@@ -90,7 +90,7 @@ function givenTo(cli: Cli, spec: OwnCommand, command: Command): Given {
 
 /** An empty part or a dot segment would make it another path. */
 function checkPart(name: string, text: unknown): void {
-  if (text === '' || /^(\.|%2e){1,2}$/i.test(String(text))) {
+  if (['', '.', '..'].includes(String(text))) {
     throw usageError(`${name} must not be '${text}'.`)
   }
 }

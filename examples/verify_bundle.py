@@ -10,6 +10,7 @@ import argparse
 import base64
 import hashlib
 import json
+import os
 import re
 import sys
 
@@ -381,16 +382,22 @@ def main():
     parser.add_argument("--part", action="store_true", help="the bundle may end before the checkpoint that you kept")
     given = parser.parse_args()
     try:
-        with open(given.bundle, encoding="utf-8") as file:
+        # Some editors put a byte order mark before a file.
+        with open(given.bundle, encoding="utf-8-sig") as file:
             bundle = json.load(file)
         kept = None
         if given.checkpoint is not None:
-            with open(given.checkpoint, encoding="utf-8", newline="") as file:
+            with open(given.checkpoint, encoding="utf-8-sig", newline="") as file:
                 kept = file.read()
-        print("\n".join(verify(bundle, kept, given.public_key, given.after, given.part)))
+        lines = verify(bundle, kept, given.public_key, given.after, given.part)
     except (Refused, KeyError, TypeError, AttributeError, ValueError, RecursionError, OSError) as error:
         reason = error if isinstance(error, (Refused, OSError)) else f"it is not a bundle: {error!r}"
         sys.exit(f"not valid: {reason}")
+    try:
+        print("\n".join(lines), flush=True)
+    except BrokenPipeError:
+        # Nobody reads it any more; the exit code says it. What is left is not written again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

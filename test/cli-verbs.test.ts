@@ -37,6 +37,25 @@ describe('checkpoint create', () => {
   })
 
   test.each([
+    [['--for', '0.01s'], 'TIMED_OUT', 200],
+    [['--retries', '0'], 'UNAVAILABLE', 503],
+  ])(
+    '--wait that ends with %j names the question, which a second run would ask again',
+    async (words, code, status) => {
+      const answer = (path: string) => {
+        if (path === '/v1/checkpoints' || status === 200) return Response.json(asked)
+        return Response.json({ error: { code, message: 'Away.' } }, { status })
+      }
+      const told = await runInside(['checkpoint', 'create', 'Deploy?', '--wait', ...words, '--json'], {
+        answer,
+      })
+      const { error } = JSON.parse(told.stderr)
+      expect([told.code, error.code, error.details]).toEqual([7, code, { id: 'chk_1' }])
+      expect(error.next).toBe('The question stays: waystation checkpoint wait chk_1 waits on.')
+    },
+  )
+
+  test.each([
     [[], 'The callback is missing: --callback, --no-callback, or --wait to wait for the decision.'],
     [['--no-callback', '--for', '1m'], '--for goes with --wait.'],
   ])('with %j is wrong usage', async (words, sentence) => {
@@ -267,6 +286,35 @@ describe('tenant usage', () => {
   })
 })
 
+test('dlq redrive-many --wait names the operation when it can no longer be followed', async () => {
+  const told = await runInside(['dlq', 'redrive-many', '--all', '--wait', '--retries', '0', '--json'], {
+    answer: (path) =>
+      path === '/v1/dlq/redrive'
+        ? Response.json({ id: 'dop_1', status: 'running' })
+        : Response.json({ error: { code: 'UNAVAILABLE', message: 'Away.' } }, { status: 503 }),
+  })
+  const { error } = JSON.parse(told.stderr)
+  expect([told.code, error.code, error.details]).toEqual([7, 'UNAVAILABLE', { id: 'dop_1' }])
+  expect(error.next).toBe('The operation goes on: waystation operation get dop_1 shows it.')
+})
+
+test.each([
+  [['rate', 'check', 'k', '--limit', '1', '--window', '1m', '--wait', '5s'], 'Still blocked after 0 ms.'],
+  [['checkpoint', 'wait', 'chk_1', '--for', '0.01s'], 'Not decided within 0.01 s.'],
+])('%j whose time is over leaves nothing unknown', async (words, message) => {
+  const blocked = { allowed: false, count: 2, remaining: 0, resetAt: 'T', retryAfter: 60, limit: 1 }
+  const told = await runInside(words, {
+    answer: (path) =>
+      path.startsWith('/api')
+        ? Response.json({ success: false, data: blocked }, { status: 429 })
+        : Response.json({ id: 'chk_1', status: 'pending' }),
+  })
+  expect([told.code, told.stdout, told.stderr]).toEqual([
+    ...[7, ''],
+    `waystation: TIMED_OUT: ${message} Next: Run it again, with more time if it needs that.\n`,
+  ])
+})
+
 describe('mcp config', () => {
   const env = { WAYSTATION_URL: 'http://service.test', WAYSTATION_KEY: 'svc_agt_of-a-test' }
 
@@ -290,11 +338,16 @@ describe('mcp config', () => {
     })
   })
 
-  test('keeps the workflow for stdio, which has to be one', async () => {
-    const configured = (workflow: string) =>
-      runInside(['mcp', 'config', '--stdio'], { env: { ...env, WAYSTATION_WORKFLOW: workflow } })
-    const { stdout } = await configured('Größe 7')
-    expect(JSON.parse(stdout).mcpServers.waystation.env).toEqual({ ...env, WAYSTATION_WORKFLOW: 'Größe 7' })
+  test('keeps the workflow, which has to be one', async () => {
+    const configured = (workflow: string, ...words: string[]) =>
+      runInside(['mcp', 'config', ...words], { env: { ...env, WAYSTATION_WORKFLOW: workflow } })
+    const stdio = JSON.parse((await configured('Größe 7', '--stdio')).stdout)
+    expect(stdio.mcpServers.waystation.env).toEqual({ ...env, WAYSTATION_WORKFLOW: 'Größe 7' })
+    const http = JSON.parse((await configured('Größe 7')).stdout)
+    expect(http.mcpServers.waystation.headers).toEqual({
+      Authorization: 'Bearer svc_agt_of-a-test',
+      'X-Workflow-Id': Buffer.from('Größe 7').toString('latin1'),
+    })
     const refused = await configured(' night')
     expect([refused.code, refused.stdout]).toEqual([2, ''])
     expect(refused.stderr).toContain('workflow_id must be 1 to 256 characters on one line')
@@ -311,4 +364,9 @@ describe('mcp config', () => {
       expect.stringContaining('The tools need an agent key.'),
     ])
   })
+})
+
+test('kv get takes a key that is a dot segment only when it is decoded twice', async () => {
+  const told = await runInside(['kv', 'get', 'state', '%2e%2E'])
+  expect(told.asked.map(({ path }) => path)).toEqual(['/v1/kv/state/%252e%252E'])
 })

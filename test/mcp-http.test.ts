@@ -100,6 +100,23 @@ forEachService(
       }
     })
 
+    test('X-Workflow-Id names the workflow of every call of a tool, and has the rules of the API', async () => {
+      const { api_key: key } = await service.signUp()
+      const workflow_id = 'Größe 7: 日本'
+      const append = called(1, 'audit_append', { action: 'a' })
+      const named = (text: string) =>
+        post('/mcp', {
+          ...{ key, body: append },
+          headers: { 'x-workflow-id': Buffer.from(text).toString('latin1') },
+        })
+      const { body } = await named(workflow_id)
+      expect(body.result.structuredContent).toMatchObject({ action: 'a', workflow_id })
+      const { status, body: refused } = await named('x'.repeat(257))
+      expect([status, refused.error.code, refused.error.details.issues[0].path]).toEqual([
+        ...[400, 'VALIDATION_FAILED', 'header.X-Workflow-Id'],
+      ])
+    })
+
     test('JSON is answered where it is taken, and a stream where only that is', async () => {
       const { api_key: key } = await service.signUp()
       const types: [accept: string, status: number, type: string | null][] = [

@@ -1,9 +1,23 @@
-// client.inboxes and client.rateLimit against the service.
+// client.kv with keys of any form, client.inboxes and client.rateLimit against the service.
 
 import { expect, test } from 'bun:test'
 import { WaystationTimeoutError } from '../sdk/src/index.ts'
 import { all, clientsOf, failureOf, TestPlatform } from './support/sdk.ts'
 import { forEachService } from './support/service.ts'
+
+forEachService('client.kv', (service) => {
+  test.each(['%2e', '.%2E', '%2e%2e', '%2F', '...', 'a/../b'])(
+    'puts, reads and deletes the key %s',
+    async (key) => {
+      const { agent } = await clientsOf(service, await service.signUp())
+      await agent.kv.put('state', key, 1)
+      expect((await all(agent.kv.list('state'))).map((entry) => entry.key)).toEqual([key])
+      expect(await agent.kv.get('state', key)).toMatchObject({ key, value: 1 })
+      await agent.kv.delete('state', key)
+      expect(await agent.kv.find('state', key)).toBeNull()
+    },
+  )
+})
 
 forEachService('client.inboxes', (service) => {
   const send = (url: string, body: unknown) =>

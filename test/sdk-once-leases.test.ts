@@ -61,6 +61,29 @@ forEachService('The leases of effects.once', (service) => {
     expect(bodies[0]).toEqual({ lease_token: expect.any(String), lease_seconds: 60 })
   })
 
+  test('a signal that is aborted as the work begins is passed on to it, however close', async () => {
+    clients.platform.onSleep = () => new Promise(() => {})
+    for (let steps = 0; steps < 40; steps++) {
+      const controller = new AbortController()
+      const afterSteps = async () => {
+        for (let step = 0; step < steps; step++) await null
+        controller.abort('stop')
+      }
+      const made = { ...newEffect(), id: 'eff_1', status: 'running', fence: 1, lease_seconds: 60 }
+      const aborting = through(async (url) => {
+        if (url.endsWith('/v1/effects')) void afterSteps()
+        return Response.json({ ...made, effective_hash: null, result: null })
+      })
+      let begun: AbortSignal | undefined
+      const work = async ({ signal }: { signal: AbortSignal }) => {
+        begun = signal
+        await new Promise(setImmediate)
+      }
+      await aborting.effects.once({ ...newEffect(), signal: controller.signal }, work).catch(() => {})
+      expect([steps, begun?.aborted ?? true]).toEqual([steps, true])
+    }
+  })
+
   test('a lease that a policy has cut is extended, and lost, by the time that the service gave', async () => {
     await clients.admin.effectPolicies.set('short', { approval: 'optional', lease_seconds_max: 9 })
     const effect = newEffect({ type: 'short', lease_seconds: 600 })

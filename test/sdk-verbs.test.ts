@@ -225,6 +225,29 @@ forEachService('dlq.work', (service) => {
     expect(platform.slept.filter((ms) => ms !== 30_000)).toEqual([500, 1_000])
   })
 
+  test('goes on after a freeze of the tenant, and after a pause of its agent', async () => {
+    const { dlq, ids, options, errors, admin, tenant, platform } = await world(2)
+    const { tenant_id, agent_id } = tenant
+    const stops = [
+      () => admin.agents.pause(agent_id, { reason: 'look' }),
+      () => admin.tenants.freeze(tenant_id, { reason: 'runs wild' }),
+    ]
+    const resume = async () => {
+      await admin.agents.resume(agent_id)
+      const { frozen_at } = await admin.tenants.get(tenant_id)
+      if (frozen_at !== null) await admin.tenants.resume(tenant_id, { frozen_at })
+    }
+    platform.onSleep = (ms) => (ms === 30_000 ? new Promise(() => {}) : resume())
+    await stops.pop()!()
+    const handled: string[] = []
+    const summary = await dlq.work(async (item) => {
+      handled.push(item.id)
+      await stops.pop()?.()
+    }, options)
+    expect([handled, summary]).toEqual([ids, { ...nothing, resolved: 2 }])
+    expect(errors).toMatchObject([{ code: 'TENANT_FROZEN' }, { code: 'AGENT_PAUSED' }])
+  })
+
   test('gives up what was claimed claims_max times, and at once what its handler gives up', async () => {
     const { dlq, ids, options } = await world(2)
     const seen: string[] = []

@@ -152,6 +152,15 @@ describe('A recipe', () => {
     expect(masked(program.stdout.text)).toBe(masked(asked! + decided!))
   })
 
+  test('webhook does not start without the secret that shows which messages are genuine', async () => {
+    const [command] = blocksOf('docs/recipes/webhook.md', 'sh')
+    for (const without of ['env -u WEBHOOK_SECRET npx', "WEBHOOK_SECRET='' npx"]) {
+      const program = checkout.start(command!.replace(/WEBHOOK_SECRET='.*' npx/, without), keys)
+      expect(await program.ended).toBe(1)
+      expect(await program.stderr.all()).toContain('WEBHOOK_SECRET is missing')
+    }
+  })
+
   test('webhook prints what was signed, refuses what was not, and goes on where it was', async () => {
     const [command, send] = blocksOf('docs/recipes/webhook.md', 'sh')
     const [url, taken] = blocksOf('docs/recipes/webhook.md', 'text')

@@ -4,6 +4,7 @@ import type { Checkpoint, Waystation } from '../../sdk/src/index.ts'
 import type { Cli } from '../cli.ts'
 import { exit, usageError } from '../failures.ts'
 import type { Override, OwnCommand } from '../spec.ts'
+import { shellWord } from '../text.ts'
 import { wait_at_most, within } from '../within.ts'
 
 const example = 'chk_01m7yjrz37hxnv52px0106nehd'
@@ -28,8 +29,10 @@ export const checkpointCreate: Override = {
     const options = idempotency_key === undefined ? {} : { idempotency_key }
     const created = await checkpoints.create({ ...body, callback_url } as NewCheckpoint, options)
     if (!wait) return cli.out.record(created)
-    cli.out.note(`${created.id} waits for its decision; Ctrl-C ends the wait, and the question stays.`)
-    printDecision(cli, await decision(cli, created.id, wait_seconds))
+    const { id } = created
+    cli.out.note(`${id} waits for its decision; Ctrl-C ends the wait, and the question stays.`)
+    cli.made = { id, next: `The question stays: waystation checkpoint wait ${shellWord(id)} waits on.` }
+    printDecision(cli, await decision(cli, id, wait_seconds))
   },
 }
 

@@ -4,6 +4,7 @@ import type { DeadLetterOperation, Operations, Waystation } from '../../sdk/src/
 import type { Cli } from '../cli.ts'
 import { exit, usageError } from '../failures.ts'
 import type { CommandOption, Given, Override } from '../spec.ts'
+import { shellWord } from '../text.ts'
 
 export const dlqClaim: Override = {
   async run(cli, { id, lock_seconds }) {
@@ -77,6 +78,7 @@ function requireFilter({ status: _, ...filter }: Given, all: unknown): void {
 
 async function followed(cli: Cli, { id }: DeadLetterOperation): Promise<DeadLetterOperation> {
   let shown = -1
+  cli.made = { id, next: `The operation goes on: waystation operation get ${shellWord(id)} shows it.` }
   const operation = await cli.client().dlq.waitForOperation(id, {
     ...cli.retries,
     onProgress({ done, failed, skipped, matched }) {

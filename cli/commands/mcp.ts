@@ -38,7 +38,11 @@ export const mcpConfig: OwnCommand = {
       throw usageError('The tools need an agent key.', 'Use a profile of an agent: --profile <name>.')
     }
     const mode = read_only ? '?mode=read-only' : ''
-    const over_http = { type: 'http', url: `${url}/mcp${mode}`, headers: { Authorization: `Bearer ${key}` } }
+    const headers = {
+      Authorization: `Bearer ${key}`,
+      ...(workflow_id && { 'X-Workflow-Id': headerBytes(workflow_id) }),
+    }
+    const over_http = { type: 'http', url: `${url}/mcp${mode}`, headers }
     const [command, ...args] = cli.io.program
     const words = [
       ...(profile === null ? [] : ['--profile', profile]),
@@ -57,6 +61,11 @@ export const mcpConfig: OwnCommand = {
     cli.out.text(JSON.stringify({ mcpServers: { waystation: stdio ? over_stdio : over_http } }, null, 2))
     if (!stdio || profile === null) cli.out.note('This holds the key: keep it out of repositories.')
   },
+}
+
+/** The bytes of its UTF-8, a character each, as clients take the value of a header. */
+function headerBytes(text: string): string {
+  return Buffer.from(text).toString('latin1')
 }
 
 interface Connected extends Connection {

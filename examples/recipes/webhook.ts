@@ -7,6 +7,7 @@ import { type Message, Waystation } from 'waystation'
 const url = process.env.WAYSTATION_URL ?? 'http://127.0.0.1:8420'
 const agent = new Waystation({ url, key: process.env.AGENT_KEY })
 const secret = process.env.WEBHOOK_SECRET ?? ''
+if (secret === '') throw new Error('WEBHOOK_SECRET is missing: without it anybody could sign')
 
 interface State {
   inbox_id: string

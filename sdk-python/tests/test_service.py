@@ -498,6 +498,6 @@ class TestTheRest:
         assert admin.effect_policies.delete(key) is None
 
     def test_names_with_any_characters(self, agent: Any, key: str) -> None:
-        for name in (f"{key}/a b", f"{key}?x=1#y", f"{key}%2F", f"{key}\u00e4\u6f22\U0001f600", f"..{key}"):
+        for name in (f"{key}/a b", f"{key}?x=1#y", f"{key}%2F", f"{key}\u00e4\u6f22\U0001f600", f"..{key}", "%2e%2E"):
             agent.kv.put("state", name, name)
             assert agent.kv.get("state", name)["value"] == name

@@ -166,6 +166,18 @@ class TestAnItemWhoseClaim:
         assert [getattr(error, "code", None) for error in fake.errors] == ["LOCK_NOT_HELD"]
 
 
+@pytest.mark.parametrize("code", ["TENANT_FROZEN", "AGENT_PAUSED"])
+def test_work_goes_on_after_a_freeze_and_a_pause(driver: Driver, code: str) -> None:
+    driver.network.next = [refusal(403, code), httpx.Response(204)]
+    driver.network.endless_ms = lease_ms / 2
+    errors: list[Exception] = []
+    work = driver.lossy(at, retries=0).dlq.work
+    handler = driver.handler(lambda item, context: None)
+    work(handler, stop_when_empty=True, on_error=lambda error, _: errors.append(error))
+    assert [getattr(error, "code", None) for error in errors] == [code]
+    assert len(driver.network.seen) == 2
+
+
 class TestAnInboxThatIsFollowed:
     def answers(self, driver: Driver, messages: list[list[str]], listed: list[bool], expires_at: str) -> list[str]:
         asked: list[str] = []

@@ -181,28 +181,30 @@ class Once<T, P> {
         return null
       }
       if (!signal?.aborted && !mayBeLeased(error)) throw error
-      await caught(() => this.#releaseUnanswered(lease_token, ask, known_id))
+      await caught(async () => {
+        const id = await this.#leasedId(ask, known_id)
+        if (id !== undefined) await this.#undo(id, lease_token)
+      })
       throw error
     }
   }
 
-  /** Releases the lease that the service may have given. A freeze refuses the repeat, and neither the look nor the release. */
-  async #releaseUnanswered(
-    lease_token: string,
+  /** Of the effect that may be leased; undefined when it surely is not. */
+  async #leasedId(
     ask: (options: CallOptions) => Promise<ClaimedEffect>,
     known_id: string | undefined,
-  ): Promise<void> {
-    let id = known_id
-    const refused = await caught(async () => {
+  ): Promise<string | undefined> {
+    try {
       // The repeat has the same token: it answers that very lease.
-      const asked = await ask(this.#tidy)
-      id = asked.lease_token === null ? undefined : asked.id
-    })
-    if (refused && id === undefined) {
+      const { id, lease_token } = await ask(this.#tidy)
+      return lease_token === null ? undefined : id
+    } catch (error) {
+      // A freeze refuses it, and neither reads nor the release.
+      if (known_id !== undefined || !(error instanceof WaystationError)) return known_id
       const { type, key } = this.given
-      id = (await this.effects.list({ type, key, ...this.#tidy }).page()).items[0]?.id
+      const { items } = await this.effects.list({ type, key, ...this.#tidy }).page()
+      return items[0]?.id
     }
-    if (id !== undefined) await this.#undo(id, lease_token)
   }
 
   #undo(id: string, lease_token: string): Promise<unknown> {
@@ -304,6 +306,8 @@ class Once<T, P> {
     const { signal } = this.given
     const stop = new AbortController()
     const onAbort = () => stop.abort(signal?.reason)
+    // It may have been aborted since the lease was confirmed.
+    if (signal?.aborted) onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
     const lock = keepLock(
       this.transport.platform,

@@ -41,10 +41,13 @@ export function isTransient(error: FailedTry): boolean {
   return isUnavailable(error) || error.status === 429 || error.code === 'IDEMPOTENCY_IN_PROGRESS'
 }
 
+/** Refusals of a time: a freeze and a pause end with their resume. */
+const passing_codes: readonly string[] = ['REQUEST_TIMEOUT', 'TENANT_FROZEN', 'AGENT_PAUSED']
+
 /** True when every try will be refused until the key, the item or the request changes. */
 export function isPermanent(error: unknown): error is WaystationError {
   if (!(error instanceof WaystationError) || isTransient(error)) return false
-  return error.status < 500 && error.code !== 'REQUEST_TIMEOUT'
+  return error.status < 500 && !passing_codes.includes(error.code)
 }
 
 /** True when the request may have had its effect without an answer. */

@@ -242,8 +242,8 @@ function pathOf(path: string, params: object): string {
     const value = (params as Record<string, unknown>)[name]
     if (typeof value !== 'string' || value === '')
       throw new TypeError(`${name} must be a text that is not empty`)
-    // A dot segment would be resolved away, also when it is percent-encoded (URL Standard, 4.4).
-    if (/^(\.|%2e){1,2}$/i.test(value)) throw new TypeError(`${name} must not be ${value}`)
+    // A dot segment would be resolved away (URL Standard, 4.4). %2e is none here: its percent sign is escaped.
+    if (value === '.' || value === '..') throw new TypeError(`${name} must not be ${value}`)
     return encodeURIComponent(value)
   })
 }

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { checkOf, forged, honest, type Materials, materialsIn } from '../../test/seal/forgeries.ts'
 import { manipulations } from '../../test/seal/manipulations.ts'
 import { hasPython, type Python, startPython } from '../../test/seal/python.ts'
@@ -44,6 +47,26 @@ forEachDatabase('A bundle', (databases) => {
   test.each(Object.keys(honest))('is accepted: %s', async (name) => {
     const check = await checkOf(of, honest[name]!)
     expect([await verifier(check), (await python?.verify(check)) ?? null]).toEqual([null, null])
+  })
+
+  test('is judged by the exit code of verify_bundle.py, also with a byte order mark, and when nobody reads', async () => {
+    if (!python) return
+    const folder = mkdtempSync(join(tmpdir(), 'waystation-bundle-'))
+    const file = join(folder, 'bundle.json')
+    const valid = JSON.stringify(of.whole)
+    const invalid = JSON.stringify({ ...of.whole, events: [] })
+    const codes = [valid, `\ufeff${valid}`, invalid].map((text) => {
+      writeFileSync(file, text)
+      const command = ['python3', '-u', 'examples/verify_bundle.py', file]
+      const unread = ['bash', '-c', 'exec 3> >(:); wait $!; "$@" >&3', 'bash', ...command]
+      return [command, unread].map((words) => Bun.spawnSync(words, { stderr: 'ignore' }).exitCode)
+    })
+    expect(codes).toEqual([
+      [0, 0],
+      [0, 0],
+      [1, 1],
+    ])
+    rmSync(folder, { recursive: true })
   })
 
   test.each(Object.keys(forged))('is refused: %s', async (name) => {

@@ -10,6 +10,7 @@ import { in_process } from '../http/internal-calls.ts'
 import { requireAllowedOrigin } from '../http/origin.ts'
 import { LargeAnswer, type Outgoing, outgoing } from '../http/outgoing.ts'
 import type { Page } from '../http/pages.ts'
+import { workflowOf } from '../http/workflow.ts'
 
 interface McpSources {
   public_url: () => string
@@ -25,9 +26,9 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
       requireAllowedOrigin(request.headers, public_url, cors_origins)
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
-      const passed_on = [...key_headers, ...sentOf(request.headers, ['x-workflow-id'])]
-      const headers = () => new Headers([...passed_on, ['x-request-id', request_id]])
-      await requireKey(['agent'], headers())
+      const own: Sent = [...key_headers, ['x-request-id', request_id]]
+      await requireKey(['agent'], new Headers(own))
+      const headers = callHeaders(own, request.headers)
       const body = await bytes()
       await turn()
       if (request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
@@ -146,6 +147,12 @@ function isReadOnly(request: Request): boolean {
 }
 
 type Sent = [name: string, value: string][]
+
+/** Of every call: `own`, and the workflow that the request names. Throws VALIDATION_FAILED for one that cannot be. */
+function callHeaders(own: Sent, sent: Headers): () => Headers {
+  const workflow = workflowOf(sent) === null ? [] : sentOf(sent, ['x-workflow-id'])
+  return () => new Headers([...own, ...workflow])
+}
 
 /** The headers that identify the caller. A key in x-api-key may come alone, as under /api: it is passed on as Bearer. */
 function keyOf(headers: Headers): Sent {

@@ -61,11 +61,15 @@ def is_transient(error: FailedTry) -> bool:
     return _is_unavailable(error) or error.status == 429 or error.code == "IDEMPOTENCY_IN_PROGRESS"
 
 
+_passing_codes = ("REQUEST_TIMEOUT", "TENANT_FROZEN", "AGENT_PAUSED")
+"""Refusals of a time: a freeze and a pause end with their resume."""
+
+
 def is_permanent(error: BaseException) -> bool:
     """True when every try will be refused until the key, the item or the request changes."""
     if not isinstance(error, WaystationError) or is_transient(error):
         return False
-    return error.status < 500 and error.code != "REQUEST_TIMEOUT"
+    return error.status < 500 and error.code not in _passing_codes
 
 
 def is_outcome_unknown(error: FailedTry) -> bool:

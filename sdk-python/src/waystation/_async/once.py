@@ -216,20 +216,22 @@ class AsyncOnce(Generic[R]):
         self, lease_token: str, ask: Callable[[CallOptions], Awaitable[ClaimedEffect]], known_id: str | None
     ) -> bool:
         """Releases the lease that the service may have given. True when it did."""
+        id = known_id
         try:
             # The repeat has the same token: it answers that very lease.
             asked = await ask(self._tidy)
             id = None if asked["lease_token"] is None else asked["id"]
+        except WaystationError:
+            # A freeze refuses it, and neither reads nor the release.
+            id = known_id or await self._id()
         except Exception:
-            # A freeze refuses the repeat, and neither a look nor the release.
-            id = known_id or await self._found()
+            pass
         return id is not None and await self._released(id, lease_token)
 
-    async def _found(self) -> str | None:
-        """The id of the effect, if there is one."""
-        given = self._given
+    async def _id(self) -> str | None:
+        """Of the effect with this type and key; None when there is none, or no answer."""
         try:
-            page = await self._effects.list(type=given.type, key=given.key, **self._tidy).page()
+            page = await self._effects.list(type=self._given.type, key=self._given.key, **self._tidy).page()
         except Exception:
             return None
         return page.items[0]["id"] if page.items else None
