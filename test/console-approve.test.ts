@@ -151,6 +151,37 @@ forEachService('The approval page', (service) => {
     expect(settled.body).toMatchObject({ status: 'rejected', reason: 'too much' })
   })
 
+  test('takes a double click on a button for one click: it answers no question, and closes none', async () => {
+    const { tenant, checkpoint_id, approval_url } = await asked(service)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(approval_url)
+        const dialog = page.getByRole('dialog', { name: 'Reject this?' })
+        const answers = [page.getByRole('button', { name: 'Yes, reject' }), page.locator('dialog')]
+        for (const below of answers) {
+          await page.getByRole('button', { name: 'Reject…' }).click()
+          await dialog.waitFor()
+          const { x, y } = (await below.boundingBox())!
+          // Beside the dialog, or in the middle of the button that has come below the pointer.
+          const [right, down] = below === answers[0] ? [40, 20] : [40, -40]
+          await page.mouse.move(x + right, y + down)
+          await page.mouse.down({ clickCount: 2 })
+          await page.mouse.up({ clickCount: 2 })
+          expect(await dialog.isVisible()).toBe(true)
+          await page.getByRole('button', { name: 'Go back' }).click()
+        }
+        const path = `/v1/checkpoints/${checkpoint_id}`
+        const { body } = await service.ask('GET', path, { key: tenant.admin_key })
+        expect(body.status).toBe('pending')
+        await page.getByRole('button', { name: 'Reject…' }).click()
+        await page.getByRole('button', { name: 'Yes, reject' }).click()
+        await page.getByText('You rejected this').waitFor()
+      },
+      narrow,
+    )
+  })
+
   test('follows a decision that is made elsewhere, and closes the second look', async () => {
     const { tenant, checkpoint_id, approval_url } = await asked(service)
     await chromium.visit(service.url, async (page) => {
