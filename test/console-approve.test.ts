@@ -151,10 +151,41 @@ forEachService('The approval page', (service) => {
     expect(settled.body).toMatchObject({ status: 'rejected', reason: 'too much' })
   })
 
+  test('takes a double click on a button for one click: it answers no question, and closes none', async () => {
+    const { tenant, checkpoint_id, approval_url } = await asked(service)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(approval_url)
+        const dialog = page.getByRole('dialog', { name: 'Reject this?' })
+        const answers = [page.getByRole('button', { name: 'Yes, reject' }), page.locator('dialog')]
+        for (const below of answers) {
+          await page.getByRole('button', { name: 'Reject…' }).click()
+          await dialog.waitFor()
+          const { x, y } = (await below.boundingBox())!
+          // Beside the dialog, or in the middle of the button that has come below the pointer.
+          const [right, down] = below === answers[0] ? [40, 20] : [40, -40]
+          await page.mouse.move(x + right, y + down)
+          await page.mouse.down({ clickCount: 2 })
+          await page.mouse.up({ clickCount: 2 })
+          expect(await dialog.isVisible()).toBe(true)
+          await page.getByRole('button', { name: 'Go back' }).click()
+        }
+        const path = `/v1/checkpoints/${checkpoint_id}`
+        const { body } = await service.ask('GET', path, { key: tenant.admin_key })
+        expect(body.status).toBe('pending')
+        await page.getByRole('button', { name: 'Reject…' }).click()
+        await page.getByRole('button', { name: 'Yes, reject' }).click()
+        await page.getByText('You rejected this').waitFor()
+      },
+      narrow,
+    )
+  })
+
   test('follows a decision that is made elsewhere, and closes the second look', async () => {
     const { tenant, checkpoint_id, approval_url } = await asked(service)
     await chromium.visit(service.url, async (page) => {
-      const waiting = page.waitForRequest(/wait=25/)
+      const waiting = page.waitForRequest(/wait=4$/)
       await page.goto(approval_url)
       await page.getByRole('button', { name: 'Approve…' }).click()
       await page.getByRole('dialog').waitFor()
@@ -176,11 +207,11 @@ forEachService('The approval page', (service) => {
       service.url,
       async (page) => {
         // Nothing is heard of what happens elsewhere.
-        await page.route(/wait=25/, () => {})
+        await page.route(/wait=4$/, () => {})
         await page.goto(approval_url)
         await page.getByRole('button', { name: 'Reject…' }).click()
         await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/approve`, { key: tenant.admin_key })
-        await page.unroute(/wait=25/)
+        await page.unroute(/wait=4$/)
         await page.getByRole('button', { name: 'Yes, reject' }).click()
         await page.getByText(/^Approved$/).waitFor()
         expect(await page.locator('.outcome').innerText()).toContain('Decided by an administrator')
@@ -197,7 +228,7 @@ forEachService('The approval page', (service) => {
   test.each(endings)('shows a time-out with %s while it is open: %s', async (timeout_action, title, text) => {
     const { approval_url } = await asked(service, { timeout_action })
     await chromium.visit(service.url, async (page) => {
-      const waiting = page.waitForRequest(/wait=25/)
+      const waiting = page.waitForRequest(/wait=4$/)
       await page.goto(approval_url)
       await waiting
       service.clock.advance(3_601_000)
@@ -403,7 +434,7 @@ forEachService('The approval page', (service) => {
     await chromium.visit(
       service.url,
       async (page) => {
-        const waiting = page.waitForRequest(/wait=25/)
+        const waiting = page.waitForRequest(/wait=4$/)
         await page.goto(approval_url)
         await waiting
         await page.getByLabel('Reason').fill('fine')
@@ -426,8 +457,8 @@ forEachService('The approval page', (service) => {
     const { approval_url } = await asked(service)
     await chromium.visit(service.url, async (page) => {
       await page.clock.install()
-      await page.route(/wait=25/, () => {})
-      const waiting = page.waitForRequest(/wait=25/)
+      await page.route(/wait=4$/, () => {})
+      const waiting = page.waitForRequest(/wait=4$/)
       await page.goto(approval_url)
       await waiting
       await page.clock.fastForward(56_000)
@@ -457,8 +488,8 @@ forEachService('The approval page', (service) => {
   test('ends the look that is under way with its own decision: an older answer changes nothing', async () => {
     const { approval_url } = await asked(service)
     await chromium.visit(service.url, async (page) => {
-      const waiting = page.waitForRequest(/wait=25/)
-      await page.route(/wait=25/, () => {})
+      const waiting = page.waitForRequest(/wait=4$/)
+      await page.route(/wait=4$/, () => {})
       await page.goto(approval_url)
       const look = await waiting
       const ended = page.waitForEvent('requestfailed', (request) => request === look)

@@ -327,6 +327,33 @@ describe('The key-value store', () => {
     expect(body.value).toEqual({ text: "'\u007f; touch pwned #\u009b\u202e\u200b" })
   })
 
+  test('follows a large value as it is put, without loading it for nothing', async () => {
+    const tenant = await service.signUp()
+    const text = (letter: string) => JSON.stringify(letter.repeat(100_000))
+    await put(tenant.api_key, 'state/large', text('a'))
+    await put(tenant.api_key, 'state/large.other', '1')
+    await chromium.visit(service.url, async (page) => {
+      let [loads, looks] = [0, 0]
+      page.on('response', (response) => {
+        if (response.url().endsWith('/keys/large')) loads += 1
+        if (response.url().endsWith('/keys?prefix=large&limit=1')) looks += 1
+      })
+      await page.clock.install()
+      await signIn(page, tenant, '/console/kv/state/large')
+      const version = page.locator('.facts > div', { hasText: 'Version' }).locator('dd')
+      await becomes(() => version.innerText(), '1')
+      await becomes(() => looks, 1)
+      await page.clock.fastForward(5_000)
+      await becomes(() => looks, 2)
+      const before = loads
+      await put(tenant.api_key, 'state/large', text('b'))
+      await page.clock.fastForward(5_000)
+      await becomes(() => version.innerText(), '2')
+      await page.locator('.split-detail .tree').getByText('bbb').waitFor()
+      expect(loads).toBe(before + 1)
+    })
+  })
+
   test('opens a large value by its first level', async () => {
     const tenant = await service.signUp()
     const list = Array.from({ length: 12_000 }, (_, i) => `{"n": ${i}}`).join(',')

@@ -229,6 +229,27 @@ describe('An inbox', () => {
     })
   })
 
+  test('that is full counts no message among the kept ones that has taken the place of another', async () => {
+    const tenant = await service.signUp()
+    const inbox = await newInbox(service, tenant)
+    const kept_max = 100 // of the plan
+    for (let n = 0; n < kept_max; n += 1) await send(inbox, {})
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/inboxes/${inbox.id}`)
+      const kept = page.locator('.facts > div', { hasText: 'Messages kept' }).locator('dd')
+      await becomes(() => kept.innerText(), '100')
+      await page.getByText('Following').waitFor()
+      await send(inbox, { path: '/one-more' })
+      await page.getByRole('link', { name: 'POST /one-more' }).waitFor()
+      expect(await kept.innerText()).toBe('100 when this was loaded; 1 came since')
+      await page.getByRole('button', { name: 'Delete…' }).click()
+      await page.getByText('Its messages are deleted at once').waitFor()
+      await page.getByRole('button', { name: 'Keep it' }).click()
+      await page.getByRole('button', { name: 'Reload' }).click()
+      await becomes(() => kept.innerText(), '100')
+    })
+  })
+
   test('stops following when looks fail, and follows again when told', async () => {
     const tenant = await service.signUp()
     const inbox = await newInbox(service, tenant)

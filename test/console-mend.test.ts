@@ -509,6 +509,30 @@ describe('The operator', () => {
     )
   })
 
+  test('leaves what failed after all that match were chosen', async () => {
+    const tenant = await service.signUp()
+    await parked(tenant, 60)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/dlq')
+        await page.getByRole('checkbox', { name: 'Select all 50 that are shown' }).check()
+        await press(page, 'Select all that match')
+        await press(page, 'Discard…')
+        await page.getByRole('dialog', { name: 'Discard 60 dead letters?' }).waitFor()
+        service.clock.advance(1)
+        const [late] = await parked(tenant, 1)
+        await press(page, 'Yes, discard 60')
+        await detail(page).getByText('Discard of 60 dead letters').waitFor()
+        await tick()
+        await detail(page).getByText('60 discarded.').first().waitFor()
+        const failed = await service.ask('GET', '/v1/dlq?status=failed', { key: tenant.admin_key })
+        expect(failed.body.items.map(({ id }: { id: string }) => id)).toEqual([late!.id])
+      },
+      wide,
+    )
+  })
+
   test('sends many again at a pace, goes on after a reload, and cancels the rest', async () => {
     await withReceiver(async (receiver) => {
       const tenant = await service.signUp()

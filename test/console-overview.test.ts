@@ -8,6 +8,7 @@ import {
   narrow,
   overflow,
   refusals,
+  refuseStorage,
   requestsOf,
   signIn,
   tabTo,
@@ -52,6 +53,25 @@ describe('The console', () => {
         await page.reload()
         await page.getByLabel('Admin key').waitFor()
         expect(requests.filter((request) => request.url().includes(tenant.admin_key))).toEqual([])
+      })
+    })
+
+    test('where the browser refuses its storage, until the page is left', async () => {
+      const tenant = await service.signUp()
+      await chromium.visit(service.url, async (page) => {
+        await page.clock.install()
+        await refuseStorage(page)
+        await signIn(page, tenant)
+        await page.getByRole('link', { name: 'Approvals' }).first().click()
+        await page.getByRole('heading', { name: 'Approvals' }).waitFor()
+        await page.clock.fastForward(31 * 60_000)
+        await page.getByText('You were signed out after 30 minutes without activity.').waitFor()
+        await signIn(page, tenant)
+        await page.getByRole('button', { name: 'Sign out' }).click()
+        await page.getByLabel('Admin key').waitFor()
+        await signIn(page, tenant)
+        await page.reload()
+        await page.getByLabel('Admin key').waitFor()
       })
     })
 

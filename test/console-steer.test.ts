@@ -219,6 +219,30 @@ forEachService('The approval page of a decision that steers', (service) => {
     expect(await read(tenant, id)).toMatchObject({ permit_expires_at: expect.stringMatching(/^2100-01-0/) })
   })
 
+  test('says before an approval until when it counts, to the second, in the time zone of the approver', async () => {
+    const tenant = await service.signUp()
+    const { id } = await askForEffect(service, tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        await page.locator('.permit summary').click()
+        const times: [written: string, said: RegExp][] = [
+          ['2027-01-31T09:15', /^It may start once, until Sun,? 31 Jan 2027, 09:15:00 (CET|GMT\+1)\.$/],
+          // That night the clock goes from 2 to 3.
+          ['2027-03-28T02:30', /^It may start once, until Sun,? 28 Mar 2027, 03:30:00 (CEST|GMT\+2)\.$/],
+        ]
+        for (const [written, said] of times) {
+          await page.getByLabel('Until').fill(written)
+          await page.getByRole('button', { name: 'Approve…' }).click()
+          await page.getByRole('dialog').getByText(said).waitFor()
+          await page.getByRole('button', { name: 'Go back' }).click()
+        }
+      },
+      { ...narrow, timezoneId: 'Europe/Berlin' },
+    )
+  })
+
   test('takes no date of an answer that is half written for none, optional or not', async () => {
     const tenant = await service.signUp()
     const properties = {

@@ -146,6 +146,43 @@ forEachService('Votes and comments', (service) => {
     )
   })
 
+  test('adds a comment once when the answer is lost and it is sent again', async () => {
+    const tenant = await service.signUp()
+    const id = await ask(tenant, {})
+    const texts = async () => {
+      const listed = await service.ask('GET', `/v1/checkpoints/${id}/comments`, { key: tenant.admin_key })
+      return listed.body.items.map(({ text }: { text: string }) => text)
+    }
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        let answers = 0
+        await page.route(/\/comments$/, async (route) => {
+          const response = await route.fetch()
+          answers += 1
+          return answers === 1 ? route.abort() : route.fulfill({ response })
+        })
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        const add = async (text: string) => {
+          await page.getByLabel('Comment', { exact: true }).fill(text)
+          await page.getByRole('button', { name: 'Add the comment' }).click()
+        }
+        await page.getByRole('button', { name: 'Write a comment' }).click()
+        await add('Which invoice?')
+        await page.getByText('The service does not answer.').waitFor()
+        await page.getByRole('button', { name: 'Add the comment' }).click()
+        await page.getByText('Comments: 1').waitFor()
+        expect(await texts()).toEqual(['Which invoice?'])
+        // The same words once more are another comment.
+        await page.getByRole('button', { name: 'Write a comment' }).click()
+        await add('Which invoice?')
+        await page.getByText('Comments: 2').waitFor()
+        expect(await texts()).toEqual(['Which invoice?', 'Which invoice?'])
+      },
+      { expected: [/net::ERR_FAILED/] },
+    )
+  })
+
   test('asks the admin again when an approver has changed the payload after that vote', async () => {
     const tenant = await service.signUp()
     const { id, kim } = await askTwo(tenant)

@@ -9,6 +9,7 @@ import { event_types } from '../src/features.ts'
 import { useChromium } from './support/chromium.ts'
 import { root } from './support/cli.ts'
 import { accessibilityFaults, narrow, overflow, refusals, signIn, useService } from './support/console.ts'
+import { becomes } from './support/patience.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, type TestTenant } from './support/service.ts'
 import { happen, subscribed, tickUntil } from './support/subscriptions.ts'
@@ -213,9 +214,28 @@ test('A workflow whose first events were removed keeps the state that the servic
     await signIn(page, tenant, '/console/workflows/old')
     await endingOf(page).getByText('Live:').waitFor()
     await stateOf(page).getByText('1 waiting').waitFor()
+    await endingOf(page).getByText('1 thing is open from before the first event that is kept').waitFor()
+    expect(await page.locator('.page-head').innerText()).toContain('1 thing is open from before')
+    expect(await page.getByText('Nothing is open').count()).toBe(0)
     const cancelled = await service.ask('DELETE', `/v1/checkpoints/${question}`, { key: tenant.api_key })
     expect(cancelled.status).toBe(204)
     await stateOf(page).getByText('nothing open').waitFor()
+    await endingOf(page).getByText('Nothing is open').waitFor()
+    expect(await page.locator('.page-head').innerText()).toContain('Nothing is open.')
+  })
+})
+
+test('A workflow in which nothing is open took the time until its last event, also of one that has just come', async () => {
+  const tenant = await service.signUp()
+  await made(tenant, 'quiet', '/v1/audit', { action: 'begun', metadata: {} })
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/workflows/quiet')
+    await endingOf(page).getByText('Live:').waitFor()
+    const took = page.locator('.facts > div', { hasText: 'Took so far' }).locator('dd')
+    expect(await took.innerText()).toBe('0 s')
+    service.clock.advance(12 * minute_ms)
+    await made(tenant, 'quiet', '/v1/audit', { action: 'ended', metadata: {} })
+    await becomes(() => took.innerText(), '12 min')
   })
 })
 

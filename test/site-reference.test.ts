@@ -6,6 +6,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { routes } from '../src/features.ts'
 import { useChromium } from './support/chromium.ts'
+import { refuseStorage } from './support/console.ts'
 import { databaseFolder } from './support/folders.ts'
 import { TestService } from './support/service.ts'
 
@@ -37,6 +38,14 @@ describe('The API reference', () => {
     expect(shown.toSorted()).toEqual(routes.map(({ route }) => route.summary).toSorted())
     expect(answered['content-security-policy']).toBe(policy)
     expect(answered['referrer-policy']).toBe('no-referrer')
+  })
+
+  test('is drawn where the browser refuses its storage', async () => {
+    await chromium.visit(service.url, async (page) => {
+      await refuseStorage(page)
+      await page.goto('/docs/reference')
+      await page.locator('.opblock-summary-description').first().waitFor()
+    })
   })
 
   test('takes the security schemes as they are, because they refer to nothing', async () => {

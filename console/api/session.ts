@@ -3,6 +3,7 @@
 
 import { signal } from '@preact/signals'
 import { type Ask, call, failed, type Method, type Result } from './client.ts'
+import { channelOfCopies, tab_storage } from './tab-storage.ts'
 
 const idle_ms_max = 30 * 60_000
 /** The interval of idle checks, and the least time between two noted activities. */
@@ -25,13 +26,13 @@ export const changes = signal(0)
 export const sign_ins = signal(0)
 
 /** A duplicate of a tab holds the same key: signing out in one of them signs out all. */
-const copies = new BroadcastChannel('waystation.signed_out')
+const copies = channelOfCopies('waystation.signed_out')
 
 let noted_at = 0
 
 export function startSession(): void {
-  admin_key.value = sessionStorage.getItem(key_place)
-  agent_key.value = sessionStorage.getItem(agent_key_place)
+  admin_key.value = tab_storage.getItem(key_place)
+  agent_key.value = tab_storage.getItem(agent_key_place)
   endIfIdle()
   noteActivity()
   for (const event of ['pointerdown', 'keydown', 'wheel', 'touchstart']) {
@@ -39,22 +40,22 @@ export function startSession(): void {
   }
   setInterval(endIfIdle, idle_check_ms)
   document.addEventListener('visibilitychange', endIfIdle)
-  copies.addEventListener('message', ({ data }) => {
-    const here = admin_key.value !== null && sessionStorage.getItem(session_place)
+  copies?.addEventListener('message', ({ data }) => {
+    const here = admin_key.value !== null && tab_storage.getItem(session_place)
     if (here && data === here) end('You signed out in another tab.')
   })
 }
 
 export function signIn(key: string): void {
   sign_ins.value += 1
-  sessionStorage.setItem(session_place, `${Date.now()} ${Math.random()}`)
+  tab_storage.setItem(session_place, `${Date.now()} ${Math.random()}`)
   keepKey(key)
 }
 
 /** Replaces the key after a rotation. The page stays as it is. */
 export function keepKey(key: string): void {
-  sessionStorage.setItem(key_place, key)
-  sessionStorage.setItem(active_place, String(Date.now()))
+  tab_storage.setItem(key_place, key)
+  tab_storage.setItem(active_place, String(Date.now()))
   sign_out_reason.value = null
   admin_key.value = key
 }
@@ -62,18 +63,18 @@ export function keepKey(key: string): void {
 /** Kept as long as the admin key: not at all when the session ended before it came. Null forgets it. */
 export function keepAgentKey(key: string | null): void {
   if (key !== null && admin_key.value === null) return
-  if (key === null) sessionStorage.removeItem(agent_key_place)
-  else sessionStorage.setItem(agent_key_place, key)
+  if (key === null) tab_storage.removeItem(agent_key_place)
+  else tab_storage.setItem(agent_key_place, key)
   agent_key.value = key
 }
 
 export function signOut(): void {
-  copies.postMessage(sessionStorage.getItem(session_place))
+  copies?.postMessage(tab_storage.getItem(session_place))
   end(null)
 }
 
 function end(reason: string | null): void {
-  for (const place of [key_place, active_place, session_place]) sessionStorage.removeItem(place)
+  for (const place of [key_place, active_place, session_place]) tab_storage.removeItem(place)
   keepAgentKey(null)
   sign_out_reason.value = reason
   admin_key.value = null
@@ -81,9 +82,9 @@ function end(reason: string | null): void {
 
 function endIfIdle(): void {
   if (admin_key.value === null) return
-  const active_at = Number(sessionStorage.getItem(active_place))
+  const active_at = Number(tab_storage.getItem(active_place))
   // The clock was put back: the 30 minutes start again.
-  if (active_at > Date.now()) sessionStorage.setItem(active_place, String(Date.now()))
+  if (active_at > Date.now()) tab_storage.setItem(active_place, String(Date.now()))
   if (Date.now() - active_at >= idle_ms_max) end('You were signed out after 30 minutes without activity.')
 }
 
@@ -92,7 +93,7 @@ function noteActivity(): void {
   endIfIdle()
   if (admin_key.value === null || Math.abs(Date.now() - noted_at) < idle_check_ms) return
   noted_at = Date.now()
-  sessionStorage.setItem(active_place, String(noted_at))
+  tab_storage.setItem(active_place, String(noted_at))
 }
 
 /** A call with the admin key. A key that is no longer valid ends the session. */

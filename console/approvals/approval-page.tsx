@@ -17,10 +17,8 @@ import { type Asking, Comments, useVotes, Votes } from './discussion.tsx'
 import { Content, EffectPayload, Outcome } from './request.tsx'
 import { type Decision, decisionText, type Steered, steeredOf, type Verb } from './steered.ts'
 
-/** One request of the page waits this long for a decision made elsewhere. */
-const wait_seconds = 25
-/** The same where others vote as well: their votes end no wait. */
-const wait_seconds_votes = 4
+/** One request of the page waits this long for a decision made elsewhere. A freeze, a vote or a comment ends no wait. */
+const wait_seconds = 4
 /** Between two requests, whatever the answer. Each failure doubles it. */
 const pause_ms = 1_500
 const pause_ms_max = 15_000
@@ -82,7 +80,7 @@ function useApproval(id: string, approval_key: string) {
     for (let failures = 0; !signal.aborted; ) {
       const seen = failures === 0 && !is_first ? followed.peek() : null
       is_first = false
-      const wait = seen ? waitOf(seen.of) : undefined
+      const wait = seen ? wait_seconds : undefined
       const result = await call<Approval>(approval_key, 'GET', path, { query: { wait }, signal })
       if (signal.aborted) return
       note(result)
@@ -126,10 +124,6 @@ function useApproval(id: string, approval_key: string) {
     ...{ followed: followed.value, problem: problem.value, own: own.value, decide, onEnd },
     ...{ ask, path: checkpoint_path },
   }
-}
-
-function waitOf({ required_approvals, required_rejections }: Steered): number {
-  return required_approvals > 1 || required_rejections > 1 ? wait_seconds_votes : wait_seconds
 }
 
 function titleOf({ status, title }: Approval): string {

@@ -5,8 +5,9 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { unseen, useAction } from '../api/action.ts'
 import type { Problem, Result } from '../api/client.ts'
+import { moment } from '../text/time.ts'
 import { count, counted, shown } from '../text/words.ts'
-import { Button, Code, setFrom, setTo, Time } from '../ui/basics.tsx'
+import { Button, Code, setFrom, setTo } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
 import { Field, halfFilled } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
@@ -248,7 +249,7 @@ function Sure({ title, agent, of, asked, busy, onConfirm, onClose }: SureProps) 
           It may start {uses === undefined || uses === 1 ? 'once' : `${count(uses)} times`}
           {expires_at !== undefined && (
             <>
-              , until <Time at={expires_at} />
+              , until <time dateTime={expires_at}>{moment(expires_at)}</time>
             </>
           )}
           .

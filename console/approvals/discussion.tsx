@@ -3,8 +3,8 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { Comment, Vote } from '../../sdk/src/types.ts'
-import { useAction } from '../api/action.ts'
-import type { Method, PageOf, Result } from '../api/client.ts'
+import { newKey, useAction } from '../api/action.ts'
+import type { Ask, Method, PageOf, Result } from '../api/client.ts'
 import { type Loaded, useLoad } from '../api/load.ts'
 import { count, counted, shown } from '../text/words.ts'
 import { Badge, Button, Text, Time } from '../ui/basics.tsx'
@@ -18,7 +18,7 @@ import type { Steered } from './steered.ts'
 export type Asking = <T>(
   method: Method,
   path: string,
-  ask?: { body?: unknown; signal?: AbortSignal; query?: Record<string, string | number | undefined> },
+  ask?: Pick<Ask, 'body' | 'headers' | 'signal' | 'query'>,
 ) => Promise<Result<T>>
 
 /** An answer has 1 MiB at most, and goes on in the next one. */
@@ -148,6 +148,8 @@ export function Comments({ of, path, ask }: CommentsProps) {
   const sent = useSignal(0)
   const open = useSignal(false)
   const draft = useSignal('')
+  /** Of the text that is sent: a repeat after a lost answer adds it once. */
+  const idempotency_key = useRef('')
   const { busy, problem, run } = useAction()
   const of_version = `${path}/comments ${of.comments} ${sent.value}`
   const list = useList<Comment>(of_version, of.comments + sent.value, (signal) =>
@@ -158,7 +160,8 @@ export function Comments({ of, path, ask }: CommentsProps) {
   const submit = async () => {
     const text = draft.value.trim()
     if (busy || text === '') return
-    const done = await run(() => ask<Comment>('POST', `${path}/comments`, { body: { text } }))
+    const headers = { 'idempotency-key': idempotency_key.current }
+    const done = await run(() => ask<Comment>('POST', `${path}/comments`, { body: { text }, headers }))
     if (!done) return
     draft.value = ''
     open.value = false
@@ -194,6 +197,7 @@ export function Comments({ of, path, ask }: CommentsProps) {
             value={draft.value}
             onInput={(value) => {
               draft.value = value
+              idempotency_key.current = newKey()
             }}
           />
           <Button text="Add the comment" type="submit" busy={busy} />

@@ -129,6 +129,13 @@ function actionsColumn(
   }
 }
 
+/** Letters that come later were not there to be chosen. Rows are newest first. */
+function untilNewest(filter: Filter, [newest]: Letter[]): Filter {
+  if (!newest) return filter
+  const to = new Date(Date.parse(newest.created_at) + 1).toISOString()
+  return { ...filter, to: filter.to !== undefined && Date.parse(filter.to) < Date.parse(to) ? filter.to : to }
+}
+
 interface ToolbarProps extends Pick<LettersProps, 'list' | 'rows' | 'filter' | 'onChange'> {
   selection: Selection
   possible: Verb[]
@@ -142,7 +149,7 @@ function Toolbar({ list, rows, filter, selection, possible, sources, onChange }:
   // The choice of that moment, whatever the list shows when the question is answered.
   const askFor = (verb: Verb) => {
     asked.value = everything
-      ? { verb, filter, rows: [] }
+      ? { verb, filter: untilNewest(filter, rows), rows: [] }
       : { verb, filter: { ids: chosen }, rows: rows.filter(({ id }) => chosen.includes(id)) }
   }
   const all_rows = chosen.length === rows.length && rows.length > 0

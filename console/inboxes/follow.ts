@@ -14,6 +14,8 @@ interface State {
   value: InboxDetail | null
   problem: Problem | null
   state: 'loading' | 'following' | 'paused' | 'expired' | 'failed'
+  /** Messages that came since it was loaded. They may have taken the place of older ones: `messageCount` is of that time. */
+  arrived: number
   /** The number of calls that this page made. */
   calls: number
 }
@@ -35,7 +37,7 @@ export const messages_max = 200
 /** The size of their bodies in base64: 200 messages may have as many megabytes. The newest message is always kept. */
 const body_characters_max = 32 * 1_048_576
 
-const beginning: State = { value: null, problem: null, state: 'loading', calls: 0 }
+const beginning: State = { value: null, problem: null, state: 'loading', arrived: 0, calls: 0 }
 
 export function useInbox(id: string, onMessages: (count: number) => void): FollowedInbox {
   const state = useSignal(beginning)
@@ -67,7 +69,7 @@ async function follow({ path, signal, set, onMessages }: Following): Promise<voi
   set(countCall)
   const first = await ask<InboxDetail>('GET', path, { signal })
   if (!first.ok) return set(() => ({ problem: first.problem, state: 'failed' }))
-  set(() => ({ value: first.value, problem: null, state: 'following' }))
+  set(() => ({ value: first.value, problem: null, state: 'following', arrived: 0 }))
   const expires_ms = Date.parse(first.value.inbox.expiresAt)
   let after = first.value.messages[0]?.id
   let [quiet, soon, failures] = [0, 0, 0]
@@ -85,7 +87,10 @@ async function follow({ path, signal, set, onMessages }: Following): Promise<voi
       failures = 0
       quiet = items.length === 0 ? quiet + 1 : 0
       after = nextAfter ?? undefined
-      set((old) => ({ problem: null, value: withMessages(old.value!, items) }))
+      set((old) => ({
+        ...{ problem: null, value: withMessages(old.value!, items) },
+        arrived: old.arrived + items.length,
+      }))
       if (items.length > 0) onMessages(items.length)
     } else {
       failures += 1
@@ -110,10 +115,7 @@ function isTransient({ code, status }: Problem): boolean {
 /** Newest first. */
 function withMessages({ inbox, messages }: InboxDetail, items: Message[]): InboxDetail {
   if (items.length === 0) return { inbox, messages }
-  return {
-    inbox: { ...inbox, messageCount: inbox.messageCount + items.length },
-    messages: latest([...items.toReversed(), ...messages]),
-  }
+  return { inbox, messages: latest([...items.toReversed(), ...messages]) }
 }
 
 function latest(messages: Message[]): Message[] {

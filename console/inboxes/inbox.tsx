@@ -51,12 +51,14 @@ export function InboxPage({ id, message_id }: { id: string; message_id: string |
       <LoadedView loaded={followed} what="the inbox" lines={12}>
         {(value) => (
           <>
-            <InboxFacts {...value.inbox} />
+            <InboxFacts {...value.inbox} arrived={followed.arrived} />
             <Messages {...value} {...{ followed, message_id }} />
           </>
         )}
       </LoadedView>
-      {deleting.value && inbox && <Delete {...{ inbox }} onClose={setTo(deleting, false)} />}
+      {deleting.value && inbox && (
+        <Delete {...{ inbox }} is_count={followed.arrived === 0} onClose={setTo(deleting, false)} />
+      )}
     </Page>
   )
 }
@@ -66,7 +68,7 @@ export function InboxName({ id, label }: Pick<Inbox, 'id' | 'label'>) {
   return label === '' ? <Code>{id}</Code> : <Text>{label}</Text>
 }
 
-function InboxFacts(inbox: Inbox) {
+function InboxFacts({ arrived, ...inbox }: Inbox & { arrived: number }) {
   const { url, expiresAt, createdAt, forwardUrl, messageCount } = inbox
   return (
     <div class="inbox-facts stack">
@@ -77,7 +79,12 @@ function InboxFacts(inbox: Inbox) {
       </p>
       <Facts
         facts={{
-          'Messages kept': <span class="digits">{count(messageCount)}</span>,
+          'Messages kept': (
+            <span class="digits">
+              {count(messageCount)}
+              {arrived > 0 && ` when this was loaded; ${count(arrived)} came since`}
+            </span>
+          ),
           'Expires in': <Countdown until={expiresAt} over="expired" />,
           Created: <Time at={createdAt} />,
           Workflow: workflowOf(inbox.workflowId),
@@ -120,7 +127,7 @@ function Messages({ inbox, messages, followed, message_id }: MessagesProps) {
             ) : (
               <Table caption="Messages" rows={messages} {...table} />
             )}
-            <Shown kept={inbox.messageCount} shown={messages.length} />
+            <Shown kept={inbox.messageCount + followed.arrived} shown={messages.length} />
           </>
         ) : (
           <ListView list={found} what="messages" empty={<Empty title="No message has this text" />}>
@@ -256,7 +263,15 @@ function Following({ state, calls, reload }: FollowedInbox) {
   )
 }
 
-function Delete({ inbox, onClose }: { inbox: Inbox; onClose: () => void }) {
+interface DeleteProps {
+  inbox: Inbox
+  /** Its number of messages is that of now. */
+  is_count: boolean
+  onClose: () => void
+}
+
+function Delete({ inbox, is_count, onClose }: DeleteProps) {
+  const { messageCount } = inbox
   return (
     <Confirm
       title="Delete this inbox?"
@@ -273,8 +288,9 @@ function Delete({ inbox, onClose }: { inbox: Inbox; onClose: () => void }) {
         <InboxName {...inbox} />
       </Emphasis>
       <p>
-        Its {counted(inbox.messageCount, 'message')} {inbox.messageCount === 1 ? 'is' : 'are'} deleted at
-        once, and later requests to its URL get the answer that there is no such inbox. This cannot be undone.
+        Its {is_count ? counted(messageCount, 'message') : 'messages'}{' '}
+        {is_count && messageCount === 1 ? 'is' : 'are'} deleted at once, and later requests to its URL get the
+        answer that there is no such inbox. This cannot be undone.
       </p>
     </Confirm>
   )

@@ -2,12 +2,13 @@
 
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { Entry } from '../../sdk/src/types.ts'
+import type { Entry, ListedKey } from '../../sdk/src/types.ts'
 import { Asking } from '../actions/asking.tsx'
 import { AgentQuestion } from '../actions/own-agent.tsx'
 import { pathOf } from '../api/address.ts'
-import { useGet, useMember } from '../api/load.ts'
-import { askAsAgent } from '../api/session.ts'
+import type { PageOf, Result } from '../api/client.ts'
+import { useGet, useLoad, useMember } from '../api/load.ts'
+import { ask, askAsAgent } from '../api/session.ts'
 import { address, navigate } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { now } from '../text/time.ts'
@@ -19,7 +20,7 @@ import { announce } from '../ui/toast.tsx'
 import { Tree } from '../ui/tree.tsx'
 
 const every_ms = 5_000
-/** A larger value is loaded once, and again by a button. */
+/** A larger value is loaded again only when the list of keys has another version of it. */
 const repeated_characters_max = 65_536
 /** A larger value is not part of the command that replaces it. */
 const command_characters_max = 4_096
@@ -33,12 +34,17 @@ interface ValueProps {
 
 export function Value({ namespace, stored_key, onChange }: ValueProps) {
   const large = useSignal(false)
-  const path = pathOf(`${pathOf('/v1/namespaces', namespace)}/keys`, stored_key)
+  const list_path = `${pathOf('/v1/namespaces', namespace)}/keys`
+  const path = pathOf(list_path, stored_key)
   const loaded = useGet<Entry>(path, {}, { every_ms: large.value ? 0 : every_ms })
   const value = useMember(loaded, 'value') ?? 'null'
   useEffect(() => {
     large.value = loaded.text.length > repeated_characters_max
   }, [loaded.text])
+  const listed = useListedVersion(list_path, stored_key, large.value)
+  useEffect(() => {
+    if (listed !== null && loaded.value && listed !== loaded.value.version) loaded.reload()
+  }, [listed])
   return (
     <Detail
       {...{ loaded }}
@@ -69,6 +75,26 @@ export function Value({ namespace, stored_key, onChange }: ValueProps) {
       )}
     </Detail>
   )
+}
+
+/** Null while it is not asked for, or not known; 0 of a key that is gone. */
+function useListedVersion(path: string, stored_key: string, asks: boolean): number | null {
+  const nothing = { ok: true as const, value: null, text: '' }
+  const read = async (signal: AbortSignal): Promise<Result<number | null>> => {
+    // By prefix they come in the order of the keys: the prefix itself is the first.
+    const query = { prefix: stored_key, limit: 1 }
+    const listed = await ask<PageOf<ListedKey>>('GET', path, { query, signal })
+    if (!listed.ok) return listed
+    const [first] = listed.value.items
+    return { ...nothing, value: first?.key === stored_key ? first.version : 0 }
+  }
+  return useLoad(
+    asks ? `version of ${path} ${stored_key}` : 'no version',
+    asks ? read : async () => nothing,
+    {
+      every_ms: asks ? every_ms : 0,
+    },
+  ).value
 }
 
 interface DeleteProps extends ValueProps {

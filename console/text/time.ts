@@ -84,7 +84,12 @@ export function span(ms: number): string {
 
 /** In the reader's time zone, and as it is stored. */
 export function exact(iso: string): string {
-  return `${moments.format(Date.parse(iso))}\n${iso}`
+  return `${moment(iso)}\n${iso}`
+}
+
+/** `Sun 28 Mar 2027, 03:30:00 CEST`, in the reader's time zone. */
+export function moment(iso: string): string {
+  return moments.format(Date.parse(iso))
 }
 
 /** `14:03:22`, in the reader's time zone. */

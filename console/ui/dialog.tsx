@@ -1,6 +1,6 @@
 // Dialogs: a modal window, a question with two answers, a form.
 
-import type { ComponentChildren, JSX, TargetedPointerEvent } from 'preact'
+import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { type Action, useAction } from '../api/action.ts'
 import type { Problem, Result } from '../api/client.ts'
@@ -48,7 +48,10 @@ export function Dialog({ title, children, onClose }: DialogProps) {
       }}
       // In Chromium a second Escape closes the dialog without an event that can be cancelled.
       onClose={() => element.current?.isConnected && !element.current.open && element.current.showModal()}
-      onPointerDown={(event) => event.target === element.current && isBeside(event) && onClose()}
+      // The second half of a double click began where there was no dialog yet.
+      onMouseDown={(event) =>
+        event.target === element.current && event.detail <= 1 && isBeside(event) && onClose()
+      }
     >
       <div class="dialog-inside stack">
         <h2 id={id}>{title}</h2>
@@ -60,11 +63,7 @@ export function Dialog({ title, children, onClose }: DialogProps) {
 }
 
 /** True on the backdrop. The dialog scrolls, and its scrollbar is also nothing but the dialog. */
-function isBeside({
-  clientX: x,
-  clientY: y,
-  currentTarget,
-}: TargetedPointerEvent<HTMLDialogElement>): boolean {
+function isBeside({ clientX: x, clientY: y, currentTarget }: TargetedMouseEvent<HTMLDialogElement>): boolean {
   const { left, right, top, bottom } = currentTarget.getBoundingClientRect()
   return x < left || x > right || y < top || y > bottom
 }

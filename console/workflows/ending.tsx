@@ -10,19 +10,25 @@ import { to } from '../router.ts'
 import { placeOf } from '../text/failure.ts'
 import { frozen_at } from '../text/time.ts'
 import { Countdown, Text, Time } from '../ui/basics.tsx'
-import { type Open, openOf } from './story.ts'
+import { type Open, openOf, unseenInWords, unseenOf } from './story.ts'
 import type { Things } from './things.ts'
-import type { Story } from './use-story.ts'
+import { isWhole, type Story } from './use-story.ts'
 
-export function Ending({ events, things, following }: Story) {
+export function Ending({ events, more, workflow, things, following }: Story) {
   const open = openOf(events)
+  const unseen = isWhole({ events, more }) ? 0 : unseenOf(open, workflow!)
   return (
-    <section class="ending" aria-label="What is open now" data-open={open.length > 0}>
+    <section class="ending" aria-label="What is open now" data-open={open.length + unseen > 0}>
       <ul>
         {open.map((one) => (
           <OpenView key={one.id} {...one} {...{ things }} />
         ))}
-        {open.length === 0 && (
+        {unseen > 0 && (
+          <Row sign="open">
+            <p class="moment-title">{unseenInWords(unseen)}</p>
+          </Row>
+        )}
+        {open.length + unseen === 0 && (
           <Row sign="end">
             <p class="moment-title">Nothing is open</p>
           </Row>

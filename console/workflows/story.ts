@@ -174,6 +174,16 @@ export function countsOf(open: readonly Open[]): { waiting: number; failing: num
   return { waiting: open.length - failing, failing }
 }
 
+/** The number of open things whose beginning is no longer among the events, by what the service counts. */
+export function unseenOf(open: readonly Open[], all: { waiting: number; failing: number }): number {
+  const { waiting, failing } = countsOf(open)
+  return Math.max(0, all.waiting - waiting) + Math.max(0, all.failing - failing)
+}
+
+export function unseenInWords(things: number): string {
+  return `${counted(things, 'thing')} ${things === 1 ? 'is' : 'are'} open from before the first event that is kept`
+}
+
 /** The time in which a request of this workflow waited for a person: overlapping waits count once. */
 export function waitedForPeople(events: readonly JournalEvent[], now_ms: number): number {
   const spans: [from: number, to: number][] = []

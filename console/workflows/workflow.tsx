@@ -1,6 +1,6 @@
 // One workflow as a line, from the question to the consequence, with the things themselves in place.
 
-import { useComputed } from '@preact/signals'
+import { useComputed, useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { Problem } from '../api/client.ts'
 import { to } from '../router.ts'
@@ -11,9 +11,17 @@ import { Crumbs } from '../ui/list.tsx'
 import { Empty, ErrorBox, Page, Skeleton } from '../ui/page.tsx'
 import { More } from '../ui/table.tsx'
 import { Ending } from './ending.tsx'
-import type { JournalEvent } from './event.ts'
+import type { JournalEvent, Workflow } from './event.ts'
 import { MomentView } from './moment.tsx'
-import { countsOf, momentsOf, openInWords, openOf, waitedForPeople } from './story.ts'
+import {
+  countsOf,
+  momentsOf,
+  openInWords,
+  openOf,
+  unseenInWords,
+  unseenOf,
+  waitedForPeople,
+} from './story.ts'
 import { titleOf } from './titles.ts'
 import { isWhole, type Story, useStory } from './use-story.ts'
 
@@ -61,9 +69,11 @@ function Unknown({ id }: { id: string }) {
 }
 
 function Lead({ events, more, workflow }: Story) {
-  const open = openInWords(openOf(events))
   if (more || workflow === null) return <>The first part of its line; the rest follows below.</>
-  return <>{open === null ? 'Nothing is open.' : `${open.slice(0, 1).toUpperCase()}${open.slice(1)}.`}</>
+  const open = openOf(events)
+  const unseen = isWhole({ events, more }) ? 0 : unseenOf(open, workflow)
+  const words = [openInWords(open), unseen > 0 && unseenInWords(unseen)].filter((part) => part).join(', ')
+  return <>{words === '' ? 'Nothing is open.' : `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`}</>
 }
 
 function Line(story: Story) {
@@ -94,13 +104,14 @@ function Line(story: Story) {
 function Summary({ workflow, events, more }: Story) {
   // Of all events the page says the same here as at the end of the line, at the same moment.
   const { waiting, failing } = isWhole({ events, more }) ? countsOf(openOf(events)) : workflow!
+  const is_open = waiting + failing > 0
   const agents = [...new Set(events.flatMap(({ agent_id }) => agent_id ?? []))]
   return (
     <div class="line-summary">
       <Facts
         facts={{
           Began: <Began at={workflow!.first_at} />,
-          'Took so far': <Took {...{ events }} first_at={workflow!.first_at} last_at={workflow!.last_at} />,
+          'Took so far': <Took {...{ is_open }} {...workflow!} />,
           'Waited for people': !more && <ForPeople {...{ events }} />,
           Events: <span class="digits">{count(workflow!.events)}</span>,
           [agents.length === 1 ? 'Agent' : 'Agents']: agents.length > 0 && (
@@ -133,10 +144,11 @@ function Began({ at }: { at: string }) {
 }
 
 /** Until now while something is open, else until the last event. */
-function Took({ events, first_at, last_at }: { events: JournalEvent[]; first_at: string; last_at: string }) {
-  const is_open = openOf(events).length > 0
+function Took({ is_open, first_at, last_at }: Pick<Workflow, 'first_at' | 'last_at'> & { is_open: boolean }) {
+  const ended_at = useSignal<string | null>(null)
+  ended_at.value = is_open ? null : last_at
   const text = useComputed(() => {
-    const to_ms = is_open ? now.value : Date.parse(last_at)
+    const to_ms = ended_at.value === null ? now.value : Date.parse(ended_at.value)
     return span(Math.max(0, to_ms - Date.parse(first_at)))
   })
   return (

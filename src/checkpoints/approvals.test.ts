@@ -55,6 +55,28 @@ forEachService('GET /v1/approvals/{id}', (service) => {
     expect((await read(approval_key, id)).body.frozen_at).toBeNull()
   })
 
+  test('says after a wait whether the tenant is frozen by then', async () => {
+    const tenant = await service.signUp()
+    const { approval_key } = await keyOf(service, tenant)
+    const path = `/v1/tenants/${tenant.tenant_id}`
+    const change = (verb: string) => service.ask('POST', `${path}/${verb}`, { key: tenant.admin_key })
+    for (const verb of ['freeze', 'resume']) {
+      if (verb === 'resume') await change('resume')
+      const { id } = await ask(service, tenant)
+      if (verb === 'resume') await change('freeze')
+      const looked = Promise.withResolvers<void>()
+      service.app.db.onStatement((name) => name === 'checkpoints.find' && looked.resolve())
+      const waiting = read(approval_key, id, '?wait=55')
+      await looked.promise
+      service.app.db.onStatement(null)
+      const { frozen_at } = (await change(verb)).body
+      await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: tenant.admin_key })
+      const { body } = await waiting
+      expect([verb, body.status, body.frozen_at]).toEqual([verb, 'approved', frozen_at])
+      expect(frozen_at === null).toBe(verb === 'resume')
+    }
+  })
+
   test('what was not given is null', async () => {
     const tenant = await service.signUp()
     const made = await service.ask('POST', '/v1/checkpoints', {

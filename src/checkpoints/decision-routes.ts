@@ -65,7 +65,9 @@ export const getApproval = route({
     const row = await readWhenSettled(context, params.checkpoint_id, query.wait, look)
     const { tenant_id, approval_key_id } = context.caller
     const vote = row.steered === 1 ? await votes.find(context.db, tenant_id, row.id, approval_key_id) : null
-    return approvalOf(row, context.caller, vote?.counts === 1 ? vote.decision : null)
+    // The tenant may have been frozen or resumed while this waited.
+    const { frozen_at = null } = query.wait ? await context.requireStillAllowed() : context.caller
+    return approvalOf(row, { ...context.caller, frozen_at }, vote?.counts === 1 ? vote.decision : null)
   },
 })
 

@@ -5,7 +5,7 @@ import type { Static, TObject, TSchema } from 'typebox'
 import type { Millis } from '../base/clock.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import type { Awaitable, Db, Tx } from '../db/db.ts'
-import type { Caller, CallerKind } from './caller.ts'
+import type { Caller, CallerKind, KeyHolder } from './caller.ts'
 import type { CliCommand, SdkMethod } from './clients.ts'
 import type { Dependencies, ServiceFacts } from './dependencies.ts'
 import type { Group } from './group.ts'
@@ -36,8 +36,8 @@ export interface Context<C> {
   extendTimeout(ms: number): void
   /** Aborted when the client is gone. */
   signal(): AbortSignal
-  /** For an answer that takes long: throws what a new request with the same key would be answered, once that is refused. */
-  requireStillAllowed(): Promise<void>
+  /** For an answer that takes long: the holder of the key as it is now. Throws what a new request with the same key would be answered, once that is refused. */
+  requireStillAllowed(): Promise<KeyHolder>
   /** Waits for something else than the database: a heavy read releases its permit meanwhile. */
   pause<T>(waiting: Promise<T>): Promise<T>
 }

@@ -12,7 +12,9 @@ export interface Wait<T> {
   isDone: (seen: T) => boolean
 }
 
-type KeyContext = Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'requireStillAllowed'>
+interface KeyContext extends Pick<Context<TenantFacts>, 'caller' | 'dependencies'> {
+  requireStillAllowed(): Promise<unknown>
+}
 type WaitContext = KeyContext & Pick<Context<TenantFacts>, 'extendTimeout' | 'signal' | 'pause'>
 
 /**

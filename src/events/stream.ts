@@ -39,7 +39,7 @@ interface Streamed {
   follower: Follower
   clock: Clock
   /** Throws once the key of the request has ended. */
-  requireStillAllowed(): Promise<void>
+  requireStillAllowed(): Promise<unknown>
   /** Calls back when keys of the tenant may have ended, until the function that it returns is called. */
   onKeysChanged(listener: () => void): () => void
   /** Called once the stream is over. */

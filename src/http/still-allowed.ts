@@ -1,6 +1,7 @@
 // The key of a request whose answer takes long, checked again and again.
 
 import { ApiError } from '../base/errors.ts'
+import type { KeyHolder } from '../contract/caller.ts'
 import type { Route } from '../contract/route.ts'
 import { authenticate, requireAllowed } from './auth.ts'
 import type { ServerOptions } from './exchange.ts'
@@ -9,12 +10,12 @@ type Asking = Pick<Route, 'method' | 'path' | 'group' | 'auth' | 'while_pending_
 
 export class KeyChecks {
   /** Many answers of a route under one key share a check. */
-  readonly #under_way = new Map<string, Promise<void>>()
+  readonly #under_way = new Map<string, Promise<KeyHolder>>()
 
   constructor(private readonly options: Pick<ServerOptions, 'db' | 'dependencies' | 'clock'>) {}
 
-  /** Throws what a new request with these headers would be answered, once that is refused. */
-  requireAllowed(route: Asking, headers: Headers): Promise<void> {
+  /** The holder of the key as it is now. Throws what a new request with these headers would be answered, once that is refused. */
+  requireAllowed(route: Asking, headers: Headers): Promise<KeyHolder> {
     const presented = ['authorization', 'x-agent-id', ...route.group.key_headers.map(({ name }) => name)]
     const sent = JSON.stringify([route.method, route.path, ...presented.map((name) => headers.get(name))])
     const under_way = this.#under_way.get(sent)
@@ -24,10 +25,11 @@ export class KeyChecks {
     return check
   }
 
-  async #check(route: Asking, headers: Headers): Promise<void> {
+  async #check(route: Asking, headers: Headers): Promise<KeyHolder> {
     const { options } = this
     const found = await authenticate(options, route.group, headers, options.clock.now())
     if (typeof found === 'string') throw new ApiError('UNAUTHORIZED')
     requireAllowed(found, route)
+    return found
   }
 }

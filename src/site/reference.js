@@ -3,7 +3,7 @@
 const scheme = matchMedia('(prefers-color-scheme: dark)')
 /** The choice that was made in the console or on another page, or that of the device. */
 const is_dark = () => {
-  const chosen = localStorage.getItem('waystation.theme')
+  const chosen = chosenTheme()
   return chosen === 'dark' || (chosen !== 'light' && scheme.matches)
 }
 const follow = () => document.documentElement.classList.toggle('dark-mode', is_dark())
@@ -31,6 +31,15 @@ try {
   })
 } catch (error) {
   place.textContent = `The reference cannot be shown: ${error.message}. The document itself is at /openapi.json.`
+}
+
+/** Null without a choice, and where the browser refuses its storage to the page. */
+function chosenTheme() {
+  try {
+    return localStorage.getItem('waystation.theme')
+  } catch {
+    return null
+  }
 }
 
 /**

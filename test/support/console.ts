@@ -36,6 +36,14 @@ export function useService(settings: Record<string, string> = {}): TestService {
   return service
 }
 
+/** The browser refuses its storage to the pages that follow, as it does where cookies are blocked. */
+export async function refuseStorage(page: Page): Promise<void> {
+  await page.addInitScript(`
+    const get = () => { throw new DOMException('Access is denied for this document.', 'SecurityError') }
+    for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get })
+    window.BroadcastChannel = class { constructor() { get() } }`)
+}
+
 /** Every request of the page from now on. */
 export function requestsOf(page: Page): Request[] {
   const requests: Request[] = []

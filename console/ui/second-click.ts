@@ -1,0 +1,26 @@
+// A double click counts where it began: what came below the pointer after its first half, such as the answer to a question
+// that has just opened, was not meant.
+
+/** The control under the first half. */
+let first: Element | null = null
+
+document.addEventListener(
+  'click',
+  (event) => {
+    const clicked = controlAt(event.target)
+    // A key has no count of clicks.
+    if (event.detail <= 1) first = clicked
+    else if (clicked !== first) {
+      event.preventDefault()
+      event.stopPropagation()
+    }
+  },
+  { capture: true },
+)
+
+/** A label stands for its field: the click on it is followed by one on the field. */
+function controlAt(target: EventTarget | null): Element | null {
+  if (!(target instanceof Element)) return null
+  const found = target.closest('a, button, input, label, select, summary, textarea')
+  return found instanceof HTMLLabelElement ? found.control : found
+}
