@@ -1537,7 +1537,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'setEffectPolicy',
     usage: 'effect-policy set <type>',
-    about: 'Say what effects of a type need at the least',
+    about: 'Set the least that effects of a type need',
     examples: ['waystation effect-policy set refund --approval required --approvals 2'],
     path: ['type'],
     options: [

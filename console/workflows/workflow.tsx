@@ -62,7 +62,7 @@ function Unknown({ id }: { id: string }) {
 
 function Lead({ events, more, workflow }: Story) {
   const open = openInWords(openOf(events))
-  if (more || workflow === null) return <>The first part of its line; the rest follows below.</>
+  if (more || workflow === null) return <>The first part of its timeline; the rest follows below.</>
   return <>{open === null ? 'Nothing is open.' : `${open.slice(0, 1).toUpperCase()}${open.slice(1)}.`}</>
 }
 

@@ -863,8 +863,8 @@ export class EffectPolicies extends Resource {
   }
 
   /**
-   * Say what effects of a type need at the least. Counts from now on: effects that are under way keep
-   * what they began with. What is left out has its default. Throws QUOTA_EXCEEDED.
+   * Set the least that effects of a type need. Counts from now on: effects that are under way keep what
+   * they began with. What is left out has its default. Throws QUOTA_EXCEEDED.
    */
   set(type: string, body: Body<'setEffectPolicy'>, options: CallOptions = {}): Promise<EffectPolicy> {
     return this.transport.call('setEffectPolicy', { params: { type }, body }, options)

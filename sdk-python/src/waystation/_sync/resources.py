@@ -1568,7 +1568,7 @@ class EffectPolicies(Resource):
         lease_seconds_max: int | None = None,
         **options: Unpack[CallOptions],
     ) -> EffectPolicy:
-        """Say what effects of a type need at the least. Counts from now on: effects that are under way keep what they
+        """Set the least that effects of a type need. Counts from now on: effects that are under way keep what they
         began with. What is left out has its default. Raises QUOTA_EXCEEDED.
 
         type: A type of effects, or * for those without a policy.
