@@ -1478,7 +1478,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'resolveEffect',
     usage: 'effect resolve <id> <outcome> [result]',
-    about: 'Decide what became of an effect of which nobody knows',
+    about: 'Decide what became of an effect with an unknown outcome',
     examples: ['waystation effect resolve eff_01m7yjrz37hxnv52px0106nehd succeeded \'{"refund": "re_9"}\''],
     path: ['id'],
     options: [
