@@ -85,7 +85,7 @@ export const setEffectPolicy = route({
     options: {
       approval: ['--approval <rule>', 'optional, or required'],
       required_approvals: ['--approvals <n>', 'the least number of approvals; default 1'],
-      approvers: ['--approvers <list>', 'ids of approval keys, or admin, with commas'],
+      approvers: ['--approvers <list>', 'ids of approval keys, or admin, comma-separated'],
       lease_seconds_max: ['--lease-max <duration>', 'the longest lease'],
     },
   },
