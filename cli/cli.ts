@@ -159,7 +159,18 @@ export class Cli {
       return shown
     }
     this.out.note(`The key is kept as profile ${name}${use ? ', in use from now on' : ''}.`)
+    if (use) this.noteVariableBefore(name)
     return { ...shown, [field]: `kept as profile ${name}` }
+  }
+
+  /** Says so when a variable comes before the profile that was just chosen. */
+  noteVariableBefore(name: string): void {
+    const { env } = this.io
+    const variable = ['WAYSTATION_URL', 'WAYSTATION_KEY', 'WAYSTATION_PROFILE'].find(
+      (each) => env[each] && env[each] !== name,
+    )
+    if (variable === undefined) return
+    this.out.note(`${variable} is set and comes before it: unset it, or add --profile ${name}.`)
   }
 
   checkName(name: string | undefined): void {

@@ -73,7 +73,7 @@ const wait = 'Wait a moment and run it again.'
 export const own_next_steps: Partial<Record<WaystationError['code'], string>> = {
   DELETE_REQUIRES_CONFIRM: "Pass --confirm 'DELETE ALL DATA'.",
   UNAUTHORIZED: 'waystation login keeps a valid key; waystation profiles shows which is used.',
-  FORBIDDEN: 'Use the kind of key that may do this: --profile <name>.',
+  FORBIDDEN: 'Use a key that may do this, --profile <name>, or ask the operator of the service.',
   TENANT_PENDING_DELETION: 'waystation tenant restore, with the admin key, takes it back.',
   TENANT_FROZEN: 'waystation tenant resume, with the admin key, lets agents go on.',
   AGENT_PAUSED: 'waystation agent resume <agent_id>, with the admin key, lets it go on.',

@@ -484,7 +484,7 @@ export const generated: readonly GeneratedCommand[] = [
         flag: '--events',
         about: 'changes of its keys leave events',
         is_required: true,
-        or: { flag: '--no-events', about: 'they leave none', value: false },
+        or: { flag: '--no-events', about: 'they leave no events', value: false },
       },
     ],
     call: ({ namespaces }, { namespace, ...sent }) => namespaces.update(namespace, sent),
@@ -554,7 +554,7 @@ export const generated: readonly GeneratedCommand[] = [
     options: [
       { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
       { sets: 'action', flag: '--action <action>', about: 'only this action' },
-      { sets: 'action_prefix', flag: '--action-prefix <text>', about: 'only actions that begin so' },
+      { sets: 'action_prefix', flag: '--action-prefix <text>', about: 'only actions with this prefix' },
       { sets: 'actor', flag: '--actor <name>', about: 'only by this actor' },
       { sets: 'agent_id', flag: '--agent <id>', about: 'only what this agent appended' },
       { sets: 'from', flag: '--from <time>', about: 'not before this time, RFC 3339' },
@@ -943,7 +943,7 @@ export const generated: readonly GeneratedCommand[] = [
         sets: 'dlq_on_failure',
         flag: '--dlq',
         about: 'keep a dead letter after the last failure',
-        or: { flag: '--no-dlq', about: 'keep none', value: false },
+        or: { flag: '--no-dlq', about: 'keep no dead letter', value: false },
       },
       { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
       {
@@ -1036,7 +1036,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'approvers',
         flag: '--approvers <list>',
-        about: 'who may decide: ids of approval keys, or admin, with commas',
+        about: 'who may decide: ids of approval keys, or admin, comma-separated',
         reads: 'list',
       },
       {
@@ -1478,7 +1478,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'resolveEffect',
     usage: 'effect resolve <id> <outcome> [result]',
-    about: 'Decide what became of an effect of which nobody knows',
+    about: 'Decide what became of an effect with an unknown outcome',
     examples: ['waystation effect resolve eff_01m7yjrz37hxnv52px0106nehd succeeded \'{"refund": "re_9"}\''],
     path: ['id'],
     options: [
@@ -1537,7 +1537,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'setEffectPolicy',
     usage: 'effect-policy set <type>',
-    about: 'Say what effects of a type need at the least',
+    about: 'Set the least that effects of a type need',
     examples: ['waystation effect-policy set refund --approval required --approvals 2'],
     path: ['type'],
     options: [
@@ -1557,7 +1557,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'approvers',
         flag: '--approvers <list>',
-        about: 'ids of approval keys, or admin, with commas',
+        about: 'ids of approval keys, or admin, comma-separated',
         reads: 'list',
       },
       {
@@ -1617,7 +1617,7 @@ export const generated: readonly GeneratedCommand[] = [
     ],
     path: [],
     options: [
-      { sets: 'prefix', flag: '--prefix <text>', about: 'only ids that begin so' },
+      { sets: 'prefix', flag: '--prefix <text>', about: 'only ids with this prefix' },
       {
         sets: 'status',
         flag: '--status <status>',
@@ -1644,7 +1644,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'types',
         flag: '--types <list>',
-        about: 'types of events, with commas: schedule.failed,checkpoint.*',
+        about: 'types of events, comma-separated: schedule.failed,checkpoint.*',
         is_required: true,
         reads: 'list',
       },
@@ -1689,7 +1689,7 @@ export const generated: readonly GeneratedCommand[] = [
     path: ['id'],
     options: [
       { sets: 'url', flag: '--endpoint <url>', about: 'where events are sent' },
-      { sets: 'types', flag: '--types <list>', about: 'types of events, with commas', reads: 'list' },
+      { sets: 'types', flag: '--types <list>', about: 'types of events, comma-separated', reads: 'list' },
       { sets: 'workflow_id', flag: '--workflow <id>', about: '' },
       { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
       {

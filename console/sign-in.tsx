@@ -87,7 +87,7 @@ export function SignIn() {
             New here? <a href={to(sign_up_path)}>Create a tenant</a>
           </span>
         ) : (
-          <span class="muted">New tenants come from the operator of this service.</span>
+          <span class="muted">Sign-up is closed: the operator of this service creates tenants.</span>
         )}{' '}
         <DocsLink>What is this?</DocsLink>
       </p>

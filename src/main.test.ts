@@ -201,7 +201,7 @@ describe('A first start', () => {
     expect(banner.slice(4)).toEqual([
       `  console     ${url}/console`,
       `  docs        ${url}/docs`,
-      '  sign-up     closed: nobody can create a tenant; SIGNUP=open opens it',
+      '  sign-up     closed: only the operator creates tenants (admin create-tenant)',
       `  first call  curl -s ${url}/llms.txt`,
     ])
     expect((await fetch(banner.at(-1)!.split(' ').at(-1)!)).status).toBe(200)

@@ -276,7 +276,7 @@ function pagesLines({ public_url, signup_open }: Config, address: string): strin
 }
 
 function planLines({ plans, default_plan, plans_open, signup_open }: Config): string[] {
-  if (!signup_open) return ['  sign-up     closed: nobody can create a tenant; SIGNUP=open opens it']
+  if (!signup_open) return ['  sign-up     closed: only the operator creates tenants (admin create-tenant)']
   const line = `  plan        a new tenant is on ${default_plan}: ${planInWords(plans[default_plan]!)}`
   if (default_plan === unlimited_plan || !plans_open.includes(unlimited_plan)) return [line]
   return [

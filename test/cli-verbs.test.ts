@@ -236,7 +236,7 @@ test('FORBIDDEN says which kind of key it takes, and which was sent', async () =
     ),
   ])
   const other = await runInside(['kv', 'get', 'a', 'b'], { answer: refusing() })
-  expect(other.stderr).toContain('Next: Use the kind of key that may do this: --profile <name>.')
+  expect(other.stderr).toContain('Next: Use a key that may do this, --profile <name>, or ask the operator')
 })
 
 test('A lost answer whose repeat is refused may have had its effect, and the refusal is named', async () => {

@@ -124,6 +124,21 @@ forEachService('The CLI', (service) => {
     expect(stdout).toContain('\naction\timport.finished\n')
   })
 
+  test('a kept profile says which variable comes before it, as it would not be used', async () => {
+    const env = { XDG_CONFIG_HOME: bench.folder(), WAYSTATION_URL: service.url }
+    const { tenant } = await signUp()
+    const note = 'WAYSTATION_URL is set and comes before it: unset it, or add --profile me.\n'
+    const login = await bench.run(['login', 'me'], env, { stdin: `${tenant.api_key}\n` })
+    expect([login.code, login.stderr]).toEqual([0, note])
+    const used = await bench.run(['profiles', 'use', 'me'], env)
+    expect([used.code, used.stderr]).toEqual([0, note])
+    const create = ['tenant', 'create', 'kept-beside', '--email', 'o@example.com', '--save', 'me']
+    const kept = await bench.run(create, env)
+    expect(kept.stderr).toBe(`The key is kept as profile me, in use from now on.\n${note}`)
+    const named = { ...env, WAYSTATION_URL: '', WAYSTATION_PROFILE: 'me' }
+    expect((await bench.run(['profiles', 'use', 'me'], named)).stderr).toBe('')
+  })
+
   test('login takes the key from standard input, and keeps none that is refused', async () => {
     const env = { XDG_CONFIG_HOME: bench.folder() }
     const { tenant } = await signUp()

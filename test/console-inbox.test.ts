@@ -447,7 +447,7 @@ describe('Counters', () => {
       await page.keyboard.press('Enter')
       await page.getByRole('button', { name: 'Reset crm/ä' }).click()
       await page.getByRole('button', { name: 'Yes, reset' }).click()
-      await page.getByText('No counter begins like this').waitFor()
+      await page.getByText('No counter has this prefix').waitFor()
       expect(await page.evaluate('document.activeElement === document.body')).toBe(false)
       expect(apiCalls(requests).map(({ pathname }) => pathname)).toEqual([
         '/api/rate-limit',

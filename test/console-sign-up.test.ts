@@ -323,7 +323,7 @@ describe('While sign-up is closed', () => {
     await chromium.visit(closed.url, async (page) => {
       await page.goto('/console/sign-up')
       await heading(page, 'Sign in')
-      await page.getByText('New tenants come from the operator of this service.').waitFor()
+      await page.getByText('Sign-up is closed: the operator of this service creates tenants.').waitFor()
       expect(await page.getByRole('link', { name: 'Create a tenant' }).count()).toBe(0)
     })
   })

@@ -166,6 +166,14 @@ describe('a state diagram', () => {
   })
 })
 
+describe('ARCHITECTURE.md', () => {
+  test('names every folder of the source', () => {
+    const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((it) => it.isDirectory())
+    const page = textOf('ARCHITECTURE.md')
+    expect(folders.filter(({ name }) => !page.includes(`\`${name}/\``)).map(({ name }) => name)).toEqual([])
+  })
+})
+
 describe('the pages', () => {
   test('name every route with its method, and none that is gone', () => {
     const known = routes.map(({ route }) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}')}`)

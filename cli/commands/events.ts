@@ -47,9 +47,9 @@ export const eventsTail: OwnCommand = {
 }
 
 const any_of: readonly CommandOption[] = [
-  { flag: '--type <types>', about: 'one of these types, with commas; schedule.* for all of a noun' },
-  { flag: '--subject <ids>', about: 'about one of these things, with commas' },
-  { flag: '--workflow <ids>', about: 'of one of these workflows, with commas' },
+  { flag: '--type <types>', about: 'one of these types, comma-separated; schedule.* for all of a noun' },
+  { flag: '--subject <ids>', about: 'about one of these things, comma-separated' },
+  { flag: '--workflow <ids>', about: 'of one of these workflows, comma-separated' },
   {
     sets: 'after',
     flag: '--after <seq>',

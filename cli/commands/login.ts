@@ -27,6 +27,7 @@ export const login: OwnCommand = {
     if (check) await requireAccepted(cli, url, key)
     if (travelsOpenly(url)) cli.out.note('The address is plain http: the key travels unencrypted.')
     cli.profiles.save(name, { url, key, tenant_id })
+    cli.noteVariableBefore(name)
     cli.out.done(`profile ${name} is in use for ${url}`, { name, url, kind: kindOf(key), current: true })
   },
 }
@@ -64,6 +65,7 @@ export const profilesUse: OwnCommand = {
   examples: ['waystation profiles use worker'],
   run(cli, { profile: name }) {
     cli.profiles.use(name)
+    cli.noteVariableBefore(name)
     cli.out.done(`profile ${name} is in use`, { name, current: true })
   },
 }

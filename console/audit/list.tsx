@@ -88,9 +88,9 @@ function Entries({ id, filters, top_seq }: EntriesProps) {
   }, [rows])
   const empty =
     Object.keys(query).length > 0 ? (
-      <Empty title="Nothing fits">
-        Letters count as they are, large or small. Only the action may be a beginning; the other filters are
-        whole texts.
+      <Empty title="No entry matches">
+        Filters are case-sensitive. The action also matches by its prefix; the other filters match the whole
+        text.
       </Empty>
     ) : (
       <First {...first} />

@@ -168,7 +168,8 @@ function Filters({ filter }: { filter: Filter }) {
 }
 
 function Nothing({ filter, status }: { filter: Filter; status: Status }) {
-  if (isFiltered(filter)) return <Empty title="Nothing fits this filter">Remove a filter to see more.</Empty>
+  if (isFiltered(filter))
+    return <Empty title="Nothing matches this filter">Remove a filter to see more.</Empty>
   const [title, text] = empty[status]
   return (
     <Never path="/v1/dlq" first={first}>

@@ -55,7 +55,7 @@ export function SetPolicy(props: SetPolicyProps) {
         onInput={setFrom(approval)}
       />
       <Field
-        label="Approvals at the least"
+        label="Minimum approvals"
         hint="By different people, 1 to 10."
         inputmode="decimal"
         value={approvals.value}

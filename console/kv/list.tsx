@@ -89,7 +89,7 @@ function Keys({ namespace, stored_key }: { namespace: string; stored_key: string
       <Split {...{ detail }}>
         <TableList
           what="keys"
-          empty={<Empty title={prefix === '' ? 'This namespace is empty' : 'No key begins like this'} />}
+          empty={<Empty title={prefix === '' ? 'This namespace is empty' : 'No key has this prefix'} />}
           caption="Keys"
           id={(row) => row.key}
           current={stored_key}

@@ -73,7 +73,7 @@ export function RateLimits() {
 }
 
 function Nothing({ prefix }: { prefix: string }) {
-  if (prefix !== '') return <Empty title="No counter begins like this" />
+  if (prefix !== '') return <Empty title="No counter has this prefix" />
   return <First {...first} />
 }
 

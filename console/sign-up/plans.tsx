@@ -55,8 +55,8 @@ export function PlanChoice({ value, error, onInput }: PlanChoiceProps) {
         </p>
       )}
       <p class="muted small">
-        Inboxes and rate limits are under /api; nothing else counts there. The operator of the service can
-        change the plan later.
+        Only calls for inboxes and rate limits, under /api, count as API calls. The operator of the service
+        can change the plan later.
       </p>
     </fieldset>
   )

@@ -76,7 +76,7 @@ export function SignUp() {
         <Button text="Create the tenant" kind="primary" type="submit" busy={busy} />
       </Form>
       <p class="sign-in-other">
-        You have an admin key? <a href={to('/console')}>Sign in</a>
+        Already have an admin key? <a href={to('/console')}>Sign in</a>
       </p>
     </main>
   )
@@ -87,7 +87,7 @@ function SignUpProblem({ problem }: { problem: Problem }) {
   if (problem.code !== 'FORBIDDEN') return <ErrorBox problem={problem} />
   const message = Array.isArray(problem.details.issues)
     ? `This page came from ${location.origin}, but the service is known by another address, its PUBLIC_URL. Open the console there.`
-    : 'Sign-up is closed by now. Ask the operator of the service for a tenant.'
+    : 'Sign-up is closed. Ask the operator of the service for a tenant.'
   return (
     <p class="notice" role="alert">
       {message}

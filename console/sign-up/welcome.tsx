@@ -85,8 +85,8 @@ function Secrets({ tenant, onSaved }: { tenant: CreatedTenant; onSaved: () => vo
         is ready, on the plan {shown(tenant.plan)}.
       </p>
       <p class="notice">
-        Both are shown once, here, and nobody can show them again. Without the admin key you lose the tenant:
-        put it where you keep passwords.
+        Both are shown once, here, and nobody can show them again. Without the admin key only the operator of
+        the service can let you back in: put it where you keep passwords.
       </p>
       <SecretLine name="Admin key" text={tenant.admin_key}>
         Opens this console, creates agents, and manages everything else.

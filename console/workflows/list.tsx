@@ -37,7 +37,7 @@ function AllWorkflows() {
     <Page
       title="Workflows"
       docs="workflows"
-      lead="Each is one line, from the question to the consequence. The latest activity comes first."
+      lead="Each is a timeline, from the question to the consequence. The latest activity comes first."
     >
       {tabs}
       <PrefixSearch
@@ -52,10 +52,8 @@ function AllWorkflows() {
           what="workflows"
           empty={
             <Never path="/v1/workflows" first={first}>
-              <Empty title={prefix === '' ? 'Nothing here' : 'No workflow begins like this'}>
-                {prefix === ''
-                  ? 'No workflow is in this state now.'
-                  : 'Letters count as they are, large or small.'}
+              <Empty title={prefix === '' ? 'Nothing here' : 'No workflow has this prefix'}>
+                {prefix === '' ? 'No workflow is in this state now.' : 'The prefix is case-sensitive.'}
               </Empty>
             </Never>
           }

@@ -69,7 +69,7 @@ function Unknown({ id }: { id: string }) {
 }
 
 function Lead({ events, more, workflow }: Story) {
-  if (more || workflow === null) return <>The first part of its line; the rest follows below.</>
+  if (more || workflow === null) return <>The first part of its timeline; the rest follows below.</>
   const open = openOf(events)
   const unseen = isWhole({ events, more }) ? 0 : unseenOf(open, workflow)
   const words = [openInWords(open), unseen > 0 && unseenInWords(unseen)].filter((part) => part).join(', ')

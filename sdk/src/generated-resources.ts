@@ -105,7 +105,7 @@ export class Tenants extends Resource {
   }
 
   /**
-   * Take back the deletion. Within 30 days of the deletion. Keys and data are as they were. Throws
+   * Cancel the deletion. Within 30 days of the deletion. Keys and data are as they were. Throws
    * INVALID_STATE.
    */
   restore(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
@@ -113,9 +113,9 @@ export class Tenants extends Resource {
   }
 
   /**
-   * Take back the freeze. Locks, leases and timeouts are moved by the time that the tenant was frozen;
-   * what fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it
-   * takes some seconds more. With `frozen_at`, another freeze is left alone: 409. Throws INVALID_STATE.
+   * End the freeze. Locks, leases and timeouts are moved by the time that the tenant was frozen; what
+   * fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it takes
+   * some seconds more. With `frozen_at`, another freeze is left alone: 409. Throws INVALID_STATE.
    */
   resume(tenant_id: string, given: Body<'resumeTenant'> & CallOptions = {}): Promise<Tenant> {
     const [body, options] = split(given)
@@ -730,9 +730,9 @@ export class Inboxes extends Resource {
   }
 
   /**
-   * Search the messages of an inbox, newest first. In method, path, query and body as they came, letters
-   * of any case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the
-   * end: go on with `nextBefore` until that is null. Throws INBOX_NOT_FOUND.
+   * Search the messages of an inbox, newest first. In method, path, query and body as they came,
+   * ignoring case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before
+   * the end: go on with `nextBefore` until that is null. Throws INBOX_NOT_FOUND.
    */
   search(id: string, given: Query<'searchMessages'>): Promise<Operations['searchMessages']['answer']> {
     const [query, options] = split(given)
@@ -825,7 +825,7 @@ export class Effects extends Resource {
   }
 
   /**
-   * Decide what became of an effect of which nobody knows. Look at its target first. One that is free
+   * Decide what became of an effect with an unknown outcome. Look at its target first. One that is free
    * again, or approved, may be closed as well. A repeat answers the same. With `fence`, a lease that was
    * given meanwhile is left alone: 409, with the present `fence` in the details. Throws
    * EFFECT_NOT_FOUND, INVALID_STATE.
@@ -863,8 +863,8 @@ export class EffectPolicies extends Resource {
   }
 
   /**
-   * Say what effects of a type need at the least. Counts from now on: effects that are under way keep
-   * what they began with. What is left out has its default. Throws QUOTA_EXCEEDED.
+   * Set the least that effects of a type need. Counts from now on: effects that are under way keep what
+   * they began with. What is left out has its default. Throws QUOTA_EXCEEDED.
    */
   set(type: string, body: Body<'setEffectPolicy'>, options: CallOptions = {}): Promise<EffectPolicy> {
     return this.transport.call('setEffectPolicy', { params: { type }, body }, options)
@@ -1037,7 +1037,7 @@ export class Health extends Resource {
 
   /**
    * Check that the database answers, the schema is right and no drain has begun. For a load balancer:
-   * 503 while the service cannot do its work. With `verbose` it says with what it runs. Throws
+   * 503 while the service cannot do its work. With `verbose` it adds versions and settings. Throws
    * UNAVAILABLE.
    */
   ready(

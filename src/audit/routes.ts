@@ -102,7 +102,7 @@ export const listEntries = route({
     options: {
       workflow_id: ['--workflow <id>', 'only of this workflow'],
       action: ['--action <action>', 'only this action'],
-      action_prefix: ['--action-prefix <text>', 'only actions that begin so'],
+      action_prefix: ['--action-prefix <text>', 'only actions with this prefix'],
       actor: ['--actor <name>', 'only by this actor'],
       agent_id: ['--agent <id>', 'only what this agent appended'],
       from: ['--from <time>', 'not before this time, RFC 3339'],

@@ -64,7 +64,7 @@ export const createCheckpoint = route({
       workflow_id: ['--workflow <id>', 'ties it to what belongs to the same work'],
       required_approvals: ['--approvals <n>', 'how many must approve; default 1'],
       required_rejections: ['--rejections <n>', 'how many must reject; default 1'],
-      approvers: ['--approvers <list>', 'who may decide: ids of approval keys, or admin, with commas'],
+      approvers: ['--approvers <list>', 'who may decide: ids of approval keys, or admin, comma-separated'],
       answer_schema: ['--answer-schema <json>', 'the schema of the answer that an approval carries', 'json'],
       escalate: ['--escalate <json>', 'who may decide too, and after how many seconds', 'json'],
     },

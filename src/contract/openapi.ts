@@ -9,7 +9,7 @@ import { type Example, type Json, plain, responsesOf } from './responses.ts'
 import type { Route } from './route.ts'
 
 const description =
-  'State, audit log, dead letters, schedules, approvals, webhook inboxes and rate limits behind one JSON API. An answer that is refused has a code; `x-errors` says what to do about each.'
+  'State, audit log, dead letters, schedules, approvals, webhook inboxes and rate limits behind one JSON API. A refused request is answered with a code; `x-errors` says what to do about each.'
 
 const security_schemes: Record<string, Json> = {
   admin: { type: 'apiKey', in: 'header', name: 'x-admin-key', description: 'Admin key, svc_adm_…' },

@@ -74,18 +74,18 @@ export const setEffectPolicy = route({
   method: 'PUT',
   path: '/v1/effect-policies/:type',
   tag,
-  summary: 'Say what effects of a type need at the least',
+  summary: 'Set the least that effects of a type need',
   description:
     'Counts from now on: effects that are under way keep what they began with. What is left out has its default.',
   sdk: { name: 'effectPolicies.set', retry: { safe: true, why: 'the same policy is set again' } },
   cli: {
     usage: 'effect-policy set <type>',
-    about: 'Say what effects of a type need at the least',
+    about: 'Set the least that effects of a type need',
     examples: ['waystation effect-policy set refund --approval required --approvals 2'],
     options: {
       approval: ['--approval <rule>', 'optional, or required'],
       required_approvals: ['--approvals <n>', 'the least number of approvals; default 1'],
-      approvers: ['--approvers <list>', 'ids of approval keys, or admin, with commas'],
+      approvers: ['--approvers <list>', 'ids of approval keys, or admin, comma-separated'],
       lease_seconds_max: ['--lease-max <duration>', 'the longest lease'],
     },
   },

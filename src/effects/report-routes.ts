@@ -127,7 +127,7 @@ export const resolveEffect = route({
   method: 'POST',
   path: '/v1/effects/:id/resolve',
   tag,
-  summary: 'Decide what became of an effect of which nobody knows',
+  summary: 'Decide what became of an effect with an unknown outcome',
   description:
     'Look at its target first. One that is free again, or approved, may be closed as well. A repeat answers the same. With `fence`, a lease that was given meanwhile is left alone: 409, with the present `fence` in the details.',
   sdk: {
@@ -136,7 +136,7 @@ export const resolveEffect = route({
   },
   cli: {
     usage: 'effect resolve <id> <outcome> [result]',
-    about: 'Decide what became of an effect of which nobody knows',
+    about: 'Decide what became of an effect with an unknown outcome',
     examples: [`waystation effect resolve ${example} succeeded '{"refund": "re_9"}'`],
     options: {
       error: ['--error <text>', 'why it did not happen'],

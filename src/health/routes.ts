@@ -39,7 +39,7 @@ export const readyz = route({
   tag,
   summary: 'Check that the database answers, the schema is right and no drain has begun',
   description:
-    'For a load balancer: 503 while the service cannot do its work. With `verbose` it says with what it runs.',
+    'For a load balancer: 503 while the service cannot do its work. With `verbose` it adds versions and settings.',
   sdk: { name: 'health.ready' },
   cli: {
     usage: 'health',

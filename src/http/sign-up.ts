@@ -8,7 +8,10 @@ import { type Limiter, requireLeft } from './limits.ts'
 
 /** Throws FORBIDDEN while sign-up is closed. */
 export function requireOpenSignUp({ signup_open }: Pick<ServiceFacts, 'signup_open'>): void {
-  if (!signup_open) throw new ApiError('FORBIDDEN')
+  if (signup_open) return
+  throw new ApiError('FORBIDDEN', {
+    message: 'Sign-up is closed: the operator of this service creates tenants.',
+  })
 }
 
 /** One sign-up: counted once before its effect, however often the driver runs it, and not at all when it fails. */

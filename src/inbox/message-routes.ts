@@ -204,7 +204,7 @@ export const searchMessages = route({
   tag,
   summary: 'Search the messages of an inbox, newest first',
   description:
-    'In method, path, query and body as they came, letters of any case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: go on with `nextBefore` until that is null.',
+    'In method, path, query and body as they came, ignoring case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: go on with `nextBefore` until that is null.',
   sdk: { name: 'inboxes.search' },
   cli: {
     usage: 'inbox search <id>',

@@ -92,7 +92,7 @@ export const updateNamespace = route({
     about: 'Let every change of a key in a namespace leave an event',
     examples: ['waystation namespace update state --events', 'waystation namespace update state --no-events'],
     options: { events: ['--events', 'changes of its keys leave events'] },
-    or: { events: ['--no-events', 'they leave none', false] },
+    or: { events: ['--no-events', 'they leave no events', false] },
   },
   auth: ['admin'],
   emits: ['kv.events_enabled', 'kv.events_disabled'],

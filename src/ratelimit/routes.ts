@@ -51,7 +51,7 @@ export const checkRateLimitByQuery = route({
   path: '/api/rate-limit/check',
   tag,
   summary: 'The same check with its fields in the query; it counts, too',
-  description: 'For clients that can only read. A repeat counts again.',
+  description: 'For clients that can send GET alone. A repeat counts again.',
   auth: ['agent', 'admin'],
   frozen: 'refused', // as by POST
   query: CheckInput,

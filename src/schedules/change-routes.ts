@@ -51,7 +51,7 @@ export const updateSchedule = route({
     },
     or: {
       fire_at: ['--in <duration>', 'or: how long from now'],
-      dlq_on_failure: ['--no-dlq', 'keep none', false],
+      dlq_on_failure: ['--no-dlq', 'keep no dead letter', false],
     },
   },
   auth: ['agent'],

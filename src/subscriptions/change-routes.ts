@@ -38,7 +38,7 @@ export const updateSubscription = route({
     examples: [`waystation subscription update ${example} --paused`],
     options: {
       url: ['--endpoint <url>', 'where events are sent'],
-      types: ['--types <list>', 'types of events, with commas'],
+      types: ['--types <list>', 'types of events, comma-separated'],
       name: ['--name <text>', 'how lists show it'],
       paused: ['--paused', 'deliver nothing for now'],
     },

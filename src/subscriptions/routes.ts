@@ -42,7 +42,7 @@ export const createSubscription = route({
     options: {
       url: ['--endpoint <url>', 'where events are sent'],
       to: ['--mail <address>', 'or: the address that gets a mail for each event'],
-      types: ['--types <list>', 'types of events, with commas: schedule.failed,checkpoint.*'],
+      types: ['--types <list>', 'types of events, comma-separated: schedule.failed,checkpoint.*'],
       format: ['--format <name>', 'standard, or slack for receivers in the form of Slack'],
       name: ['--name <text>', 'how lists show it'],
       paused: ['--paused', 'deliver nothing until it is resumed'],

@@ -60,7 +60,7 @@ export const resumeTenant = (fields: Fields) =>
     method: 'POST',
     path: '/v1/tenants/:tenant_id/resume',
     tag,
-    summary: 'Take back the freeze',
+    summary: 'End the freeze',
     description:
       'Locks, leases and timeouts are moved by the time that the tenant was frozen; what fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it takes some seconds more. With `frozen_at`, another freeze is left alone: 409.',
     sdk: {

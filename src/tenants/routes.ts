@@ -172,7 +172,7 @@ const restoreTenant = (fields: Fields) =>
     method: 'POST',
     path: '/v1/tenants/:tenant_id/restore',
     tag,
-    summary: 'Take back the deletion',
+    summary: 'Cancel the deletion',
     description: 'Within 30 days of the deletion. Keys and data are as they were.',
     sdk: {
       name: 'tenants.restore',

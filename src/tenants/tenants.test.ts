@@ -531,13 +531,13 @@ forEachRacedService(
   'Tenants with SIGNUP=closed',
   (service) => {
     test.each([{ name: 'acme', owner_email }, {}, '{', undefined])(
-      'nobody may create a tenant: %j',
+      'nobody may create a tenant, and hears why: %j',
       async (body) => {
-        expect(refusal(await service.ask('POST', '/v1/tenants', { body }))).toEqual([
-          403,
-          'FORBIDDEN',
-          undefined,
-        ])
+        const answer = await service.ask('POST', '/v1/tenants', { body })
+        expect(refusal(answer)).toEqual([403, 'FORBIDDEN', undefined])
+        expect(answer.body.error.message).toBe(
+          'Sign-up is closed: the operator of this service creates tenants.',
+        )
       },
     )
   },

@@ -50,7 +50,7 @@ export const listWorkflows = route({
       'waystation workflow list --prefix invoice- --all',
     ],
     options: {
-      prefix: ['--prefix <text>', 'only ids that begin so'],
+      prefix: ['--prefix <text>', 'only ids with this prefix'],
       status: ['--status <status>', 'waiting, failed or idle'],
     },
     columns: ['workflow_id', 'waiting', 'failing', 'events', 'last_type', 'last_at'],

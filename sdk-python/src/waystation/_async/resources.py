@@ -145,8 +145,7 @@ class AsyncTenants(AsyncResource):
         return answer_
 
     async def restore(self, tenant_id: str, **options: Unpack[CallOptions]) -> Tenant:
-        """Take back the deletion. Within 30 days of the deletion. Keys and data are as they were. Raises
-        INVALID_STATE.
+        """Cancel the deletion. Within 30 days of the deletion. Keys and data are as they were. Raises INVALID_STATE.
 
         tenant_id: The tenant that the admin key belongs to; any other answers 403.
         """
@@ -161,9 +160,9 @@ class AsyncTenants(AsyncResource):
         frozen_at: str | datetime | None = None,
         **options: Unpack[CallOptions],
     ) -> Tenant:
-        """Take back the freeze. Locks, leases and timeouts are moved by the time that the tenant was frozen; what
-        fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it takes some
-        seconds more. With `frozen_at`, another freeze is left alone: 409. Raises INVALID_STATE.
+        """End the freeze. Locks, leases and timeouts are moved by the time that the tenant was frozen; what fell due
+        runs now. `frozen_at` is still set in the answer when so much is to be moved that it takes some seconds
+        more. With `frozen_at`, another freeze is left alone: 409. Raises INVALID_STATE.
 
         tenant_id: The tenant that the admin key belongs to; any other answers 403.
         frozen_at: The `frozen_at` of the freeze that you mean: 409 while another one holds.
@@ -1309,9 +1308,9 @@ class AsyncInboxes(AsyncResource):
         limit: int | None = None,
         **options: Unpack[CallOptions],
     ) -> MessageSearchPage:
-        """Search the messages of an inbox, newest first. In method, path, query and body as they came, letters of any
-        case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: go on
-        with `nextBefore` until that is null. Raises INBOX_NOT_FOUND.
+        """Search the messages of an inbox, newest first. In method, path, query and body as they came, ignoring case.
+        A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: go on with
+        `nextBefore` until that is null. Raises INBOX_NOT_FOUND.
 
         id: The inbox, inb_….
         q: The text.
@@ -1484,9 +1483,10 @@ class AsyncEffects(AsyncResource):
         fence: int | None = None,
         **options: Unpack[CallOptions],
     ) -> Effect:
-        """Decide what became of an effect of which nobody knows. Look at its target first. One that is free again, or
-        approved, may be closed as well. A repeat answers the same. With `fence`, a lease that was given meanwhile
-        is left alone: 409, with the present `fence` in the details. Raises EFFECT_NOT_FOUND, INVALID_STATE.
+        """Decide what became of an effect with an unknown outcome. Look at its target first. One that is free again,
+        or approved, may be closed as well. A repeat answers the same. With `fence`, a lease that was given
+        meanwhile is left alone: 409, with the present `fence` in the details. Raises EFFECT_NOT_FOUND,
+        INVALID_STATE.
 
         id: The effect, eff_….
         outcome: succeeded: it happened. failed: it did not, and will not. retry: it did not, and may be started.
@@ -1567,7 +1567,7 @@ class AsyncEffectPolicies(AsyncResource):
         lease_seconds_max: int | None = None,
         **options: Unpack[CallOptions],
     ) -> EffectPolicy:
-        """Say what effects of a type need at the least. Counts from now on: effects that are under way keep what they
+        """Set the least that effects of a type need. Counts from now on: effects that are under way keep what they
         began with. What is left out has its default. Raises QUOTA_EXCEEDED.
 
         type: A type of effects, or * for those without a policy.
@@ -1882,7 +1882,7 @@ class AsyncHealth(AsyncResource):
 
     async def ready(self, *, verbose: bool | None = None, **options: Unpack[CallOptions]) -> Readiness:
         """Check that the database answers, the schema is right and no drain has begun. For a load balancer: 503 while
-        the service cannot do its work. With `verbose` it says with what it runs. Raises UNAVAILABLE.
+        the service cannot do its work. With `verbose` it adds versions and settings. Raises UNAVAILABLE.
 
         verbose: Adds version, engine, schema version and durability settings.
         """
