@@ -366,6 +366,26 @@ forEachService('The approval page of a decision that steers', (service) => {
     expect(await read(tenant, id)).toMatchObject({ status: 'approved', effective_payload: { amount: 40 } })
   })
 
+  test('shows a payload of null that cannot be changed, before and after the decision', async () => {
+    const tenant = await service.signUp()
+    const kim = await keyOf(tenant)
+    const { id } = await askForEffect(service, tenant, { payload: 'null', editable: false })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, kim))
+        const about = page.getByRole('region', { name: 'Exactly this is approved' })
+        expect(await about.locator('.tree-body').innerText()).toBe('null')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+        await page.reload()
+        expect(await about.locator('.tree-body').innerText()).toBe('null')
+      },
+      narrow,
+    )
+  })
+
   test('takes a change back to the null that was proposed', async () => {
     const tenant = await service.signUp()
     const { id, kim, lee } = await askTwo(tenant, 'null')

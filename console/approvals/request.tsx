@@ -33,9 +33,7 @@ export function EffectPayload({ of }: { of: Steered }) {
       <section aria-label="The effect" class="effect-payload">
         {about}
         {editable && (
-          <p class="muted">
-            Its payload is null, or removed: payloads are kept for a time that the plan says.
-          </p>
+          <p class="muted">Its payload was removed: payloads are kept for a time that the plan says.</p>
         )}
       </section>
     )

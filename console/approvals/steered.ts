@@ -50,14 +50,10 @@ export function steeredOf(
   { text, name, ...own }: { text: string; name: string } & Pick<Steered, 'may_decide' | 'voted'>,
 ): Steered {
   const [edited, effective] = [exactMember(text, 'edited_payload'), exactMember(text, 'effective_payload')]
-  const proposed = exactMember(text, name) ?? (isJsonNull(told, edited ?? effective) ? 'null' : null)
+  // JSON null is shown as no payload is, but has a hash.
+  const proposed = exactMember(text, name) ?? (exactMember(text, `${name}_hash`) === null ? null : 'null')
   const answer_schema = told.answer_schema as AnswerSchema | null
   return { ...told, ...own, answer_schema, proposed, edited, effective }
-}
-
-/** An answer shows JSON null as it shows no payload: what can be changed, or was changed, is there. */
-function isJsonNull({ effect, editable, status }: Told, changed: string | null): boolean {
-  return effect !== null && (changed !== null || (editable && status === 'pending'))
 }
 
 /** The body of a decision, with payloads as they are written. */
