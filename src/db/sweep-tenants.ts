@@ -2,6 +2,16 @@
 
 import { type Awaitable, type Db, type Tx, upkeep } from './db.ts'
 
+/** Each has its turn, also after one that failed; the first failure is thrown at the end. */
+export async function eachInTurn<Row>(
+  rows: readonly Row[],
+  work: (row: Row) => Promise<void>,
+): Promise<void> {
+  const errors: unknown[] = []
+  for (const row of rows) await work(row).catch((error) => errors.push(error))
+  if (errors.length > 0) throw errors[0]
+}
+
 type Sweep = (tx: Tx, tenant_id: string, rows_max: number) => Awaitable<number>
 
 /** Removes rows tenant by tenant in one transaction, at most `rows_max` of all; returns how many. */

@@ -4,6 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
+import { eachInTurn } from '../db/sweep-tenants.ts'
 import * as tenants from '../tenants/service.ts'
 import { locks } from './deadline-service.ts'
 import * as deadlines from './deadline-store.ts'
@@ -40,11 +41,11 @@ export async function expire(db: Db, now: Millis): Promise<{ locks_released: num
   const expired = await store.tenantsWithExpired(db, now, sweep_rows_max)
   let locks_released = 0
   let locks_held = 0
-  for (const { tenant_id } of expired) {
+  await eachInTurn(expired, async ({ tenant_id }) => {
     const { released, held } = await db.write(upkeep, (tx) => expireOf(tx, tenant_id))
     locks_released += released
     locks_held += held
-  }
+  })
   return { locks_released, more: isMore(expired, locks_released + locks_held) }
 }
 
@@ -73,9 +74,9 @@ async function releaseOrHold(
 export async function sweep(db: Db, now: Millis): Promise<{ more: boolean }> {
   const ended = await store.tenantsWithEnded(db, now - ended_kept_ms, sweep_rows_max)
   let gone = 0
-  for (const { tenant_id } of ended) {
+  await eachInTurn(ended, async ({ tenant_id }) => {
     gone += await db.write(upkeep, (tx) => sweepEnded(tx, tenant_id))
-  }
+  })
   const operations = await sweepOperations(db, now)
   return { more: isMore(ended, gone) || operations > 0 }
 }

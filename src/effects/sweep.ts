@@ -6,6 +6,7 @@ import { limit } from '../base/limit.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { service_cause } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
+import { eachInTurn } from '../db/sweep-tenants.ts'
 import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { leases } from './deadline-service.ts'
@@ -40,11 +41,11 @@ export async function runOut(db: Db, now: Millis): Promise<{ ran_out: number; mo
   const due = await store.tenantsRunOut(db, now, sweep_rows_max)
   let ran_out = 0
   let leases_held = 0
-  for (const of_tenant of due) {
+  await eachInTurn(due, async (of_tenant) => {
     const { ended, held } = await db.write(upkeep, (tx) => runOutOf(tx, of_tenant))
     ran_out += ended
     leases_held += held
-  }
+  })
   return { ran_out, more: isMore(due, ran_out + leases_held) }
 }
 

@@ -1,6 +1,7 @@
 // The sweeps of what runs out while its tenant is frozen, and while a resume moves it.
 
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { withChangesBetween } from '../../test/support/between.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
 import { hour_ms, type Millis, minute_ms, second_ms } from '../base/clock.ts'
@@ -123,6 +124,20 @@ forEachDatabase('While a tenant is frozen, the sweep of', (databases) => {
       expect(await sweepAll()).toBe(rows_max + 140)
       expect(await counts(many)).toEqual([rows_max + 100, 0, 0])
       expect(await counts(large)).toEqual([40, 0, 0])
+    })
+
+    test('keeps no other tenant from its turn by one that fails, and fails then', async () => {
+      const callers = [await bench.tenant(), await bench.tenant(), await bench.tenant()]
+      for (const caller of callers) await plant(caller, 3)
+      bench.clock.advance(hour_ms)
+      for (const caller of callers) await freeze(caller)
+      const fails = { name: 'tenants.lock_freeze', change: () => Promise.reject(new Error('no answer')) }
+      await withChangesBetween(bench.db, [fails], async () => {
+        await expect(kind.sweep(bench.db, now())).rejects.toThrow('no answer')
+      })
+      const ended = await Promise.all(callers.map(async (caller) => (await counts(caller))[0]))
+      expect(ended.toSorted()).toEqual([0, 3, 3])
+      expect(await sweepAll()).toBe(3)
     })
 
     test('holds those that would run out meanwhile until they have been moved', async () => {
