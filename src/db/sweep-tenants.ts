@@ -5,7 +5,7 @@ import { type Awaitable, type Db, type Tx, upkeep } from './db.ts'
 /** Each has its turn, also after one that failed; the first failure is thrown at the end. */
 export async function eachInTurn<Row>(
   rows: readonly Row[],
-  work: (row: Row) => Promise<void>,
+  work: (row: Row) => Promise<unknown>,
 ): Promise<void> {
   const errors: unknown[] = []
   for (const row of rows) await work(row).catch((error) => errors.push(error))

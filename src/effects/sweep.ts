@@ -154,7 +154,9 @@ function codeOf(text: string): string {
 export async function forget(db: Db, now: Millis): Promise<{ more: boolean }> {
   const due = await store.tenantsForgetting(db, now, sweep_rows_max)
   let forgotten = 0
-  for (const of_tenant of due) forgotten += await db.write(upkeep, (tx) => forgetOf(tx, of_tenant))
+  await eachInTurn(due, async (of_tenant) => {
+    forgotten += await db.write(upkeep, (tx) => forgetOf(tx, of_tenant))
+  })
   return { more: isMore(due, forgotten) }
 }
 

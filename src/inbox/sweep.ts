@@ -5,6 +5,7 @@ import { limit } from '../base/limit.ts'
 import { service_cause } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
+import { eachInTurn } from '../db/sweep-tenants.ts'
 import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
@@ -41,9 +42,9 @@ const inboxes_a_step_max = limit(
 /** One bounded step: expired inboxes leave the quota. Returns how many did, and true in `more` when there may be more. */
 export async function expireDue(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
   let expired = 0
-  for (const { tenant_id } of await store.tenantsWithExpired(db, now, expired_rows_max)) {
+  await eachInTurn(await store.tenantsWithExpired(db, now, expired_rows_max), async ({ tenant_id }) => {
     expired += await db.write(upkeep, (tx) => expire(tx, tenant_id))
-  }
+  })
   return { expired, more: expired >= expired_rows_max }
 }
 
@@ -53,12 +54,17 @@ export async function expireDue(db: Db, now: Millis): Promise<{ expired: number;
  */
 export async function sweep(db: Db, now: Millis): Promise<{ more: boolean }> {
   const clearable = await store.clearable(db, now, inboxes_a_step_max)
-  let cleared = 0
-  for (const key of clearable) cleared += (await db.write(upkeep, (tx) => clear(tx, key))) ? 1 : 0
-  const deletable = await store.deletable(db, now, inboxes_a_step_max)
-  for (const key of deletable) await db.write(upkeep, (tx) => deleteRow(tx, key))
-  const more =
-    cleared < clearable.length || [clearable, deletable].some(({ length }) => length === inboxes_a_step_max)
+  let more = clearable.length === inboxes_a_step_max
+  const clearAll = () =>
+    eachInTurn(clearable, async (key) => {
+      if (!(await db.write(upkeep, (tx) => clear(tx, key)))) more = true
+    })
+  const deleteAll = async () => {
+    const deletable = await store.deletable(db, now, inboxes_a_step_max)
+    more ||= deletable.length === inboxes_a_step_max
+    await eachInTurn(deletable, (key) => db.write(upkeep, (tx) => deleteRow(tx, key)))
+  }
+  await eachInTurn([clearAll, deleteAll], (step) => step())
   return { more }
 }
 

@@ -7,6 +7,7 @@ import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
+import { eachInTurn } from '../db/sweep-tenants.ts'
 import * as quotas from '../quotas/service.ts'
 import { tombstone_ms } from './entry.ts'
 import { emitExpired } from './event-service.ts'
@@ -32,19 +33,24 @@ const sweep_bytes_max = limit(
  * how many keys expired, and true in `more` when there may be more.
  */
 export async function sweep(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
-  let expired = 0
-  let left = 0
-  for (const { tenant_id, keys } of await store.tenantsWithExpired(db, now, sweep_rows_max)) {
-    const tombstoned = await db.write(upkeep, (tx) => tombstone(tx, tenant_id))
-    expired += tombstoned
-    left += Math.max(0, keys - tombstoned)
-  }
-  let deleted = 0
-  for (const { tenant_id } of await store.tenantsWithTombstones(db, now - tombstone_ms, sweep_rows_max)) {
-    deleted += await db.write(upkeep, (tx) =>
-      deleteTombstones(tx, tenant_id, tx.now - tombstone_ms, sweep_rows_max),
-    )
-  }
+  const due = await store.tenantsWithExpired(db, now, sweep_rows_max)
+  const entombed = await store.tenantsWithTombstones(db, now - tombstone_ms, sweep_rows_max)
+  let [expired, left, deleted] = [0, 0, 0]
+  await eachInTurn(
+    [
+      ...due.map(({ tenant_id, keys }) => async () => {
+        const tombstoned = await db.write(upkeep, (tx) => tombstone(tx, tenant_id))
+        expired += tombstoned
+        left += Math.max(0, keys - tombstoned)
+      }),
+      ...entombed.map(({ tenant_id }) => async () => {
+        deleted += await db.write(upkeep, (tx) =>
+          deleteTombstones(tx, tenant_id, tx.now - tombstone_ms, sweep_rows_max),
+        )
+      }),
+    ],
+    (step) => step(),
+  )
   return { expired, more: left > 0 || expired >= sweep_rows_max || deleted >= sweep_rows_max }
 }
 

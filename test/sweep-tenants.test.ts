@@ -1,0 +1,97 @@
+// A tenant whose rows the sweep cannot change, as while its server of a distributed database is away.
+
+import { afterEach, expect, spyOn, test } from 'bun:test'
+import { day_ms, second_ms } from '../src/base/clock.ts'
+import { type Awaitable, type Db, type Params, type Statement, type Tx, turnOf } from '../src/db/db.ts'
+import { rowsOf } from './support/job-bench.ts'
+import { sweep } from './support/maintenance.ts'
+import { forEachService, type TestTenant } from './support/service.ts'
+
+/** Those of this tenant fail within transactions. */
+function failStatementsOf(db: Db, tenant_id: string): { mockRestore(): void } {
+  const write = db.write.bind(db)
+  return spyOn(db, 'write').mockImplementation(((owner: never, given: never) => {
+    const [turn, run] = turnOf<(tx: Tx) => Awaitable<unknown>>(owner, given)
+    return write(turn, (tx) => run(failing(tx, tenant_id)))
+  }) as unknown as Db['write'])
+}
+
+function failing(tx: Tx, tenant_id: string): Tx {
+  return new Proxy(tx, {
+    get(_, name) {
+      const value = Reflect.get(tx, name)
+      if (typeof value !== 'function') return value
+      if (name !== 'one' && name !== 'all' && name !== 'run') return value.bind(tx)
+      return async (statement: Statement<unknown>, params: Params) => {
+        if (params.tenant_id === tenant_id) throw new Error('its server is away')
+        return Reflect.apply(value, tx, [statement, params])
+      }
+    },
+  })
+}
+
+forEachService(
+  'The sweep beside a tenant that fails',
+  (service) => {
+    let fails: { mockRestore(): void } | undefined
+    afterEach(() => fails?.mockRestore())
+
+    const ask = async (method: string, path: string, key: string, body?: object) => {
+      const answer = await service.ask(method, path, { key, body })
+      expect([method, path, answer.status < 300]).toEqual([method, path, true])
+      return answer.body
+    }
+
+    async function plant({ api_key }: TestTenant): Promise<void> {
+      await ask('PUT', '/v1/kv/state/expires', api_key, { value: 1, ttl_seconds: 1 })
+      await ask('PUT', '/v1/kv/state/deleted', api_key, { value: 1 })
+      await ask('DELETE', '/v1/kv/state/deleted', api_key)
+      const { data } = await ask('POST', '/api/webhook', api_key)
+      await ask('DELETE', `/api/webhook/${data.id}`, api_key)
+      await ask('POST', '/api/webhook', api_key)
+      const effect = await ask('POST', '/v1/effects', api_key, { type: 't', key: 'k', payload: 1 })
+      const { lease_token } = effect
+      await ask('POST', `/v1/effects/${effect.id}/succeed`, api_key, { lease_token, result: 2 })
+    }
+
+    const left = async ({ tenant_id }: TestTenant) => {
+      const count = async (text: string) => {
+        const where = `from ${text} and tenant_id = :tenant_id`
+        const [row] = await rowsOf<{ n: number }>(service.app.db, `select count(*) as n ${where}`, {
+          tenant_id,
+        })
+        return Number(row!.n)
+      }
+      return {
+        expired_keys: await count(`kv_entries where key = 'expires' and value is not null`),
+        tombstones: await count(`kv_entries where key = 'deleted'`),
+        inboxes: await count('inboxes where 1 = 1'),
+        payloads: await count('effects where payload is not null'),
+      }
+    }
+    const all = { expired_keys: 1, tombstones: 1, inboxes: 2, payloads: 1 }
+    const none = { expired_keys: 0, tombstones: 0, inboxes: 0, payloads: 0 }
+
+    // Whichever comes first in the order of a sweep.
+    test.each([0, 1, 2])(
+      'gives each of the others its turn, and that one later: tenant %i',
+      async (failing_at) => {
+        const tenants = [await service.signUp(), await service.signUp(), await service.signUp()]
+        for (const tenant of tenants) await plant(tenant)
+        service.clock.advance(8 * day_ms)
+        const step = () => sweep(service.app.db, service.clock)
+        fails = failStatementsOf(service.app.db, tenants[failing_at]!.tenant_id)
+        for (let n = 0; n < 3; n++) await expect(step()).rejects.toThrow('its server is away')
+        fails.mockRestore()
+        const expected = tenants.map((_, i) => (i === failing_at ? all : none))
+        expect(await Promise.all(tenants.map(left))).toEqual(expected)
+        while ((await step()).more);
+        service.clock.advance(day_ms + second_ms)
+        while ((await step()).more);
+        expect(await Promise.all(tenants.map(left))).toEqual([none, none, none])
+      },
+    )
+  },
+  {},
+  { background: false },
+)
