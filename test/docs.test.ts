@@ -201,6 +201,12 @@ describe('the pages', () => {
     expect([...list.matchAll(/`(\S+)`/g)].map(([, path]) => path!).toSorted()).toEqual(creating.toSorted())
   })
 
+  test('about heavy reads name every route that is one', () => {
+    const [, list = ''] = /are heavy: ([^.]+)\./.exec(textOf('docs/http.md'))!
+    const heavy = routes.flatMap(({ route }) => (route.heavy ? [route.path.replace(/:(\w+)/g, '{$1}')] : []))
+    expect([...list.matchAll(/`(\S+)`/g)].map(([, path]) => path!).toSorted()).toEqual(heavy.toSorted())
+  })
+
   test('link to what is there', () => {
     const links = pages().flatMap((page) =>
       [...textOf(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target]) =>

@@ -285,6 +285,17 @@ forEachService(
       )
     })
 
+    test('a call has 256 arguments at most', async () => {
+      const { api_key: key } = await service.signUp()
+      const given = (count: number) =>
+        Object.fromEntries(Array.from({ length: count }, (_, i) => [`a${i}`, 1]))
+      const most = await post('/mcp', { key, body: called(1, 'kv_get', given(256)) })
+      expect([most.status, most.body.result.isError]).toEqual([200, true])
+      const more = await post('/mcp', { key, body: called(1, 'kv_get', given(257)) })
+      const message = 'The member params.arguments has more than 256 members.'
+      expect([more.status, JSON.parse(more.text).error]).toEqual([400, { code: -32600, message }])
+    })
+
     test('a body has 1 MiB at most', async () => {
       const { api_key: key } = await service.signUp()
       const of = (bytes: number) => ({
