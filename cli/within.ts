@@ -1,6 +1,6 @@
 // Waits that end after a time: --for.
 
-import { WaystationTimeoutError } from '../sdk/src/index.ts'
+import { CliError, exit } from './failures.ts'
 import type { CommandOption } from './spec.ts'
 
 const timer_ms_max = 2 ** 31 - 1
@@ -13,10 +13,11 @@ export function wait_at_most(until: string): CommandOption {
   }
 }
 
-/** Throws WaystationTimeoutError once the time is over: `otherwise`, such as `Not decided`, says what did not come. */
+/** Throws TIMED_OUT once the time is over: `otherwise`, such as `Not decided`, says what did not come. A wait changes nothing. */
 export async function within<T>(
   wait_seconds: number | undefined,
   otherwise: string,
+  next: string,
   wait: (signal: AbortSignal | undefined) => Promise<T>,
 ): Promise<T> {
   if (wait_seconds === undefined) return wait(undefined)
@@ -37,7 +38,7 @@ export async function within<T>(
     return await wait(controller.signal)
   } catch (error) {
     if (error !== over) throw error
-    throw new WaystationTimeoutError(wait_seconds * 1_000, `${otherwise} within ${wait_seconds} s.`)
+    throw new CliError('TIMED_OUT', `${otherwise} within ${wait_seconds} s.`, exit.unavailable, next)
   } finally {
     clearTimeout(timer!)
   }

@@ -256,7 +256,7 @@ describe('Effects', () => {
         await route.fulfill({ response, json: { ...(await response.json()), payload: null } })
       })
       await open(page, `/console/effects/${other.id}`)
-      await detail(page).getByText('Removed: payloads are kept for a time that the plan says.').waitFor()
+      await detail(page).getByText('Removed: the plan says how long payloads are kept.').waitFor()
     })
   })
 

@@ -395,7 +395,7 @@ describe('The operator', () => {
         answers = Promise.withResolvers()
         answers.resolve(true)
         await press(page, 'Try again')
-        await dialog(page).getByText('This session gets a new key of it with this click.').waitFor()
+        await dialog(page).getByText('This click gives the session a new key of it.').waitFor()
         // Somebody deletes it: the click makes no other one unless that has been said.
         await service.ask('DELETE', '/v1/agents/console', { key: tenant.admin_key })
         await press(page, 'Get a new key and resolve')

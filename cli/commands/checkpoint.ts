@@ -59,5 +59,7 @@ function printDecision(cli: Cli, checkpoint: Checkpoint): void {
 
 function decision(cli: Cli, id: string, wait_seconds: number | undefined): Promise<Checkpoint> {
   const { checkpoints } = cli.client()
-  return within(wait_seconds, 'Not decided', (signal) => checkpoints.waitFor(id, { ...cli.retries, signal }))
+  const next = `waystation checkpoint wait ${shellWord(id)} waits on.`
+  const wait = (signal?: AbortSignal) => checkpoints.waitFor(id, { ...cli.retries, signal })
+  return within(wait_seconds, 'Not decided', next, wait)
 }

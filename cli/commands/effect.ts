@@ -3,6 +3,7 @@
 import type { Waystation } from '../../sdk/src/index.ts'
 import { exit, usageError } from '../failures.ts'
 import type { Override, OwnCommand } from '../spec.ts'
+import { shellWord } from '../text.ts'
 import { wait_at_most, within } from '../within.ts'
 
 const example = 'eff_01m7yjrz37hxnv52px0106nehd'
@@ -40,8 +41,9 @@ export const effectWait: OwnCommand = {
   options: [wait_at_most('it is')],
   async run(cli, { id, for: wait_seconds }) {
     const { effects } = cli.client()
+    const next = `waystation effect wait ${shellWord(id)} waits on.`
     const wait = (signal?: AbortSignal) => effects.waitFor(id, { ...cli.retries, signal })
-    const effect = await within(wait_seconds, 'Neither decided nor over', wait)
+    const effect = await within(wait_seconds, 'Neither decided nor over', next, wait)
     if (closed.includes(effect.status)) cli.exit_code = exit.declined
     cli.out.record(effect)
   },

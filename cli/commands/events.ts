@@ -64,9 +64,10 @@ export const wait: Override = {
   async run(cli, given) {
     const any = anyOf(given)
     const { after, for: wait_seconds } = given
+    const next = 'Run it again to wait on; --after <seq> says behind which event.'
     const first = async (signal: AbortSignal | undefined) =>
       cli.client().wait({ any, after, ...cli.retries, signal })
-    cli.out.record(await within(wait_seconds, 'No such event', first))
+    cli.out.record(await within(wait_seconds, 'No such event', next, first))
   },
 }
 

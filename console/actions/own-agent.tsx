@@ -162,9 +162,7 @@ function AboutAgent({ own, free = names[0] }: Found) {
       <p>
         <strong>Only agents may do this</strong>, so that the record says who did it. The console acts through
         an agent of its own, <Code>{own ?? free!}</Code>.{' '}
-        {own !== null
-          ? 'This session gets a new key of it with this click.'
-          : 'It is created with this click.'}
+        {own !== null ? 'This click gives the session a new key of it.' : 'It is created with this click.'}
       </p>
       <p class="muted">
         It appears under <a href={to('/console/keys')}>Agents and keys</a>, and is deleted there. Its key

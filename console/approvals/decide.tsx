@@ -294,7 +294,7 @@ function Permit({ type, uses, until, until_fault, problem }: PermitProps) {
       <div class="stack">
         <Field
           label="How often"
-          hint={`Effects of this type, ${shown(type)}, with exactly these bytes that may start under your approval: 1 to 100.`}
+          hint={`How many effects of this type, ${shown(type)}, with exactly these bytes may start under your approval: 1 to 100.`}
           inputmode="decimal"
           error={uses_error}
           value={uses.value}

@@ -89,7 +89,7 @@ export function Votes({ of, votes }: { of: Steered; votes: Loaded<Vote[]> }) {
             <span class="muted">
               <Time at={vote.at} />
               {vote.edited && ', changed the payload'}
-              {!vote.counts && ', counts no longer: the payload was changed'}
+              {!vote.counts && ', no longer counts: the payload was changed'}
             </span>
             {vote.reason && (
               <p class="prompt">

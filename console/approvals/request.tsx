@@ -32,9 +32,7 @@ export function EffectPayload({ of }: { of: Steered }) {
     return (
       <section aria-label="The effect" class="effect-payload">
         {about}
-        {editable && (
-          <p class="muted">Its payload was removed: payloads are kept for a time that the plan says.</p>
-        )}
+        {editable && <p class="muted">Its payload was removed: the plan says how long payloads are kept.</p>}
       </section>
     )
   const after = effective ?? edited

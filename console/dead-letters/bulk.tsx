@@ -149,7 +149,7 @@ function Consequences({ verb, status, rows, sources, counted }: ConsequencesProp
             <li>
               <strong>{count(agent)}</strong> from agents:{' '}
               {status === 'archived'
-                ? 'they are failed again, for agents to claim. Nothing is sent.'
+                ? 'they become failed again, for agents to claim. Nothing is sent.'
                 : 'they stay as they are, for agents to claim. Nothing is sent.'}
             </li>
           )}

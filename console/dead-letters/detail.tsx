@@ -182,7 +182,7 @@ function Resolve({ letter, path, refused, onChange }: ChangeProps & { refused: b
         >
           <Emphasis>{titleOf(letter)}</Emphasis>
           <p>
-            It counts as mended: nothing is sent, and nobody works on it any more. It is kept for 90 days.
+            It counts as resolved: nothing is sent, and nobody works on it any more. It is kept for 90 days.
           </p>
         </AgentQuestion>
       )}

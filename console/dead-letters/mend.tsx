@@ -76,7 +76,7 @@ function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { on
           then resolved. If the callback fails again, it leaves a new one.
         </p>
       )}
-      {is_agents && <p>It is failed again, and any agent can claim it. Nothing is sent.</p>}
+      {is_agents && <p>It becomes failed again, and any agent can claim it. Nothing is sent.</p>}
     </ChangeQuestion>
   )
 }

@@ -214,7 +214,7 @@ function Payload({ loaded, effect }: { loaded: Loaded<Effect>; effect: Effect })
     <>
       <Part title={is_changed ? 'Payload, as it was proposed' : 'Payload'}>
         {payload === null ? (
-          <p class="muted">Removed: payloads are kept for a time that the plan says.</p>
+          <p class="muted">Removed: the plan says how long payloads are kept.</p>
         ) : (
           <Tree text={payload} what="the payload" />
         )}

@@ -54,7 +54,7 @@ function Freeze({ tenant, onChange, onClose }: StopProps & { onClose: () => void
         Within a second, and until you resume <strong>{shown(tenant.name)}</strong>:
       </p>
       <ul class="stops">
-        <li>No agent may change anything. It can read, and report how work ended that it has begun.</li>
+        <li>No agent may change anything. It can read, and report the outcome of work that it has begun.</li>
         <li>Schedules, callbacks and forwards wait. Nothing is lost: what arrives at inboxes is kept.</li>
         <li>Approvals, locks and leases do not run out.</li>
         <li>You and your approvers can do everything as before.</li>

@@ -24,7 +24,7 @@ const modes: readonly { value: Mode; label: string; badge: string; says: string 
   },
   {
     ...{ value: 'read', label: 'Only read', badge: 'reads only' },
-    says: 'It changes nothing. It may still report how work ended that it has begun.',
+    says: 'It changes nothing. It may still report the outcome of work that it has begun.',
   },
 ]
 
@@ -106,7 +106,7 @@ function Pause({ agent, path, onChange, onClose }: StopAgentProps & { onClose: (
       {...{ onClose }}
     >
       <p>
-        Within a second it may change nothing; it can read, and report how work ended that it has begun.
+        Within a second it may change nothing; it can read, and report the outcome of work that it has begun.
         Others go on, and so do the schedules that it has made.
       </p>
       <Field

@@ -50,9 +50,9 @@ export function TenantKeys() {
           {...{ onClose }}
         >
           <p>
-            If you lose this key, you lose the tenant. Keep the old key for some time: if the answer with the
-            new one is lost, you can still rotate again. This tab continues with the new key; other tabs need
-            it at their next sign-in.
+            If you lose this key, only the operator of the service can let you back in. Keep the old key for
+            some time: if the answer with the new one is lost, you can still rotate again. This tab continues
+            with the new key; other tabs need it at their next sign-in.
           </p>
         </Rotate>
       )}

@@ -188,7 +188,7 @@ const words: Record<string, Words> = {
   'tenant.keys_revoked': { title: 'All keys of the tenant were revoked' },
   'tenant.signing_secret_rotated': { title: 'The signing secret was rotated' },
   'tenant.plan_changed': { title: 'The plan was changed' },
-  'tenant.storage_changed': { title: 'The room for data was changed' },
+  'tenant.storage_changed': { title: 'The storage limit was changed' },
   'tenant.frozen': { title: 'Everything was stopped', tone: 'bad' },
   'tenant.resumed': { title: 'Everything was resumed', tone: 'good' },
   'tenant.deleted': { title: 'The tenant was deleted', tone: 'bad' },
