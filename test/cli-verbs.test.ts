@@ -3,6 +3,7 @@
 import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { generated } from '../cli/generated.ts'
 import { asStarted } from '../cli/hints.ts'
 import { Bench, runInside } from './support/cli.ts'
 
@@ -284,6 +285,27 @@ describe('tenant usage', () => {
     const { stdout } = await runInside(['tenant', 'usage', 'ten_1', '--json'], usage(step(0, 0)))
     expect(JSON.parse(stdout).items).toHaveLength(1)
   })
+})
+
+test.each([
+  ['--workflow', 'night-17'],
+  ['--no-workflow', null],
+])('subscription update %s sets workflow_id to %j', async (flag, workflow_id) => {
+  const told = await runInside([
+    'subscription',
+    'update',
+    'sub_1',
+    flag,
+    ...(workflow_id ? [workflow_id] : []),
+  ])
+  expect([told.code, told.asked.map(({ body }) => body)]).toEqual([0, [{ workflow_id }]])
+})
+
+test('every option says what it does', () => {
+  const flags = generated.flatMap(({ usage, options }) =>
+    options.flatMap(({ flag, about, or }) => [{ usage, flag, about }, ...(or ? [{ usage, ...or }] : [])]),
+  )
+  expect(flags.filter(({ about }) => about === '')).toEqual([])
 })
 
 test('dlq redrive-many --wait names the operation when it can no longer be followed', async () => {
