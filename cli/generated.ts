@@ -1690,7 +1690,12 @@ export const generated: readonly GeneratedCommand[] = [
     options: [
       { sets: 'url', flag: '--endpoint <url>', about: 'where events are sent' },
       { sets: 'types', flag: '--types <list>', about: 'types of events, comma-separated', reads: 'list' },
-      { sets: 'workflow_id', flag: '--workflow <id>', about: '' },
+      {
+        sets: 'workflow_id',
+        flag: '--workflow <id>',
+        about: 'only events of this workflow',
+        or: { flag: '--no-workflow', about: 'events of every workflow, and of none', value: null },
+      },
       { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
       {
         sets: 'paused',

@@ -1,10 +1,15 @@
 // Commands of more than one call, and what the command line says to people.
 
 import { afterAll, describe, expect, spyOn, test } from 'bun:test'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Command } from 'commander'
+import { Cli } from '../cli/cli.ts'
+import { generated } from '../cli/generated.ts'
 import { asStarted } from '../cli/hints.ts'
-import { Bench, runInside } from './support/cli.ts'
+import type { Io } from '../cli/io.ts'
+import { programOf } from '../cli/program.ts'
+import { Bench, root, runInside } from './support/cli.ts'
 
 describe('checkpoint create', () => {
   const asked = { id: 'chk_1', status: 'pending' }
@@ -284,6 +289,41 @@ describe('tenant usage', () => {
     const { stdout } = await runInside(['tenant', 'usage', 'ten_1', '--json'], usage(step(0, 0)))
     expect(JSON.parse(stdout).items).toHaveLength(1)
   })
+})
+
+test.each([
+  ['--workflow', 'night-17'],
+  ['--no-workflow', null],
+])('subscription update %s sets workflow_id to %j', async (flag, workflow_id) => {
+  const told = await runInside([
+    'subscription',
+    'update',
+    'sub_1',
+    flag,
+    ...(workflow_id ? [workflow_id] : []),
+  ])
+  expect([told.code, told.asked.map(({ body }) => body)]).toEqual([0, [{ workflow_id }]])
+})
+
+test('docs/cli.md names every command by hand', () => {
+  const io = { stdout: {}, stderr: {}, env: {}, command: 'waystation', home: '/', platform: 'linux' }
+  const wordsIn = ({ commands }: Command, before = ''): string[] =>
+    commands.flatMap((command) => [`${before}${command.name()}`, ...wordsIn(command, `${command.name()} `)])
+  const known = new Set(generated.map(({ usage }) => /^[a-z -]*[a-z]/.exec(usage)![0]))
+  const groups = new Set(generated.map(({ usage }) => usage.split(' ')[0]!))
+  const by_hand = wordsIn(programOf(new Cli(io as unknown as Io))).filter(
+    (words) => !known.has(words) && !groups.has(words),
+  )
+  const page = readFileSync(join(root, 'docs/cli.md'), 'utf8')
+  expect(by_hand).toContain('events tail')
+  expect(by_hand.filter((words) => !new RegExp(`(\`|waystation )${words}\\b`).test(page))).toEqual([])
+})
+
+test('every option says what it does', () => {
+  const flags = generated.flatMap(({ usage, options }) =>
+    options.flatMap(({ flag, about, or }) => [{ usage, flag, about }, ...(or ? [{ usage, ...or }] : [])]),
+  )
+  expect(flags.filter(({ about }) => about === '')).toEqual([])
 })
 
 test('dlq redrive-many --wait names the operation when it can no longer be followed', async () => {

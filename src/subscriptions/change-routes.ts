@@ -39,10 +39,14 @@ export const updateSubscription = route({
     options: {
       url: ['--endpoint <url>', 'where events are sent'],
       types: ['--types <list>', 'types of events, comma-separated'],
+      workflow_id: ['--workflow <id>', 'only events of this workflow'],
       name: ['--name <text>', 'how lists show it'],
       paused: ['--paused', 'deliver nothing for now'],
     },
-    or: { paused: ['--resume', 'deliver again, from where it was paused', false] },
+    or: {
+      paused: ['--resume', 'deliver again, from where it was paused', false],
+      workflow_id: ['--no-workflow', 'events of every workflow, and of none', null],
+    },
   },
   auth: ['admin'],
   params: { id },
