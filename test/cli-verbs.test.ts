@@ -339,9 +339,15 @@ test('dlq redrive-many --wait names the operation when it can no longer be follo
 })
 
 test.each([
-  [['rate', 'check', 'k', '--limit', '1', '--window', '1m', '--wait', '5s'], 'Still blocked after 0 ms.'],
-  [['checkpoint', 'wait', 'chk_1', '--for', '0.01s'], 'Not decided within 0.01 s.'],
-])('%j whose time is over leaves nothing unknown', async (words, message) => {
+  [
+    ['rate', 'check', 'k', '--limit', '1', '--window', '1m', '--wait', '5s'],
+    'Still blocked after 0 ms. Next: Run it again, with more time if it needs that.',
+  ],
+  [
+    ['checkpoint', 'wait', 'chk_1', '--for', '0.01s'],
+    'Not decided within 0.01 s. Next: waystation checkpoint wait chk_1 waits on.',
+  ],
+])('%j whose time is over leaves nothing unknown', async (words, told_of_it) => {
   const blocked = { allowed: false, count: 2, remaining: 0, resetAt: 'T', retryAfter: 60, limit: 1 }
   const told = await runInside(words, {
     answer: (path) =>
@@ -351,7 +357,7 @@ test.each([
   })
   expect([told.code, told.stdout, told.stderr]).toEqual([
     ...[7, ''],
-    `waystation: TIMED_OUT: ${message} Next: Run it again, with more time if it needs that.\n`,
+    `waystation: TIMED_OUT: ${told_of_it}\n`,
   ])
 })
 
