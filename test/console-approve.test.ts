@@ -487,6 +487,7 @@ forEachService('The approval page', (service) => {
   })
 
   test('sends one decision for two clicks, and counts down rightly on a device whose clock is wrong', async () => {
+    useRealTime(service)
     const { approval_url } = await asked(service)
     await chromium.visit(service.url, async (page) => {
       await page.clock.setFixedTime(Date.now() + 2 * 3_600_000)
