@@ -402,6 +402,24 @@ forEachService('The approval page', (service) => {
     expect(states).toEqual(['pending', 'rejected', 'pending'])
   })
 
+  test('forgets a remembered key in every tab that has it', async () => {
+    const { checkpoint_id, approval_key } = await asked(service)
+    await chromium.visit(service.url, async (page) => {
+      await page.goto(`/approve/${checkpoint_id}`)
+      await page.getByLabel('Approval key').fill(approval_key)
+      await page.getByLabel('Remember the key on this device').check()
+      await page.getByRole('button', { name: 'Show the request' }).click()
+      await page.getByRole('button', { name: 'Approve…' }).waitFor()
+      const other = await page.context().newPage()
+      await other.goto(`/approve/${checkpoint_id}`)
+      await other.getByRole('button', { name: 'Approve…' }).waitFor()
+      await other.getByRole('button', { name: 'Forget the key' }).click()
+      await page.getByText('The key is forgotten on this device.').waitFor()
+      await page.getByLabel('Approval key').waitFor()
+      expect(await page.getByRole('button', { name: /Approve|Reject|Forget/ }).count()).toBe(0)
+    })
+  })
+
   test('leaves a remembered key as it is when another is entered for one request, also when that one ends', async () => {
     const { tenant, approval_key: remembered } = await asked(service)
     const body = { title: 'First?', callback_url: null }
@@ -469,6 +487,7 @@ forEachService('The approval page', (service) => {
   })
 
   test('sends one decision for two clicks, and counts down rightly on a device whose clock is wrong', async () => {
+    useRealTime(service)
     const { approval_url } = await asked(service)
     await chromium.visit(service.url, async (page) => {
       await page.clock.setFixedTime(Date.now() + 2 * 3_600_000)

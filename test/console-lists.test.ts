@@ -399,3 +399,31 @@ describe('The navigation', () => {
     })
   })
 })
+
+test('A list that has become too long to follow what happens says so, and is loaded again by a button', async () => {
+  const tenant = await service.signUp()
+  const made: string[] = []
+  for (let n = 0; n < 210; n += 1) {
+    const body = { title: `Question ${n}`, callback_url: null }
+    made.push((await service.ask('POST', '/v1/checkpoints', { key: tenant.api_key, body })).body.id)
+  }
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/approvals')
+    const rows = page.locator('.split-list tbody tr')
+    const rests = page.getByText('So long a list no longer updates by itself')
+    for (const shown of [50, 100, 150, 200]) {
+      await becomes(() => rows.count(), shown)
+      expect([shown, await rests.count()]).toEqual([shown, 0])
+      await page.getByRole('button', { name: 'Show more' }).click()
+    }
+    await becomes(() => rows.count(), 210)
+    await rests.waitFor()
+    const newest = made.at(-1)!
+    await service.ask('POST', `/v1/checkpoints/${newest}/reject`, { key: tenant.admin_key })
+    await page.getByRole('button', { name: 'Reload the list' }).click()
+    await becomes(() => rows.count(), 209)
+    await page.getByRole('tab', { name: 'Rejected' }).click()
+    await page.getByRole('link', { name: 'Question 209' }).waitFor()
+    expect(await rests.count()).toBe(0)
+  })
+})

@@ -291,6 +291,28 @@ describe('The console', () => {
     })
   })
 
+  test('keeps the question about a row that an agent takes out of the list, and says so in it', async () => {
+    const tenant = await service.signUp()
+    const agent = agentOf(tenant)
+    const { id } = await agent.dlq.create({ payload: 1, error: 'card declined' })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/dlq')
+        await page.getByRole('button', { name: 'Discard… card declined' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.waitFor()
+        await agent.dlq.claim(id)
+        await page.getByText('No dead letter waits to be resolved').waitFor()
+        await dialog.getByRole('button', { name: 'Yes, discard' }).click()
+        await dialog.getByText('An agent works on it now.').waitFor()
+        await dialog.getByRole('button', { name: 'Go back' }).click()
+        await dialog.waitFor({ state: 'detached' })
+      },
+      { viewport: { width: 1_280, height: 800 } },
+    )
+  })
+
   test('keeps the status in the address, and loads more by keyboard without losing the place', async () => {
     const tenant = await service.signUp()
     const agent = agentOf(tenant)

@@ -151,6 +151,8 @@ export interface List<T> extends Loaded<T[]> {
   /** There are more items than those loaded. */
   more: boolean
   showMore: () => void
+  /** It has become too long to follow what happens: it stays as it was loaded. */
+  rests?: boolean
 }
 
 export interface CountedList<T> extends List<T> {
@@ -244,11 +246,12 @@ export function usePages<T>(path: string, query: Query = {}, options: PagesOptio
   const { value } = loaded
   const more = value !== null && value.cursor !== null
   // A page may be empty and not the last: the service reads a bounded number of rows, whether they match or not.
+  const rests = value !== null && value.pages > pages_repeated_max && (every_ms > 0 || on.length > 0)
   const continues = value?.items.length === 0 && more && !loaded.problem
   useEffect(() => {
     if (continues) showMore()
   }, [value])
-  return { ...loaded, value: value?.items ?? null, more, showMore }
+  return { ...loaded, value: value?.items ?? null, more, showMore, rests }
 }
 
 const rows_a_page = 50

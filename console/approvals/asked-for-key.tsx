@@ -1,11 +1,12 @@
 // The approval page on a link without a key: the key that this device remembers, or the form that asks for one.
 
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { Problem } from '../api/client.ts'
 import { Button } from '../ui/basics.tsx'
 import { announce } from '../ui/toast.tsx'
 import { ApprovalPage } from './approval-page.tsx'
-import { forgetKey, keepKey, keptKey } from './kept-key.ts'
+import { forgetKey, keepKey, keptKey, whenForgotten } from './kept-key.ts'
 import { KeyForm, wantsOtherKey } from './key-form.tsx'
 
 export function AskedForKey({ id }: { id: string }) {
@@ -19,12 +20,23 @@ export function AskedForKey({ id }: { id: string }) {
     entered.value = true
     key.value = given
   }
-  const forget = () => {
-    forgetKey()
+  const leave = () => {
     is_kept.value = false
     key.value = ''
     announce('The key is forgotten on this device.')
   }
+  const forget = () => {
+    forgetKey()
+    leave()
+  }
+  useEffect(
+    () =>
+      whenForgotten((forgotten) => {
+        if (key.peek() === forgotten) leave()
+        else is_kept.value = false
+      }),
+    [],
+  )
   // It will never be valid again: the next link asks at once.
   const onRefused = ({ code }: Problem) => {
     if (code !== 'UNAUTHORIZED' || keptKey() !== key.peek()) return

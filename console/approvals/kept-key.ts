@@ -24,6 +24,15 @@ export function keepKey(key: string): boolean {
   }
 }
 
+/** Called with the key that another tab of this device has forgotten. Answers how to stop. */
+export function whenForgotten(listener: (key: string) => void): () => void {
+  const heard = ({ key, oldValue, newValue }: StorageEvent) => {
+    if (key === place && oldValue !== null && newValue === null) listener(oldValue)
+  }
+  addEventListener('storage', heard)
+  return () => removeEventListener('storage', heard)
+}
+
 export function forgetKey(): void {
   try {
     localStorage.removeItem(place)

@@ -11,7 +11,7 @@ import { Checkbox, type Selection, selectionColumn, useSelection } from '../ui/s
 import { type Column, codeColumn, More, Table, timeColumn } from '../ui/table.tsx'
 import { BulkQuestion } from './bulk.tsx'
 import { discardRefusal, redriveRefusal, titleOf, verb_titles } from './letter.ts'
-import { Discard, Redrive } from './mend.tsx'
+import { type AskedLetter, InRow } from './mend.tsx'
 import type { Filter, Letter, Status, Verb } from './shapes.ts'
 import { type Source, sourceText, useSources } from './sources.ts'
 
@@ -22,6 +22,8 @@ interface LettersProps {
   /** The status in an address. */
   query: string | undefined
   current: string | undefined
+  /** Called with the question about one of the rows. */
+  onAsk: (asked: AskedLetter) => void
   onChange: () => void
 }
 
@@ -33,7 +35,7 @@ const verbs: Record<Status, Verb[]> = {
   archived: ['redrive'],
 }
 
-export function Letters({ list, rows, filter, query, current, onChange }: LettersProps) {
+export function Letters({ list, rows, filter, query, current, onAsk, onChange }: LettersProps) {
   const status = filter.status ?? 'failed'
   const ids = rows.map(({ id }) => id)
   const selection = useSelection(JSON.stringify(filter), ids)
@@ -46,7 +48,7 @@ export function Letters({ list, rows, filter, query, current, onChange }: Letter
       ? codeColumn('Held by', ({ locked_by }) => locked_by)
       : codeColumn('Agent', ({ agent_id }) => agent_id),
     lastColumn(status),
-    ...(current === undefined && possible.length > 0 ? [actionsColumn(possible, sources, onChange)] : []),
+    ...(current === undefined && possible.length > 0 ? [actionsColumn(possible, sources, onAsk)] : []),
   ]
   return (
     <>
@@ -108,7 +110,7 @@ function lastColumn(status: Status): Column<Letter> {
 function actionsColumn(
   possible: Verb[],
   sources: Record<string, Source>,
-  onChange: () => void,
+  onAsk: LettersProps['onAsk'],
 ): Column<Letter> {
   const sourceOf = ({ source_id }: Letter) => (source_id === null ? undefined : sources[source_id])
   return {
@@ -119,10 +121,10 @@ function actionsColumn(
     cell: (letter) => (
       <>
         {redriveRefusal(letter, sourceOf(letter)) === null && (
-          <Redrive {...{ letter, onChange }} source={sourceOf(letter)} kind="quiet" />
+          <InRow verb="redrive" source={sourceOf(letter)} {...{ letter, onAsk }} />
         )}
         {possible.includes('discard') && discardRefusal(letter) === null && (
-          <Discard {...{ letter, onChange }} kind="quiet" />
+          <InRow verb="discard" source={sourceOf(letter)} {...{ letter, onAsk }} />
         )}
       </>
     ),

@@ -1,11 +1,12 @@
 // Dead letters by status, or grouped by cause, and the operations on many of them.
 
+import { useSignal } from '@preact/signals'
 import { usePages } from '../api/load.ts'
 import { address, setQuery } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { causeInWords } from '../text/failure.ts'
 import { firstLine } from '../text/words.ts'
-import { Button, Commands, Text } from '../ui/basics.tsx'
+import { Button, Commands, setFrom, setTo, Text } from '../ui/basics.tsx'
 import { Never } from '../ui/first.tsx'
 import { ListView, type OpenProps, Split, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
@@ -13,6 +14,7 @@ import { Causes, left_by } from './causes.tsx'
 import { DeadLetterDetail } from './detail.tsx'
 import { first } from './first.ts'
 import { Letters } from './letters.tsx'
+import { type AskedLetter, LetterQuestion } from './mend.tsx'
 import { OperationDetail } from './operation.tsx'
 import { Operations, RunningOperations, useOperations } from './operations.tsx'
 import type { Filter, Letter, Status } from './shapes.ts'
@@ -47,6 +49,7 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
   const { status: tab, query, tabs, panel } = useStatuses(titles, 'letters')
   const by_cause = tab !== 'operations' && address.value.query.get('by') === 'cause'
   const operations = useOperations()
+  const asked = useSignal<AskedLetter | null>(null)
   const status: Status = tab === 'operations' ? 'failed' : tab
   const filter = filterIn(address.value.query, status)
   const list = usePages<Letter>('/v1/dlq', queryOf(filter), { every_ms, on: ['dlq'], keep })
@@ -85,12 +88,15 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
           <>
             <Filters {...{ filter }} />
             <ListView list={both} what="dead letters" empty={<Nothing {...{ filter, status }} />}>
-              {(rows) => <Letters {...{ list, rows, filter, query, onChange }} current={id} />}
+              {(rows) => (
+                <Letters {...{ list, rows, filter, query, onChange }} current={id} onAsk={setFrom(asked)} />
+              )}
             </ListView>
             {list.value !== null && <UnlistedSchedules {...{ unlisted }} />}
           </>
         )}
       </Split>
+      {asked.value && <LetterQuestion {...asked.value} {...{ onChange }} onClose={setTo(asked, null)} />}
       <Commands
         title="Work on the oldest with an agent"
         lead="Agents resolve dead letters. A claim takes the oldest that is free, or answers 204:"

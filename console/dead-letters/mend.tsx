@@ -10,34 +10,53 @@ import { failed, type PageOf, type Result } from '../api/client.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
 import { inLabel } from '../text/words.ts'
-import { type ButtonKind, Text } from '../ui/basics.tsx'
+import { Button, Text } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
-import { titleOf } from './letter.ts'
-import type { Letter, Operation, Outcome } from './shapes.ts'
+import { titleOf, verb_titles } from './letter.ts'
+import type { Letter, Operation, Outcome, Verb } from './shapes.ts'
 import { type Source, sourceText } from './sources.ts'
 
 interface MendProps {
   letter: Omit<Letter, 'cause'>
   source: Source | undefined
-  kind?: ButtonKind
   /** True when the API would refuse it. */
   refused?: boolean
   onChange: () => void
 }
 
 /** The button, and the question behind it. */
-export function Redrive({ letter, source, kind = 'primary', refused = false, onChange }: MendProps) {
+export function Redrive({ letter, source, refused = false, onChange }: MendProps) {
   return (
-    <Asking text="Redrive" {...{ kind, refused }} {...inRow(kind, 'Redrive…', letter)}>
+    <Asking text="Redrive" kind="primary" {...{ refused }}>
       {(close) => <RedriveQuestion {...{ letter, source, onChange }} onClose={close} />}
     </Asking>
   )
 }
 
-/** The name of a button in a row, for screen readers: each row has the same. */
-function inRow(kind: ButtonKind, text: string, letter: MendProps['letter']): { label?: string } {
-  return kind === 'quiet' ? { label: `${text} ${inLabel(titleOf(letter))}` } : {}
+/** A question about one row of a list. */
+export interface AskedLetter extends Pick<MendProps, 'letter' | 'source'> {
+  verb: Verb
+}
+
+interface InRowProps extends AskedLetter {
+  onAsk: (asked: AskedLetter) => void
+}
+
+/** The button in a row. Its question stands outside, and stays when an agent takes the row out of the list. */
+export function InRow({ onAsk, ...asked }: InRowProps) {
+  const text = `${verb_titles[asked.verb]}…`
+  const label = `${text} ${inLabel(titleOf(asked.letter))}`
+  return <Button kind="quiet" {...{ text, label }} onClick={() => onAsk(asked)} />
+}
+
+interface LetterQuestionProps extends AskedLetter {
+  onChange: () => void
+  onClose: () => void
+}
+
+export function LetterQuestion({ verb, ...props }: LetterQuestionProps) {
+  return verb === 'redrive' ? <RedriveQuestion {...props} /> : <DiscardQuestion {...props} />
 }
 
 function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { onClose: () => void }) {
@@ -99,9 +118,9 @@ function announceSuccessor(id: string | null, text: string): void {
   announce(text, id === null ? undefined : link)
 }
 
-export function Discard({ letter, kind = 'plain', refused = false, onChange }: Omit<MendProps, 'source'>) {
+export function Discard({ letter, refused = false, onChange }: Omit<MendProps, 'source'>) {
   return (
-    <Asking text="Discard" {...{ kind, refused }} {...inRow(kind, 'Discard…', letter)}>
+    <Asking text="Discard" {...{ refused }}>
       {(close) => <DiscardQuestion {...{ letter, onChange }} onClose={close} />}
     </Asking>
   )

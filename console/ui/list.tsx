@@ -5,7 +5,7 @@ import { useRef } from 'preact/hooks'
 import type { List, Loaded } from '../api/load.ts'
 import { address, closeRecord, listAddress, setQuery } from '../router.ts'
 import { shown } from '../text/words.ts'
-import { Time, type Tone } from './basics.tsx'
+import { Button, Time, type Tone } from './basics.tsx'
 import { useKeptFocus } from './focus.ts'
 import { Tabs } from './form.tsx'
 import { heard, useHeard, useOpenRecord } from './open-record.ts'
@@ -75,8 +75,22 @@ interface ListViewProps<T> {
 export function ListView<T>({ list, what, lines = 8, empty, children }: ListViewProps<T>) {
   return (
     <LoadedView loaded={list} {...{ what, lines }}>
-      {(rows) => (rows.length === 0 && !list.more ? empty : children(rows))}
+      {(rows) => (
+        <>
+          {list.rests && <Rests {...{ list }} />}
+          {rows.length === 0 && !list.more ? empty : children(rows)}
+        </>
+      )}
     </LoadedView>
+  )
+}
+
+function Rests({ list: { reload } }: { list: Pick<List<unknown>, 'reload'> }) {
+  return (
+    <div class="list-filter bar" data-wrap>
+      <span role="status">So long a list no longer updates by itself: its rows are as they were loaded.</span>
+      <Button text="Reload the list" kind="quiet" onClick={reload} />
+    </div>
   )
 }
 
