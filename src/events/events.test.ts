@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { follow, followOften, happen } from '../../test/support/event-streams.ts'
-import { inTime } from '../../test/support/patience.ts'
+import { scrape } from '../../test/support/metrics.ts'
+import { inTime, until } from '../../test/support/patience.ts'
 import { type Answer, forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { waiting_of_tenant_max } from '../base/notifier.ts'
 import { wait_seconds_max } from './shapes.ts'
@@ -362,18 +363,24 @@ forEachRacedService('Events', (service) => {
   })
 })
 
-forEachRacedService('A node that stops', (service) => {
-  test('ends streams, and answers what waits, with where to go on', async () => {
-    const tenant = await service.signUp()
-    const stream = await follow(service, tenant.api_key)
-    await stream.next()
-    const body = { any: [{ subject: 'none' }], wait_seconds: 55 }
-    const held = service.ask('POST', '/v1/wait', { key: tenant.api_key, body })
-    const page = service.ask('GET', '/v1/events?subject=none&wait=55', { key: tenant.api_key })
-    await Bun.sleep(50)
-    await inTime(service.stop())
-    expect(await stream.next()).toBeNull()
-    expect((await held).body.event).toBeNull()
-    expect((await page).body.items).toEqual([])
-  })
-})
+const with_metrics = { METRICS: '127.0.0.1:0' }
+
+forEachRacedService(
+  'A node that stops',
+  (service) => {
+    test('ends streams, and answers what waits, with where to go on', async () => {
+      const tenant = await service.signUp()
+      const stream = await follow(service, tenant.api_key)
+      await stream.next()
+      const body = { any: [{ subject: 'none' }], wait_seconds: 55 }
+      const held = service.ask('POST', '/v1/wait', { key: tenant.api_key, body })
+      const page = service.ask('GET', '/v1/events?subject=none&wait=55', { key: tenant.api_key })
+      await until(async () => (await scrape(service)).sum('waystation_waiters') === 3)
+      await inTime(service.stop())
+      expect(await stream.next()).toBeNull()
+      expect((await held).body.event).toBeNull()
+      expect((await page).body.items).toEqual([])
+    })
+  },
+  with_metrics,
+)
