@@ -1,6 +1,7 @@
 // Streamable HTTP without sessions: each POST is answered by a server of its own, so that any node can answer.
 
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { mcpServer, type ServerOptions } from './server.ts'
 
 /** Calls in progress on this node by caller and request id, so that a cancellation, which is a POST of its own, finds them. */
@@ -41,9 +42,9 @@ export async function answerPost(
   const end = remember(named, ending)
   // The transport calls this when the answer is complete, in either form.
   const send = transport.send.bind(transport)
-  transport.send = async (...sent) => {
+  transport.send = async (answer, ...options) => {
     try {
-      await send(...sent)
+      await send(shortened(answer), ...options)
     } finally {
       end()
     }
@@ -57,6 +58,15 @@ export async function answerPost(
   // A notification has no answer: it is complete once it was accepted.
   if (response.status !== 200) end()
   return response
+}
+
+/** The library of the protocol words an error at a length of its own, a few lines for each fault. */
+const error_characters_max = 2_000
+
+function shortened(answer: JSONRPCMessage): JSONRPCMessage {
+  if (!('error' in answer) || answer.error.message.length <= error_characters_max) return answer
+  const message = `${answer.error.message.slice(0, error_characters_max).toWellFormed()}…`
+  return { ...answer, error: { ...answer.error, message } }
 }
 
 /** The form that the client accepts; JSON when it accepts both. */

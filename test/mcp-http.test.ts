@@ -285,15 +285,50 @@ forEachService(
       )
     })
 
-    test('a call has 256 arguments at most', async () => {
-      const { api_key: key } = await service.signUp()
-      const given = (count: number) =>
-        Object.fromEntries(Array.from({ length: count }, (_, i) => [`a${i}`, 1]))
-      const most = await post('/mcp', { key, body: called(1, 'kv_get', given(256)) })
-      expect([most.status, most.body.result.isError]).toEqual([200, true])
-      const more = await post('/mcp', { key, body: called(1, 'kv_get', given(257)) })
-      const message = 'The member params.arguments has more than 256 members.'
-      expect([more.status, JSON.parse(more.text).error]).toEqual([400, { code: -32600, message }])
+    describe('a message of many values', () => {
+      const json = { 'content-type': 'application/json' }
+      const client = '"protocolVersion":"2025-06-18","capabilities":{}'
+      const starting = (icons: string) =>
+        `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{${client},"clientInfo":{"name":"a, \\"b","version":"1","icons":[${icons}]}}}`
+      const calling = (args: string) =>
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kv_put","arguments":${args}}}`
+      const members = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":1`).join()
+      const values = 'The message has more than 500 values outside params.arguments.'
+      const many = 'The member params.arguments has more than 100 members.'
+
+      test.each([
+        ['icons', starting(`1${',1'.repeat(500_000)}`), values],
+        [
+          'an unknown member',
+          `{"jsonrpc":"2.0","id":1,"method":"tools/list","of":[1${',1'.repeat(501)}]}`,
+          values,
+        ],
+        ['params', `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{${members(502)}}}`, values],
+        ['arguments that another member replaces', calling(`{${members(502)}},"arguments":{}`), values],
+        ['arguments', calling(`{${members(101)}}`), many],
+        ['a list of arguments', calling(`[1${',1'.repeat(500_000)}]`), values],
+      ])('is refused before it is parsed: %s', async (_, body, message) => {
+        const { api_key: key } = await service.signUp()
+        const answer = await post('/mcp', { key, headers: json, body })
+        const error = { code: -32_600, message }
+        expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { jsonrpc: '2.0', id: null, error }])
+      })
+
+      test('may have 100 arguments, and any number of values in one', async () => {
+        const { api_key: key } = await service.signUp()
+        const value = `[1${',1'.repeat(100_000)}]`
+        const stored = calling(`{"namespace":"a","key":"wide","value":${value}}`)
+        expect((await post('/mcp', { key, headers: json, body: stored })).body.result.isError).toBeUndefined()
+        const answer = await post('/mcp', { key, headers: json, body: calling(`{${members(100)}}`) })
+        expect(JSON.parse(answer.body.result.content[0].text).code).toBe('VALIDATION_FAILED')
+      })
+
+      test('may be refused by the protocol in 2,000 characters at most', async () => {
+        const { api_key: key } = await service.signUp()
+        const answer = await post('/mcp', { key, headers: json, body: starting(`1${',1'.repeat(400)}`) })
+        expect(answer.body.error.message).toHaveLength(2_001)
+        expect(answer.body.id).toBe(1)
+      })
     })
 
     test('a body has 1 MiB at most', async () => {

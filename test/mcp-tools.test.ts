@@ -1,9 +1,10 @@
 // The table of tools against openapi.json: what it leaves out, what it promises, and what it says of errors.
 
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { checkedArguments } from '../mcp/arguments.ts'
 import { local_errors, local_next_steps, nextStep, own_next_steps } from '../mcp/errors.ts'
 import { resolved } from '../mcp/schema.ts'
 import { ready_tools } from '../mcp/server.ts'
@@ -43,6 +44,16 @@ test('the answer to tools/list has list_bytes_max bytes at most', () => {
   const answer = { jsonrpc: '2.0', id: 1, result: { tools: ready_tools.map(({ listed }) => listed) } }
   expect(list_bytes_max).toBeLessThanOrEqual(30 * 1_024)
   expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(list_bytes_max)
+})
+
+test('a list in an argument is looked through without a copy of it', async () => {
+  const copies = spyOn(Object, 'values')
+  const kv_put = ready_tools.find(({ tool }) => tool.name === 'kv_put')!
+  const sent = { namespace: 'a', key: 'b', value: { lists: [[1], [2]] } }
+  const given = await checkedArguments(kv_put, sent, { timeIn: () => '' })
+  const copied = copies.mock.calls.map(([of]) => of).filter(Array.isArray)
+  copies.mockRestore()
+  expect([given, copied]).toEqual([sent, []])
 })
 
 test('a part of an answer is shown by tools whose whole answer another one shows, or that is not needed', () => {

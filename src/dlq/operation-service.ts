@@ -4,6 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId, timeOf } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
+import { nextTurn } from '../base/next-turn.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { Jobs, Plans } from '../contract/dependencies.ts'
 import { type Cause, causeOf } from '../contract/event.ts'
@@ -74,6 +75,7 @@ async function matchAll(q: Reader, tenant_id: string, filter: Filter, max: numbe
   let from_id: string | null = ''
   for (let looked = 0; from_id !== null && found.length <= max; ) {
     if (looked >= looked_max) return { ids: found, looked_until: timeOf(from_id) }
+    if (looked > 0) await nextTurn() // SQLite answers at once: the statements would follow each other in one turn
     const bounds = { from_id, rows_max: max + 1 - found.length, looked_max: looked_at_once_max }
     const next = await matches.matching(q, tenant_id, filter, now, bounds)
     for (const id of next.ids) found.push(id)

@@ -1,8 +1,11 @@
 // Operations on many dead letters, as data: their steps, their pace and the outcomes of their items.
 
 import { describe, expect, test } from 'bun:test'
+import { newId } from '../base/ids.ts'
 import { limits } from '../base/limit.ts'
+import type { Reader } from '../db/db.ts'
 import { type OperationRow, parsed, partsOf, printed, restAfter, stepOf } from './operation.ts'
+import { match } from './operation-service.ts'
 
 const per_second_max = limits.get('dlq.operation_per_second')!.value
 const per_second_min = limits.get('dlq.operation_per_second_min')!.value
@@ -52,4 +55,23 @@ describe('a step', () => {
     ]
     expect(parsed(printed(items))).toEqual(items)
   })
+})
+
+test('The search for dead letters leaves turns of the event loop to others', async () => {
+  const looks = 10
+  const looked_max = limits.get('dlq.operation_looked_at_once_rows')!.value
+  let left = looks
+  const reader = {
+    one: () => ({ id: newId('dlq', 0), looked: --left > 0 ? looked_max : 0 }),
+    all: () => [],
+  } as unknown as Reader
+  let turns = 0
+  const others = () => {
+    turns++
+    next = setImmediate(others)
+  }
+  let next = setImmediate(others)
+  await match(reader, 'tenant', { filter: { workflow_id: 'rare' }, ids: null, max: 1 }, 0)
+  clearImmediate(next)
+  expect([left, turns]).toEqual([0, looks - 1])
 })

@@ -5,6 +5,7 @@ import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { outOfMemory } from '../base/memory.ts'
 import type { Hold } from '../base/memory-hold.ts'
+import { nextTurn } from '../base/next-turn.ts'
 
 export const body_bytes_max = limit('http.body_bytes', 1_048_576, 'bytes', 'A request body. Past it 413.')
 export const receive_ms_max = limit(
@@ -26,6 +27,13 @@ const buffer_bytes_min = limit(
   4_096,
   'bytes',
   'The first buffer for a body; it doubles as the body arrives.',
+)
+
+const chunks_a_turn_max = limit(
+  'http.body_chunks_a_turn',
+  64,
+  'entries',
+  'The time that others wait: parts of a body that are read in one turn of the event loop. A client chooses their size, and what arrives meanwhile is read as one.',
 )
 export const no_bytes = new Uint8Array(0)
 
@@ -58,7 +66,8 @@ export class BodyStream {
     let bytes = 0
     let progressed = 0
     try {
-      for (;;) {
+      for (let chunks = 1; ; chunks++) {
+        if (chunks % chunks_a_turn_max === 0) await nextTurn()
         const { done, value } = await reader.read()
         if (this.#failure) throw this.#failure
         if (done) return buffer.subarray(0, bytes)

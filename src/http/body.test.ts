@@ -253,6 +253,36 @@ describe('A body', () => {
     })
   })
 
+  describe('with a list of objects that name all their members', () => {
+    const reader = new Reader(
+      Type.Object({
+        any: Type.Array(
+          Type.Object({ type: Type.Optional(Type.String()) }, { additionalProperties: false }),
+          { maxItems: 4 },
+        ),
+      }),
+    )
+    const unknown = (members: number) =>
+      `{${Array.from({ length: members }, (_, i) => `"${i}": "\\u0000"`).join(', ')}}`
+    const refused = async (...items: string[]) => {
+      const text = Buffer.from(`{"any": [${items.join(', ')}]}`)
+      return refusal(async () => reader.body(text, new IgnoredNames()))
+    }
+
+    test('refuses one with more than 100 unknown members as a whole, once', async () => {
+      const [code, ...paths] = (await refused('{"type": "a"}', unknown(102), '{"type": 1}')) as string[]
+      expect([code, paths]).toEqual(['VALIDATION_FAILED', ['/any/1', '/any/2/type']])
+    })
+
+    test('names up to 100 unknown members one by one', async () => {
+      const [code, ...paths] = (await refused(unknown(101))) as string[]
+      expect([code, paths]).toEqual([
+        'VALIDATION_FAILED',
+        Array.from({ length: 101 }, (_, i) => `/any/0/${i}`),
+      ])
+    })
+  })
+
   test('tells one issue of a field, not two', async () => {
     expect(await refusal(() => readRequired('{"value": 1, "name": "a\\u0000"}'))).toEqual([
       'VALIDATION_FAILED',
@@ -298,6 +328,7 @@ describe('A query', () => {
     ['name=a=b', { name: 'a=b' }],
     ['n%61me=x', { name: 'x' }],
     ['name=x&name=y', { name: 'y' }],
+    ['name=%00&limit=x&name=y&limit=5', { name: 'y', limit: 5 }],
     ['other=1&toString=2&__proto__=3', {}],
     ['other=%ZZ&name=x', { name: 'x' }],
     ['&&name=x&', { name: 'x' }],
@@ -315,6 +346,7 @@ describe('A query', () => {
     ['name=%ZZ', 'query.name'],
     ['name=%', 'query.name'],
     ['name=%00', 'query.name'],
+    ['name=%&name=%', 'query.name'],
     ['name=%ED%A0%80', 'query.name'],
     ['at=2026-01-01T00:00:00+02:00', 'query.at'],
   ])('%s is refused at %s', async (text, path) => {

@@ -118,8 +118,7 @@ export class Reader<S extends TObject> {
   query(text: string): Awaitable<Static<S>> {
     const value: Record<string, unknown> = {}
     const issues: Issue[] = []
-    for (const pair of text.split('&')) {
-      const [name, raw] = splitPair(pair)
+    for (const [name, raw] of new Map(text.split('&').map(splitPair))) {
       const schema = this.#typed.get(name)
       if (!schema) continue
       const decoded = percentDecoded(raw)

@@ -30,6 +30,7 @@ export interface Marks {
 /** The part of a schema that bounds how many parts a value has. */
 interface Sized {
   maxItems?: number
+  items?: Sized
   properties?: Record<string, Sized>
   additionalProperties?: unknown
 }
@@ -131,10 +132,13 @@ export function readTyped(
  */
 function withinSize(value: unknown, schema: Sized, path: string, issues: Issue[]): unknown {
   if (Array.isArray(value)) {
-    const { maxItems = value.length } = schema
-    if (value.length <= maxItems) return value
-    issues.push({ path, message: `must not have more than ${maxItems} items` })
-    return undefined
+    const { maxItems = value.length, items } = schema
+    if (value.length > maxItems) {
+      issues.push({ path, message: `must not have more than ${maxItems} items` })
+      return undefined
+    }
+    if (!items?.properties) return value
+    return value.map((item, i) => withinSize(item, items, `${path}/${i}`, issues) ?? null)
   }
   if (typeof value !== 'object' || value === null || !schema.properties) return value
   const known = Object.keys(schema.properties)

@@ -69,6 +69,20 @@ describe('The bytes of a body', () => {
     expect(await readBytes(streamed(sizes.map((size) => new Uint8Array(size))))).toHaveLength(bytes)
   })
 
+  test('in parts of one byte leave turns of the event loop to others', async () => {
+    const parts = 10_000
+    let turns = 0
+    const immediate = () => {
+      turns++
+      next = setImmediate(immediate)
+    }
+    let next = setImmediate(immediate)
+    const bytes = await readBytes(streamed(Array.from({ length: parts }, () => new Uint8Array(1))))
+    clearImmediate(next)
+    expect(bytes).toHaveLength(parts)
+    expect(turns).toBeGreaterThanOrEqual(parts / 64 - 1)
+  })
+
   test('keep their order', async () => {
     const read = await readBytes(streamed([Buffer.from('ab'), Buffer.from('cd'), Buffer.from('e')]))
     expect(Buffer.from(read).toString()).toBe('abcde')

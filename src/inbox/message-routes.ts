@@ -25,6 +25,7 @@ import {
   messageCount,
   messageId,
   messageOf,
+  messagesOf,
   tag,
   workflowId,
 } from './shapes.ts'
@@ -78,7 +79,7 @@ export const getInbox = route({
       },
     }
     return 'messages' in read
-      ? { ...shown, messages: read.messages.map(messageOf) }
+      ? { ...shown, messages: await messagesOf(read.messages) }
       : new Streamed(joined(shown, read.parts))
   },
 })
@@ -99,7 +100,7 @@ async function* joined(shown: object, parts: inboxes.ReadPart[]): AsyncGenerator
 /** A function of its own, so that nothing keeps the rows while their text is sent. */
 async function textOf(part: inboxes.ReadPart, comma: string): Promise<string> {
   let text = ''
-  for (const message of await part()) text += (text === '' ? comma : ',') + encode(messageOf(message))
+  for (const message of await messagesOf(await part())) text += (text === '' ? comma : ',') + encode(message)
   return text
 }
 
@@ -163,7 +164,7 @@ export const listMessages = route({
         page(db, caller, dependencies.plans, db.clock.now(), params.id, query.after, limitOf(query)),
       isDone: (page) => page.messages.length > 0 || !page.live,
     })
-    return { items: messages.map(messageOf), nextAfter: messages.at(-1)?.id ?? query.after ?? null }
+    return { items: await messagesOf(messages), nextAfter: messages.at(-1)?.id ?? query.after ?? null }
   },
 })
 
@@ -242,6 +243,6 @@ export const searchMessages = route({
   async handle({ db, caller, dependencies: { plans }, now }, { params, query }) {
     const wanted = { text: folded(query.q), before: query.before, items_max: limitOf(query) }
     const { messages, reached } = await search(db, caller, plans, now, params.id, wanted)
-    return { items: messages.map(messageOf), nextBefore: reached }
+    return { items: await messagesOf(messages), nextBefore: reached }
   },
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { incomingOf, onOneLine, previewOf } from './message.ts'
+import { incomingOf, type MessageRow, onOneLine, previewOf } from './message.ts'
+import { messageOf, messagesOf } from './shapes.ts'
 
 const request = (url: string) =>
   incomingOf({
@@ -62,5 +63,33 @@ describe('The preview of a message', () => {
     [`${'\n'.repeat(2_000_000)}x`, ' x'],
   ])('is put on one line in steps of the length of the text (%#)', (text, line) => {
     expect(onOneLine(text) === line).toBe(true)
+  })
+})
+
+describe('Messages on a page', () => {
+  function messages(count: number, query: string): MessageRow[] {
+    return Array.from({ length: count }, (_, i) => ({
+      ...{ id: `msg_${i}`, seq: i, method: 'POST', path: '', query, headers: '{}', created_at: 0 },
+      ...{ kind: 'text', encoding: 'text', body: 'x', content_type: '', source_ip: '192.0.2.1' },
+      ...{ forward_status: null, forward_status_code: null, forward_error: null },
+      ...{ forward_duration_ms: null, forward_attempted_at: null },
+    }))
+  }
+
+  test.each([
+    ['none where their queries have 64 KiB together', 64, 0],
+    ['one for each 64 KiB of their queries', 640, 9],
+  ])('leave turns of the event loop to others: %s', async (_, count, expected) => {
+    const rows = messages(count, 'a&'.repeat(512))
+    let turns = 0
+    const others = () => {
+      turns++
+      next = setImmediate(others)
+    }
+    let next = setImmediate(others)
+    const shown = await messagesOf(rows)
+    clearImmediate(next)
+    expect(turns).toBe(expected)
+    expect(shown).toEqual(rows.map(messageOf))
   })
 })

@@ -2,6 +2,8 @@
 
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { nextTurn } from '../base/next-turn.ts'
 import type { Urls } from '../contract/dependencies.ts'
 import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
 import { ShownWorkflowId } from '../contract/workflow.ts'
@@ -86,6 +88,28 @@ export function messageOf(row: MessageRow) {
       attemptedAt: isoOrNull(row.forward_attempted_at),
     },
   }
+}
+
+const query_bytes_a_turn = limit(
+  'inbox.query_bytes_a_turn',
+  65_536,
+  'bytes',
+  'The time that others wait: queries of messages that are read in one turn of the event loop. A page has up to 1 MiB of them.',
+)
+
+/** Several of them, in turns of the event loop: anybody who knows the address of an inbox writes their queries. */
+export async function messagesOf(rows: readonly MessageRow[]): Promise<ReturnType<typeof messageOf>[]> {
+  const shown = []
+  let bytes = 0
+  for (const row of rows) {
+    bytes += row.query.length
+    if (bytes > query_bytes_a_turn) {
+      await nextTurn()
+      bytes = row.query.length
+    }
+    shown.push(messageOf(row))
+  }
+  return shown
 }
 
 /** application/x-www-form-urlencoded (WHATWG URL section 5.1) as JSON text; a name that comes more than once has an array. */

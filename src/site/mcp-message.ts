@@ -1,4 +1,4 @@
-// A message to /mcp: judged by its text before it is parsed.
+// A message to /mcp as it came: judged by its text, before anything of it is parsed.
 
 import { decodeUtf8, levels_max, type Members, scanObject } from '../base/json.ts'
 import { limit } from '../base/limit.ts'
@@ -10,18 +10,23 @@ const message_levels_max = limit(
   'levels',
   'Bounds how deep a message to /mcp may nest; a deeper one is answered with an Invalid Request error.',
 )
+const values_max = limit(
+  'mcp.values',
+  500,
+  'entries',
+  'Bounds the values of a message to /mcp outside `params.arguments`, which the library of the protocol checks and reports one by one; one with more is an Invalid Request.',
+)
+const arguments_max = limit(
+  'mcp.arguments',
+  100,
+  'entries',
+  'Bounds the arguments of a call of a tool, each of which may be reported; one with more is an Invalid Request.',
+)
 const id_characters_max = limit(
   'mcp.id_characters',
   256,
   'characters',
   'Bounds the id of a JSON-RPC message, which is kept while its call runs; a longer one is an Invalid Request.',
-)
-
-const arguments_max = limit(
-  'mcp.arguments',
-  256,
-  'entries',
-  'The time that others wait: arguments of one call, each of which is checked by its name; with more it is an Invalid Request.',
 )
 
 // JSON-RPC 2.0 section 5.1.
@@ -38,7 +43,7 @@ export function messageIn(bytes: Uint8Array): object | Response {
   if (text === null || !scan || (!scan.ok && scan.why === 'syntax')) {
     return refused(parse_error, 'The body is not valid JSON in UTF-8.')
   }
-  const fault = scan.ok ? faultIn(scan.members) : faults[scan.why as keyof typeof faults]
+  const fault = scan.ok ? faultIn(text, scan.members) : faults[scan.why as keyof typeof faults]
   return fault === null ? JSON.parse(text) : refused(invalid_request, fault)
 }
 
@@ -55,7 +60,7 @@ function isOfEnvelope(name: string): boolean {
 }
 
 /** The fault of the envelope of a message (JSON-RPC 2.0 sections 4 and 5), or null. */
-function faultIn(message: Members): string | null {
+function faultIn(text: string, message: Members): string | null {
   if (message.get('jsonrpc') !== '"2.0"') return 'The member jsonrpc must be "2.0".'
   const is_answer = message.has('result') || message.has('error')
   const method = message.get('method')
@@ -63,27 +68,52 @@ function faultIn(message: Members): string | null {
   const id = message.get('id')
   if (id !== undefined && !isId(id)) return `The member id ${id_rule}.`
   const params = message.get('params')
-  if (params === undefined) return null
-  const scan = scanObject(params, (name) => name === 'requestId' || name === 'arguments', message_levels_max)
+  if (params === undefined) return hasFewValues(text, '{}') ? null : too_many_values
+  const scan = scanObject(params, isJudgedParam, message_levels_max)
   if (!scan.ok) return 'The member params must be an object.'
-  if (membersOf(scan.members.get('arguments') ?? '{}') > arguments_max)
-    return `The member params.arguments has more than ${arguments_max} members.`
   const request_id = scan.members.get('requestId')
-  return request_id === undefined || isId(request_id) ? null : `The member params.requestId ${id_rule}.`
+  if (request_id !== undefined && !isId(request_id)) return `The member params.requestId ${id_rule}.`
+  const sent = scan.members.get('arguments') ?? ''
+  const given = sent.startsWith('{') ? sent : '{}' // what is none is refused by the library of the protocol, at once
+  if (membersIn(given) > arguments_max) return too_many_arguments
+  return hasFewValues(text, given) ? null : too_many_values
 }
 
-/** How many members an object has; 0 for another value. */
-function membersOf(text: string): number {
+function isJudgedParam(name: string): boolean {
+  return name === 'requestId' || name === 'arguments'
+}
+
+const too_many_values = `The message has more than ${values_max} values outside params.arguments.`
+const too_many_arguments = `The member params.arguments has more than ${arguments_max} members.`
+
+/** `object` is valid JSON. */
+function membersIn(object: string): number {
   let members = 0
-  scanObject(
-    text,
-    () => {
-      members += 1
-      return false
-    },
-    message_levels_max,
-  )
+  const count = () => {
+    members += 1
+    return false
+  }
+  scanObject(object, count, message_levels_max)
   return members
+}
+
+/** Beside these arguments, which are a part of the text. A value has a comma at least, but the first of a container. */
+function hasFewValues(text: string, given: string): boolean {
+  if (text.length - given.length <= values_max) return true
+  return commasIn(text) - commasIn(given) <= values_max
+}
+
+/** Outside its strings. `text` is valid JSON. */
+function commasIn(text: string): number {
+  let commas = 0
+  let in_string = false
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]
+    if (character === '"') in_string = !in_string
+    else if (character === ',' && !in_string) commas += 1
+    else if (character === '\\' && in_string) at += 1
+  }
+  return commas
 }
 
 const id_rule = `must be a whole number or a string of at most ${id_characters_max} characters`
