@@ -304,6 +304,7 @@ describe('effects have their places', () => {
       'timers',
       /\bsetTimeout\b|\bsetInterval\b|\bsetImmediate\b|\bqueueMicrotask\b|\bnextTick\b|\bBun\.sleep|\bsleep\(/,
       {
+        'src/admin/process.ts': 'the reader of the output makes room in the pipe',
         'src/app/stop.ts': 'the end of the patience of a drain',
         'src/credentials/cache.ts': 'a setting holds once no node remembers how it was',
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
@@ -417,6 +418,7 @@ describe('effects have their places', () => {
       /['"](node:)?fs(\/promises)?['"]|\bBun\.(file|write)\b/,
       {
         'src/app/listener.ts': 'which socket listens, by /proc',
+        'src/admin/process.ts': 'the output of the operator, which must be known to be taken',
         'src/admin/run.ts': 'tells a missing database from a new one',
         'src/backup/backup.ts': 'writes over no file',
         'src/backup/file.ts': 'a backup as a file',
