@@ -2,9 +2,11 @@
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import {
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -330,6 +332,19 @@ forEachDatabase('A stop', (databases) => {
     request.socket.write(request.rest)
     expect(await request.answer).toContain('HTTP/1.1 201 Created')
     expect(await child.exited).toBe(0)
+  })
+
+  test('and requests before it are as ever while the log cannot be written', async () => {
+    const unwritable = openSync('/dev/null', 'r')
+    const env = { PATH: process.env.PATH ?? '', PORT: '0', LOG_REQUESTS: 'all', ...(await environment()) }
+    const child = Bun.spawn([process.execPath, main], { cwd: newFolder(), env, stderr: unwritable })
+    running.add(child)
+    const banner = await new Lines(child.stdout).until('first call')
+    await signUp(/address +(\S+)/.exec(banner)![1]!)
+    child.kill('SIGTERM')
+    expect(await child.exited).toBe(0)
+    running.delete(child)
+    closeSync(unwritable)
   })
 
   test('that is asked for twice happens at once, with 1', async () => {

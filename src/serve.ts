@@ -7,6 +7,7 @@ import { openApp } from './app.ts'
 import { BackupTimer, writeInProcess } from './backup/timer.ts'
 import { systemClock } from './base/clock.ts'
 import { limit } from './base/limit.ts'
+import { writeWhole } from './base/output.ts'
 import { type Config, readConfig } from './config.ts'
 import { unlimited_plan } from './contract/feature.ts'
 import { sqlitePath } from './db/open.ts'
@@ -179,10 +180,19 @@ function startBackups({ backups }: Config, log: Logger): void {
 }
 
 function logOf(config: Config): Logger {
-  const log = pino({ level: config.log_level, base: null }, pino.destination({ dest: 2, sync: true }))
+  const log = pino({ level: config.log_level, base: null }, { write: logLine })
   process.on('uncaughtException', (error) => crash(log, error, 'uncaught exception'))
   process.on('unhandledRejection', (error) => crash(log, error, 'unhandled rejection'))
   return log
+}
+
+/** A line that is not taken is lost: what it tells of has happened, and must not fail for it. */
+function logLine(line: string): void {
+  try {
+    writeWhole(2, line)
+  } catch {
+    // The disk under the log is full, or its reader is gone.
+  }
 }
 
 function crash(log: Logger, error: unknown, message: string): never {

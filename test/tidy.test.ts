@@ -304,7 +304,6 @@ describe('effects have their places', () => {
       'timers',
       /\bsetTimeout\b|\bsetInterval\b|\bsetImmediate\b|\bqueueMicrotask\b|\bnextTick\b|\bBun\.sleep|\bsleep\(/,
       {
-        'src/admin/process.ts': 'the reader of the output makes room in the pipe',
         'src/app/stop.ts': 'the end of the patience of a drain',
         'src/credentials/cache.ts': 'a setting holds once no node remembers how it was',
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
@@ -322,6 +321,7 @@ describe('effects have their places', () => {
         'src/base/heavy-read.ts': 'how long a slow client keeps the permit of its tenant',
         'src/base/heavy-reads.ts': 'how long a heavy read waits for a permit',
         'src/base/notifier.ts': 'the end of the patience of a waiting request',
+        'src/base/output.ts': 'a reader makes room in the pipe',
         'src/base/sleep.ts': 'a pause on the timers of the machine',
         'src/base/signals.ts': 'the pace of what is told to other nodes',
         'src/backup/release.ts': 'nodes remember keys for a second',
@@ -418,7 +418,6 @@ describe('effects have their places', () => {
       /['"](node:)?fs(\/promises)?['"]|\bBun\.(file|write)\b/,
       {
         'src/app/listener.ts': 'which socket listens, by /proc',
-        'src/admin/process.ts': 'the output of the operator, which must be known to be taken',
         'src/admin/run.ts': 'tells a missing database from a new one',
         'src/backup/backup.ts': 'writes over no file',
         'src/backup/file.ts': 'a backup as a file',
@@ -428,6 +427,7 @@ describe('effects have their places', () => {
         'src/backup/sealed-secrets.ts': 'secrets beside a backup',
         'src/backup/timer.ts': 'which backups are kept',
         'src/base/folder.ts': 'makes folders, and flushes them',
+        'src/base/output.ts': 'output that must be known to be taken',
         'src/callbacks/name-files.ts': '/etc/hosts and /etc/resolv.conf',
         'src/config.ts': 'PLANS_FILE',
         'src/db/disk.ts': 'the reserve on the disk of the database',

@@ -1,7 +1,7 @@
 // The terminal of this process, for the operator's command.
 
-import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { writeWhole } from '../base/output.ts'
 import { runAdmin } from './run.ts'
 
 /** Returns the exit code. `command`: how it was called. */
@@ -11,27 +11,19 @@ export function adminOfProcess(words: readonly string[], command: string): Promi
     env: process.env,
     command,
     is_terminal: process.stdout.isTTY === true,
-    print: (text) => writeWhole(1, `${text}\n`),
+    print: printed,
     complain: (text) => console.error(text),
     ask: (question, hidden) => (process.stdin.isTTY ? asked(question, hidden) : Promise.resolve(null)),
   })
 }
 
-/** A full pipe is tried again this soon. */
-const full_pipe_ms = 5
-
-/** Throws unless the system has taken all of it: a key that nobody saw must not look like one that was handed over. */
-function writeWhole(fd: number, text: string): void {
-  const bytes = Buffer.from(text)
-  for (let written = 0; written < bytes.length; ) {
-    try {
-      written += writeSync(fd, bytes, written)
-    } catch (error) {
-      const { code, message } = error as Error & { code?: string }
-      if (code !== 'EAGAIN')
-        throw new Error(`the output cannot be written, so what it had to show is lost: ${message}`)
-      Bun.sleepSync(full_pipe_ms)
-    }
+/** Throws unless all was taken: a key that nobody saw must not look like one that was handed over. */
+function printed(text: string): void {
+  try {
+    writeWhole(1, `${text}\n`)
+  } catch (error) {
+    const { message } = error as Error
+    throw new Error(`the output cannot be written, so what it had to show is lost: ${message}`)
   }
 }
 
