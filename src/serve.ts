@@ -83,12 +83,16 @@ async function serve(config: Config): Promise<void> {
     log.info({ signal }, 'draining')
     stop()
   })
+  const backups = backupsOf(config, log)
   const app = await openApp(config, { clock: systemClock, log, onFatal: fatal(log), lingers: true })
-  stop = () => exitAfter(log, app.stop())
+  stop = () => {
+    backups?.stop()
+    exitAfter(log, app.stop())
+  }
   const address = app.listen()
   const trouble = app.nodesTrouble()
   if (trouble !== null) log.warn({ reason: trouble }, polled_message)
-  startBackups(config, log)
+  backups?.start()
   const secret_files = [app.cron_secret.file, app.secret_key.file]
   console.log(
     banner(config, {
@@ -133,6 +137,7 @@ async function supervise(config: Config): Promise<void> {
     throw new ConfigError('WORKERS', 'several processes share a port on Linux only; set WORKERS=1')
   }
   const log = logOf(config)
+  const backups = backupsOf(config, log)
   let running: Supervisor | null = null
   onSignals((signal, is_second) => {
     if (is_second) {
@@ -140,6 +145,7 @@ async function supervise(config: Config): Promise<void> {
       process.exit(1)
     }
     log.info({ signal }, 'draining')
+    backups?.stop()
     if (running === null) process.exit(0)
     const stopped = running.stop().then((in_order) => {
       if (!in_order) throw new Error('a worker did not stop in order')
@@ -158,7 +164,7 @@ async function supervise(config: Config): Promise<void> {
   running = supervisor
   const address = await supervisor.start()
   if (address === null) return // the signal ends the process
-  startBackups(config, log)
+  backups?.start()
   const secret_files = [cron_secret.file, secret_key.file]
   console.log(banner(config, { address, metrics_url, secret_files, is_polled: false }))
 }
@@ -172,11 +178,11 @@ function listenAsSupervisor(config: Config, supervisor: Supervisor, log: Logger)
   return naming('METRICS', () => listenForMetrics(metrics, collect, onError)).url
 }
 
-/** In the process that the operator has started: workers write none. */
-function startBackups({ backups }: Config, log: Logger): void {
-  if (backups === null) return
+/** In the process that the operator has started: workers write none. Null without BACKUP_EVERY. */
+function backupsOf({ backups }: Config, log: Logger): BackupTimer | null {
+  if (backups === null) return null
   const write = (file: string) => writeInProcess(file, process.env, adminCommand())
-  new BackupTimer({ ...backups, clock: systemClock, log, write }).start()
+  return new BackupTimer({ ...backups, clock: systemClock, log, write })
 }
 
 function logOf(config: Config): Logger {
