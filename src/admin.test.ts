@@ -1,7 +1,7 @@
 // The operator's command as a process, beside a running service.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachDatabase } from '../test/support/databases.ts'
@@ -209,6 +209,19 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
     expect(await said('recount', tenant.name)).toMatch(
       new RegExp(`^${tenant.tenant_id}\\t(right|was off by 261 bytes)\\t${tenant.name}\n$`),
     )
+  })
+
+  test('reset-admin-key ends no further key once the output cannot be written, and says so', async () => {
+    await newTenant('not shown')
+    const { addAgent } = await newTenant('left alone')
+    const unwritable = openSync('/dev/null', 'r')
+    const words = [process.execPath, admin, 'reset-admin-key', '--all', '--yes']
+    const child = Bun.spawn(words, { env: environment, stdout: unwritable, stderr: 'pipe' })
+    expect(await new Response(child.stderr).text()).toStartWith(
+      'waystation admin: the output cannot be written, so what it had to show is lost: ',
+    )
+    expect([await child.exited, await addAgent('first')]).toEqual([1, 201])
+    closeSync(unwritable)
   })
 
   test('check looks through a SQLite file, and through PostgreSQL as far as its settings and extensions allow', async () => {

@@ -2,19 +2,25 @@
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import {
+  closeSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
   statSync,
 } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachDatabase } from '../test/support/databases.ts'
+import { until } from '../test/support/patience.ts'
+import { default_plans } from './features.ts'
 import { settings } from './settings.ts'
 import { version } from './version.ts'
 
@@ -87,6 +93,15 @@ class Lines {
 
   constructor(stream: ReadableStream<Uint8Array>) {
     this.#chunks = stream[Symbol.asyncIterator]()
+  }
+
+  /** Everything to the end. */
+  async all(): Promise<string> {
+    for (;;) {
+      const { done, value } = await this.#chunks.next()
+      if (done) return this.#text
+      this.#text += new TextDecoder().decode(value)
+    }
   }
 
   /** Everything up to the end of the line with this text. */
@@ -331,6 +346,50 @@ forEachDatabase('A stop', (databases) => {
     expect(await request.answer).toContain('HTTP/1.1 201 Created')
     expect(await child.exited).toBe(0)
   })
+
+  test('and requests before it are as ever while the log cannot be written', async () => {
+    const unwritable = openSync('/dev/null', 'r')
+    const env = { PATH: process.env.PATH ?? '', PORT: '0', LOG_REQUESTS: 'all', ...(await environment()) }
+    const child = Bun.spawn([process.execPath, main], { cwd: newFolder(), env, stderr: unwritable })
+    running.add(child)
+    const banner = await new Lines(child.stdout).until('first call')
+    await signUp(/address +(\S+)/.exec(banner)![1]!)
+    child.kill('SIGTERM')
+    expect(await child.exited).toBe(0)
+    running.delete(child)
+    closeSync(unwritable)
+  })
+
+  test('calls no backup failed that ends with it', async () => {
+    const cwd = newFolder()
+    const plans = join(cwd, 'plans.json')
+    expect(Bun.spawnSync(['mkfifo', plans]).exitCode).toBe(0)
+    const given = writeFile(plans, JSON.stringify(default_plans)) // to the service; its backup waits for more
+    const { url, child, stderr } = await start(
+      { ...(await environment()), PLANS_FILE: plans, BACKUP_EVERY: '1h' },
+      cwd,
+    )
+    await given
+    const request = await halfSent(url)
+    child.kill('SIGTERM')
+    await stderr.until('draining')
+    await writeFile(plans, 'no plans')
+    await until(() => isUnread(plans))
+    request.socket.write(request.rest)
+    expect(await request.answer).toContain('HTTP/1.1 201 Created')
+    expect(await child.exited).toBe(0)
+    expect(await stderr.all()).not.toContain('BACKUP FAILED')
+  })
+
+  /** Nobody has this pipe open. */
+  function isUnread(pipe: string): boolean {
+    try {
+      closeSync(openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK))
+      return false
+    } catch {
+      return true
+    }
+  }
 
   test('that is asked for twice happens at once, with 1', async () => {
     const { url, child, stderr } = await start(await environment())

@@ -7,6 +7,7 @@ import { openApp } from './app.ts'
 import { BackupTimer, writeInProcess } from './backup/timer.ts'
 import { systemClock } from './base/clock.ts'
 import { limit } from './base/limit.ts'
+import { writeWhole } from './base/output.ts'
 import { type Config, readConfig } from './config.ts'
 import { unlimited_plan } from './contract/feature.ts'
 import { sqlitePath } from './db/open.ts'
@@ -82,12 +83,16 @@ async function serve(config: Config): Promise<void> {
     log.info({ signal }, 'draining')
     stop()
   })
+  const backups = backupsOf(config, log)
   const app = await openApp(config, { clock: systemClock, log, onFatal: fatal(log), lingers: true })
-  stop = () => exitAfter(log, app.stop())
+  stop = () => {
+    backups?.stop()
+    exitAfter(log, app.stop())
+  }
   const address = app.listen()
   const trouble = app.nodesTrouble()
   if (trouble !== null) log.warn({ reason: trouble }, polled_message)
-  startBackups(config, log)
+  backups?.start()
   const secret_files = [app.cron_secret.file, app.secret_key.file]
   console.log(
     banner(config, {
@@ -132,6 +137,7 @@ async function supervise(config: Config): Promise<void> {
     throw new ConfigError('WORKERS', 'several processes share a port on Linux only; set WORKERS=1')
   }
   const log = logOf(config)
+  const backups = backupsOf(config, log)
   let running: Supervisor | null = null
   onSignals((signal, is_second) => {
     if (is_second) {
@@ -139,6 +145,7 @@ async function supervise(config: Config): Promise<void> {
       process.exit(1)
     }
     log.info({ signal }, 'draining')
+    backups?.stop()
     if (running === null) process.exit(0)
     const stopped = running.stop().then((in_order) => {
       if (!in_order) throw new Error('a worker did not stop in order')
@@ -157,7 +164,7 @@ async function supervise(config: Config): Promise<void> {
   running = supervisor
   const address = await supervisor.start()
   if (address === null) return // the signal ends the process
-  startBackups(config, log)
+  backups?.start()
   const secret_files = [cron_secret.file, secret_key.file]
   console.log(banner(config, { address, metrics_url, secret_files, is_polled: false }))
 }
@@ -171,18 +178,27 @@ function listenAsSupervisor(config: Config, supervisor: Supervisor, log: Logger)
   return naming('METRICS', () => listenForMetrics(metrics, collect, onError)).url
 }
 
-/** In the process that the operator has started: workers write none. */
-function startBackups({ backups }: Config, log: Logger): void {
-  if (backups === null) return
+/** In the process that the operator has started: workers write none. Null without BACKUP_EVERY. */
+function backupsOf({ backups }: Config, log: Logger): BackupTimer | null {
+  if (backups === null) return null
   const write = (file: string) => writeInProcess(file, process.env, adminCommand())
-  new BackupTimer({ ...backups, clock: systemClock, log, write }).start()
+  return new BackupTimer({ ...backups, clock: systemClock, log, write })
 }
 
 function logOf(config: Config): Logger {
-  const log = pino({ level: config.log_level, base: null }, pino.destination({ dest: 2, sync: true }))
+  const log = pino({ level: config.log_level, base: null }, { write: logLine })
   process.on('uncaughtException', (error) => crash(log, error, 'uncaught exception'))
   process.on('unhandledRejection', (error) => crash(log, error, 'unhandled rejection'))
   return log
+}
+
+/** A line that is not taken is lost: what it tells of has happened, and must not fail for it. */
+function logLine(line: string): void {
+  try {
+    writeWhole(2, line)
+  } catch {
+    // The disk under the log is full, or its reader is gone.
+  }
 }
 
 function crash(log: Logger, error: unknown, message: string): never {

@@ -18,7 +18,7 @@ async function installed(): Promise<string> {
   expect(packed.code).toBe(0)
   const [{ filename, files }] = JSON.parse(packed.stdout)
   const paths = files.map(({ path }: { path: string }) => path)
-  expect(paths.filter((path: string) => /^(test|bench|\.|node_modules)/.test(path))).toEqual([])
+  expect(paths.filter((path: string) => /^(test|bench|\.|node_modules)|\.test\.ts$/.test(path))).toEqual([])
 
   const modules = join(folder, 'node_modules')
   const place = join(modules, 'waystation-service')

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
+import { sqlitePath } from '../db/open.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import { signingContext } from '../tenants/signing.ts'
 import { commands, helpText } from './commands.ts'
@@ -264,8 +265,16 @@ forEachDatabase("The operator's command", (databases) => {
   })
 
   test('vacuum leaves a database that a service has open alone on SQLite, and runs beside it on PostgreSQL', async () => {
-    if (databases.engine === 'postgres') await place.operator.does('vacuum')
-    else expect(await place.operator.refusal('vacuum')).toMatch(/another process has this database open/)
+    if (databases.engine === 'postgres') {
+      await place.operator.does('vacuum')
+      return
+    }
+    const link = join(mkdtempSync(join(tmpdir(), 'waystation-link-')), 'link.db')
+    symlinkSync(sqlitePath(place.service.database_url)!, link)
+    const linked = place.operator.with({ DATABASE_URL: `sqlite:${link}` })
+    for (const operator of [place.operator, linked])
+      expect(await operator.refusal('vacuum')).toMatch(/another process has this database open/)
+    rmSync(dirname(link), { recursive: true })
   })
 })
 

@@ -20,6 +20,7 @@ export interface Terminal {
   command: string
   /** Standard output is one. */
   is_terminal: boolean
+  /** Throws unless all of it was taken: some is shown this once alone. */
   print(text: string): void
   complain(text: string): void
   /** The answer to a question, on the terminal; null when there is none. `hidden`: what is typed is not shown. */
@@ -30,11 +31,11 @@ export interface Terminal {
 export async function runAdmin(words: readonly string[], terminal: Terminal): Promise<number> {
   const { args, options, values } = parsed(words)
   const [name = 'help', ...rest] = args
-  if (name === 'help' || options.has('help')) {
-    terminal.print(helpText(terminal.command))
-    return 0
-  }
   try {
+    if (name === 'help' || options.has('help')) {
+      terminal.print(helpText(terminal.command))
+      return 0
+    }
     const command = commandCalled(name, rest, { options, values }, terminal.command)
     await ran(command, rest, { options, values }, terminal)
     return 0

@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -138,6 +139,11 @@ forEachDatabase('A backup', (databases) => {
     writeFileSync(`${part}-wal`, 'newer writes')
     const refusal = await operator.refusal('verify', part)
     expect(refusal).toStartWith(`waystation admin: ${part}-wal has newer writes than ${part}: `)
+    const link = join(folder, `link-${engine}.db`)
+    symlinkSync(part, link)
+    expect(await operator.refusal('verify', link)).toStartWith(
+      `waystation admin: ${part}-wal has newer writes than ${link}: `,
+    )
     const DATABASE_URL = await databases.newUrl()
     expect(await operator.with({ DATABASE_URL }).refusal('restore', part)).toBe(refusal)
   })

@@ -36,6 +36,7 @@ export class BackupTimer {
     this.#timer.unref()
   }
 
+  /** One under way is left alone. When a signal to both ends it with the service, its end is not logged. */
   stop(): void {
     this.#stopped = true
     clearTimeout(this.#timer)
@@ -96,7 +97,8 @@ export async function writeInProcess(
   })
   const not_lowered = failureOf(() => lower(child.pid, niceness))
   const said = (await new Response(child.stderr).text()).trim()
-  if ((await child.exited) !== 0) throw new Error(said || `it ended with ${child.exitCode}`)
+  if ((await child.exited) !== 0)
+    throw new Error(said || `it ended with ${child.exitCode ?? child.signalCode}`)
   const lines = [said, not_lowered === null ? '' : `its priority could not be lowered: ${not_lowered}`]
   return lines.filter((line) => line !== '').join('\n')
 }

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { requireUpgradable } from '../db/migrate.ts'
 import { sizeOf } from '../db/space.ts'
 import { appliedIn, faultsOf, SqliteFile } from '../db/sqlite-file.ts'
+import { ownName } from '../db/sqlite-lock.ts'
 import { migrations } from '../features.ts'
 import { type BackupFacts, factsOf, isFacts, requireFinished } from './facts-store.ts'
 import { bytesOf, checksumOf, keptChecksum } from './file.ts'
@@ -48,9 +49,10 @@ export function verifyBackup(given: string): Verified {
 
 /** A part of a database is not a backup: its newest writes are in the log. */
 export function requireNoLog(path: string): void {
-  if (sizeOf(`${path}-wal`) === 0) return
+  const log = `${ownName(path)}-wal`
+  if (sizeOf(log) === 0) return
   throw new Error(
-    `${path}-wal has newer writes than ${path}: make one file of the two, DATABASE_URL='sqlite:${path}' waystation admin backup '${path}.whole', and take that`,
+    `${log} has newer writes than ${path}: make one file of the two, DATABASE_URL='sqlite:${path}' waystation admin backup '${path}.whole', and take that`,
   )
 }
 

@@ -8,6 +8,7 @@ import type { DbMeasures } from './measures.ts'
 import { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Sync } from './sqlite-flush.ts'
+import { ownName } from './sqlite-lock.ts'
 
 export interface OpenOptions {
   clock: Clock
@@ -33,11 +34,14 @@ export interface OpenOptions {
   exclusive: boolean
 }
 
-/** The absolute file of a `sqlite:` URL, `:memory:`, or null for PostgreSQL. */
+/**
+ * The absolute file of a `sqlite:` URL, `:memory:`, or null for PostgreSQL. Its own name, past links: its log and its lock lie
+ * beside that.
+ */
 export function sqlitePath(url: string): string | null {
   if (!url.startsWith('sqlite:')) return null
   const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '')
-  return path === ':memory:' ? path : resolve(path)
+  return path === ':memory:' ? path : ownName(resolve(path))
 }
 
 export async function openDb(url: string, options: OpenOptions): Promise<Db> {

@@ -14,9 +14,14 @@ import { isForLackOfRoom } from './space.ts'
 export function fileAt(path: string): string {
   const found = existsSync(path)
   if (!found) closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o644))
-  const file = realpathSync(path)
+  const file = ownName(path)
   if (!found) flushFolder(dirname(file))
   return file
+}
+
+/** Past links: of a file that is there. */
+export function ownName(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path
 }
 
 /** On a full disk the reserve makes the room that even the lock needs. A lock that is held needs none. */
