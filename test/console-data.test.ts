@@ -151,6 +151,19 @@ describe('The audit log', () => {
     )
   })
 
+  test('is searched from a time to the second, as an address may have it', async () => {
+    const tenant = await service.signUp()
+    await someEntries(tenant)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/audit?from=2020-01-01T00:00:30.250Z')
+      await page.getByText('3 in all').waitFor()
+      await page.getByLabel('Actor').fill('mailer')
+      await page.getByRole('button', { name: 'Search' }).click()
+      await page.getByText('1 in all').waitFor()
+      expect(new URL(page.url()).searchParams.get('from')).toBe('2020-01-01T00:00:30.250Z')
+    })
+  })
+
   test('says what is wrong with a filter that somebody wrote into the address', async () => {
     const tenant = await service.signUp()
     await chromium.visit(

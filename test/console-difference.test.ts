@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { difference, jsonLines } from '../console/text/difference.ts'
+import { type DifferenceLine, difference, jsonLines, partsOf } from '../console/text/difference.ts'
 
 describe('The difference of two JSON values', () => {
   const seen = (before: string, after: string) =>
@@ -34,8 +34,102 @@ describe('The difference of two JSON values', () => {
     expect(seen('[1,2,3,4]', '[2,3,5,4]')).toEqual([' [', '-  1,', '   2,', '   3,', '+  5,', '   4', ' ]'])
   })
 
-  test('of very long values is given at once', () => {
-    const long = (n: number) => JSON.stringify(Array.from({ length: 5_000 }, (_, i) => i * n))
-    expect(difference(long(1), long(2)).length).toBeGreaterThan(5_000)
+  const textsOf = (lines: DifferenceLine[], without: DifferenceLine['kind']) =>
+    lines.filter(({ kind }) => kind !== without).map(({ text }) => text)
+
+  test('has every line of both in its order, and as few changed ones as can be', () => {
+    const lists = [[]] as number[][]
+    for (const list of lists) if (list.length < 4) lists.push([...list, 0], [...list, 1])
+    for (const before of lists)
+      for (const after of lists) {
+        const [one, other] = [before, after].map((list) => JSON.stringify([...list, 2]))
+        const lines = difference(one!, other!)
+        expect([one, other, textsOf(lines, 'added')]).toEqual([one, other, jsonLines(one!)])
+        expect([one, other, textsOf(lines, 'removed')]).toEqual([one, other, jsonLines(other!)])
+        const same = lines.filter(({ kind }) => kind === 'same').length
+        expect([one, other, same]).toEqual([one, other, 3 + longestCommon(before, after)])
+      }
+  })
+
+  const long = (value: (i: number) => unknown) =>
+    JSON.stringify(Array.from({ length: 20_000 }, (_, i) => value(i)))
+  const changedIn = (before: string, after: string) =>
+    difference(before, after).filter(({ kind }) => kind !== 'same')
+
+  test('of two edits far apart in a long value is these alone', () => {
+    const after = long((i) => (i === 5 || i === 19_990 ? 77 : i % 10))
+    expect(
+      changedIn(
+        long((i) => i % 10),
+        after,
+      ),
+    ).toEqual([
+      { kind: 'removed', text: '  5,' },
+      { kind: 'added', text: '  77,' },
+      { kind: 'removed', text: '  0,' },
+      { kind: 'added', text: '  77,' },
+    ])
+  })
+
+  test('of a long value in which each record changed is by record', () => {
+    const lines = difference(
+      long((id) => ({ id, paid: 1 })),
+      long((id) => ({ id, paid: 2 })),
+    )
+    const record = ['same', 'same', 'removed', 'added', 'same']
+    const records = Array.from({ length: 20_000 }, () => record).flat()
+    expect(
+      Bun.deepEquals(
+        lines.map(({ kind }) => kind),
+        ['same', ...records, 'same'],
+      ),
+    ).toBe(true)
+  })
+
+  test('of long values that have little in common is whole, and given at once', () => {
+    const pairs: [before: string, after: string][] = [
+      [long((i) => i), long((i) => -i)],
+      [long((i) => i), long((i) => 20_000 - i)],
+      [long((i) => i % 2), long((i) => (i * i) % 3)],
+    ]
+    for (const [before, after] of pairs) {
+      const lines = difference(before, after)
+      expect(Bun.deepEquals(textsOf(lines, 'added'), jsonLines(before))).toBe(true)
+      expect(Bun.deepEquals(textsOf(lines, 'removed'), jsonLines(after))).toBe(true)
+    }
   })
 })
+
+describe('The parts of a difference', () => {
+  const partsIn = (kinds: string) => {
+    const kind = { ' ': 'same', '-': 'removed', '+': 'added' } as const
+    const lines = [...kinds].map((sign) => ({ kind: kind[sign as ' '], text: '' }))
+    return partsOf(lines).map(({ is_folded, lines: part }) =>
+      is_folded ? `${part.length} folded` : part.length,
+    )
+  }
+
+  test('fold equal lines, except three on each side of a change', () => {
+    expect(partsIn(`${' '.repeat(10)}-+${' '.repeat(20)}+${' '.repeat(9)}`)).toEqual([
+      ...['7 folded', 3, 2, 3, '14 folded', 3, 1, 3, '6 folded'],
+    ])
+  })
+
+  test('show three equal lines or fewer that would be folded', () => {
+    expect(partsIn(`${' '.repeat(6)}-${' '.repeat(9)}+${' '.repeat(6)}`)).toEqual([6, 1, 9, 1, 6])
+    expect(partsIn(`${' '.repeat(7)}-${' '.repeat(10)}+${' '.repeat(7)}`)).toEqual([
+      ...['4 folded', 3, 1, 3, '4 folded', 3, 1, 3, '4 folded'],
+    ])
+  })
+
+  test('never fold a changed line', () => {
+    expect(partsIn('-'.repeat(2_000))).toEqual([2_000])
+  })
+})
+
+function longestCommon([first, ...rest]: number[], other: number[]): number {
+  if (first === undefined) return 0
+  const at = other.indexOf(first)
+  const without = longestCommon(rest, other)
+  return at === -1 ? without : Math.max(without, 1 + longestCommon(rest, other.slice(at + 1)))
+}

@@ -21,6 +21,37 @@ async function asked(tenant: TestTenant, title: string): Promise<string> {
 const detail = (page: Page) => page.locator('.split-detail')
 
 describe('The page of subscriptions', () => {
+  test('takes a double click on Pause for one click: its second half does not resume', async () => {
+    const receiver = await startReceiver()
+    receiver.answer = () => ({ status: 503 })
+    const tenant = await service.signUp()
+    const { admin_key: key } = tenant
+    const body = { url: receiver.url, types: ['checkpoint.created'] }
+    const { body: made } = await service.ask('POST', '/v1/subscriptions', { key, body })
+    await asked(tenant, 'Pay invoice 7?')
+    await tickUntil(service, () => receiver.requests.length === 1)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/subscriptions/${made.id}`)
+      await detail(page).getByText('Not taken once so far').waitFor()
+      const requests = requestsOf(page)
+      // The lower part, which is that of Resume too once the reason of the pause stands above.
+      await detail(page)
+        .getByRole('button', { name: 'Pause', exact: true })
+        .click({ position: { x: 20, y: 27 } })
+      await detail(page).getByRole('button', { name: 'Resume', exact: true }).waitFor()
+      expect(await page.locator('button:hover').innerText()).toBe('Resume')
+      await page.mouse.down({ clickCount: 2 })
+      await page.mouse.up({ clickCount: 2 })
+      await page.evaluate('1')
+      expect(requests.filter((request) => request.method() === 'PATCH')).toHaveLength(1)
+      const { body: now } = await service.ask('GET', `/v1/subscriptions/${made.id}`, { key })
+      expect(now.status).toBe('paused')
+      await page.locator('button:hover').click()
+      await detail(page).getByRole('button', { name: 'Pause', exact: true }).waitFor()
+    })
+    await receiver.stop()
+  })
+
   test('creates one for a channel on a telephone, shows its attempts, pauses, resumes, replays and deletes it', async () => {
     const receiver = await startReceiver()
     const tenant = await service.signUp()

@@ -9,11 +9,12 @@ import { moment } from '../text/time.ts'
 import { count, counted, shown } from '../text/words.ts'
 import { Button, Code, setFrom, setTo } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
+import { Difference } from '../ui/difference.tsx'
 import { Field, halfFilled } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
 import { AnswerForm, answerOf, errorsOf, faultsOf, half_text, type Typed } from './answer-form.tsx'
 import { Answer } from './discussion.tsx'
-import { type Change, changeOf, Difference, type Draft, Edit, faultOf } from './edit.tsx'
+import { type Change, changeOf, type Draft, Edit, faultOf } from './edit.tsx'
 import type { Decision, Steered, Verb } from './steered.ts'
 
 const reason_characters_max = 4_096

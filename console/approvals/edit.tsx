@@ -1,45 +1,13 @@
 // The payload of an effect: as it was proposed, as somebody changed it, and the field that changes it.
 
 import type { Signal } from '@preact/signals'
-import { useLayoutEffect, useMemo } from 'preact/hooks'
-import { difference, isSameJson, jsonLines } from '../text/difference.ts'
-import { shown } from '../text/words.ts'
-import { Button, ScrollBox } from '../ui/basics.tsx'
+import { useLayoutEffect } from 'preact/hooks'
+import { isSameJson, jsonLines } from '../text/difference.ts'
+import { Button } from '../ui/basics.tsx'
+import { Difference } from '../ui/difference.tsx'
 import { Field } from '../ui/form.tsx'
 import { useFocusAt } from './focus-at.ts'
 import type { Steered } from './steered.ts'
-
-interface DifferenceProps {
-  before: string
-  after: string
-  /** The texts, in words: "of the change". */
-  what: string
-}
-
-/** Lines with a sign each, so that it is read without colours. */
-export function Difference({ before, after, what }: DifferenceProps) {
-  const lines = useMemo(() => difference(before, after), [before, after])
-  if (before === after) return null
-  if (lines.every(({ kind }) => kind === 'same'))
-    return <p class="muted">Only white space differs: this counts as unchanged.</p>
-  return (
-    <ScrollBox kind="difference" label={`Difference ${what}`}>
-      {lines.map(({ kind, text }, i) => {
-        if (kind === 'same') return <span key={i} class="difference-line">{`  ${shown(text)}`}</span>
-        const line = `${kind === 'added' ? '+' : '−'} ${shown(text)}`
-        return kind === 'added' ? (
-          <ins key={i} class="difference-line">
-            {line}
-          </ins>
-        ) : (
-          <del key={i} class="difference-line">
-            {line}
-          </del>
-        )
-      })}
-    </ScrollBox>
-  )
-}
 
 /** The editor, while it is open. */
 export interface Draft {

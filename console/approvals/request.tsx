@@ -5,11 +5,11 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { resolver } from '../text/words.ts'
 import { Code, Facts, Text, Time } from '../ui/basics.tsx'
+import { Difference } from '../ui/difference.tsx'
 import { Markdown } from '../ui/markdown.tsx'
 import { Tree } from '../ui/tree.tsx'
 import type { AnswerSchema } from './answer-form.tsx'
 import { Answer } from './discussion.tsx'
-import { Difference } from './edit.tsx'
 import type { Steered } from './steered.ts'
 
 /** The effect that a request is about: what the bytes are for, and how they were changed. */

@@ -22,7 +22,8 @@ import type { Source } from './sources.ts'
 /** The most that one operation takes. */
 const matched_max = 5_000
 
-interface BulkProps {
+/** The question about those that were chosen, as they were then. */
+export interface AskedMany {
   verb: Verb
   /** Of the list in which they were chosen. */
   status: Status
@@ -32,6 +33,9 @@ interface BulkProps {
   rows: Letter[]
   sources: Record<string, Source>
   onStarted: () => void
+}
+
+interface BulkProps extends AskedMany {
   onClose: () => void
 }
 

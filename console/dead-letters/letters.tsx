@@ -1,15 +1,14 @@
 // The rows of dead letters, the choice of many, and what can be done with them.
 
-import { useSignal } from '@preact/signals'
 import { pathOf } from '../api/address.ts'
 import type { List } from '../api/load.ts'
 import { to } from '../router.ts'
 import { count } from '../text/words.ts'
-import { Button, Countdown, setTo, Text } from '../ui/basics.tsx'
+import { Button, Countdown, Text } from '../ui/basics.tsx'
 import { FailureCell } from '../ui/list.tsx'
 import { Checkbox, type Selection, selectionColumn, useSelection } from '../ui/selection.tsx'
 import { type Column, codeColumn, More, Table, timeColumn } from '../ui/table.tsx'
-import { BulkQuestion } from './bulk.tsx'
+import type { AskedMany } from './bulk.tsx'
 import { discardRefusal, redriveRefusal, titleOf, verb_titles } from './letter.ts'
 import { type AskedLetter, InRow } from './mend.tsx'
 import type { Filter, Letter, Status, Verb } from './shapes.ts'
@@ -24,7 +23,8 @@ interface LettersProps {
   current: string | undefined
   /** Called with the question about one of the rows. */
   onAsk: (asked: AskedLetter) => void
-  onChange: () => void
+  /** Called with the question about those that are chosen. */
+  onAskMany: (asked: AskedMany) => void
 }
 
 /** The verbs that the API takes for many letters of a status. */
@@ -35,7 +35,7 @@ const verbs: Record<Status, Verb[]> = {
   archived: ['redrive'],
 }
 
-export function Letters({ list, rows, filter, query, current, onAsk, onChange }: LettersProps) {
+export function Letters({ list, rows, filter, query, current, onAsk, onAskMany }: LettersProps) {
   const status = filter.status ?? 'failed'
   const ids = rows.map(({ id }) => id)
   const selection = useSelection(JSON.stringify(filter), ids)
@@ -52,7 +52,9 @@ export function Letters({ list, rows, filter, query, current, onAsk, onChange }:
   ]
   return (
     <>
-      {possible.length > 0 && <Toolbar {...{ list, rows, filter, selection, possible, sources, onChange }} />}
+      {possible.length > 0 && (
+        <Toolbar {...{ list, rows, filter, selection, possible, sources, onAskMany }} />
+      )}
       <Table caption={`Dead letters: ${status}`} id={(row) => row.id} {...{ columns, rows, current }} />
       <More {...{ list }} />
     </>
@@ -138,21 +140,22 @@ function untilNewest(filter: Filter, [newest]: Letter[]): Filter {
   return { ...filter, to: filter.to !== undefined && Date.parse(filter.to) < Date.parse(to) ? filter.to : to }
 }
 
-interface ToolbarProps extends Pick<LettersProps, 'list' | 'rows' | 'filter' | 'onChange'> {
+interface ToolbarProps extends Pick<LettersProps, 'list' | 'rows' | 'filter' | 'onAskMany'> {
   selection: Selection
   possible: Verb[]
   sources: Record<string, Source>
 }
 
 /** Always there, so that the rows do not move when the first one is chosen. */
-function Toolbar({ list, rows, filter, selection, possible, sources, onChange }: ToolbarProps) {
-  const asked = useSignal<{ verb: Verb; filter: Filter; rows: Letter[] } | null>(null)
+function Toolbar({ list, rows, filter, selection, possible, sources, onAskMany }: ToolbarProps) {
   const { chosen, everything } = selection
   // The choice of that moment, whatever the list shows when the question is answered.
   const askFor = (verb: Verb) => {
-    asked.value = everything
-      ? { verb, filter: untilNewest(filter, rows), rows: [] }
-      : { verb, filter: { ids: chosen }, rows: rows.filter(({ id }) => chosen.includes(id)) }
+    const many = everything
+      ? { filter: untilNewest(filter, rows), rows: [] }
+      : { filter: { ids: chosen }, rows: rows.filter(({ id }) => chosen.includes(id)) }
+    const status = filter.status ?? 'failed'
+    onAskMany({ verb, status, ...many, sources, onStarted: selection.clear })
   }
   const all_rows = chosen.length === rows.length && rows.length > 0
   const none = chosen.length === 0 && !everything
@@ -193,18 +196,6 @@ function Toolbar({ list, rows, filter, selection, possible, sources, onChange }:
           />
         ))}
       </div>
-      {asked.value && (
-        <BulkQuestion
-          {...asked.value}
-          status={filter.status ?? 'failed'}
-          {...{ sources }}
-          onStarted={() => {
-            selection.clear()
-            onChange()
-          }}
-          onClose={setTo(asked, null)}
-        />
-      )}
     </div>
   )
 }

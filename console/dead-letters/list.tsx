@@ -1,8 +1,11 @@
 // Dead letters by status, or grouped by cause, and the operations on many of them.
 
 import { useSignal } from '@preact/signals'
+import type { Schedule } from '../../sdk/src/types.ts'
+import { pathOf } from '../api/address.ts'
 import { usePages } from '../api/load.ts'
 import { address, setQuery } from '../router.ts'
+import { RetryQuestion } from '../schedules/mend.tsx'
 import { agentCurl } from '../text/curl.ts'
 import { causeInWords } from '../text/failure.ts'
 import { firstLine } from '../text/words.ts'
@@ -10,6 +13,7 @@ import { Button, Commands, setFrom, setTo, Text } from '../ui/basics.tsx'
 import { Never } from '../ui/first.tsx'
 import { ListView, type OpenProps, Split, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
+import { type AskedMany, BulkQuestion } from './bulk.tsx'
 import { Causes, left_by } from './causes.tsx'
 import { DeadLetterDetail } from './detail.tsx'
 import { first } from './first.ts'
@@ -50,6 +54,8 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
   const by_cause = tab !== 'operations' && address.value.query.get('by') === 'cause'
   const operations = useOperations()
   const asked = useSignal<AskedLetter | null>(null)
+  const many = useSignal<AskedMany | null>(null)
+  const retried = useSignal<Schedule | null>(null)
   const status: Status = tab === 'operations' ? 'failed' : tab
   const filter = filterIn(address.value.query, status)
   const list = usePages<Letter>('/v1/dlq', queryOf(filter), { every_ms, on: ['dlq'], keep })
@@ -89,14 +95,28 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
             <Filters {...{ filter }} />
             <ListView list={both} what="dead letters" empty={<Nothing {...{ filter, status }} />}>
               {(rows) => (
-                <Letters {...{ list, rows, filter, query, onChange }} current={id} onAsk={setFrom(asked)} />
+                <Letters
+                  {...{ list, rows, filter, query }}
+                  current={id}
+                  onAsk={setFrom(asked)}
+                  onAskMany={setFrom(many)}
+                />
               )}
             </ListView>
-            {list.value !== null && <UnlistedSchedules {...{ unlisted }} />}
+            {list.value !== null && <UnlistedSchedules {...{ unlisted }} onAsk={setFrom(retried)} />}
           </>
         )}
       </Split>
       {asked.value && <LetterQuestion {...asked.value} {...{ onChange }} onClose={setTo(asked, null)} />}
+      {many.value && <Many asked={many.value} {...{ onChange }} onClose={setTo(many, null)} />}
+      {retried.value && (
+        <RetryQuestion
+          schedule={retried.value}
+          path={pathOf('/v1/schedules', retried.value.id)}
+          onChange={unlisted.reload}
+          onClose={setTo(retried, null)}
+        />
+      )}
       <Commands
         title="Work on the oldest with an agent"
         lead="Agents resolve dead letters. A claim takes the oldest that is free, or answers 204:"
@@ -104,6 +124,21 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
       />
     </Page>
   )
+}
+
+interface ManyProps {
+  asked: AskedMany
+  onChange: () => void
+  onClose: () => void
+}
+
+/** It stays when the list that it is about is empty meanwhile. */
+function Many({ asked, onChange, onClose }: ManyProps) {
+  const onStarted = () => {
+    asked.onStarted()
+    onChange()
+  }
+  return <BulkQuestion {...asked} {...{ onStarted, onClose }} />
 }
 
 /** A dead letter, or an operation on many: the form of the id says which. */

@@ -7,7 +7,7 @@ import { type Loaded, useLoad } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
 import { standsAlone } from '../schedules/failed.ts'
-import { Retry } from '../schedules/mend.tsx'
+import { RetryInRow } from '../schedules/mend.tsx'
 import { callFailure, callText } from '../text/failure.ts'
 import { count } from '../text/words.ts'
 import { Code, Time } from '../ui/basics.tsx'
@@ -35,7 +35,13 @@ export function useUnlisted(active: boolean): Unlisted {
   return { ...loaded, rows: (loaded.value?.items ?? []).filter(standsAlone) }
 }
 
-export function UnlistedSchedules({ unlisted: { value, rows, reload } }: { unlisted: Unlisted }) {
+interface UnlistedProps {
+  unlisted: Unlisted
+  /** Called with the schedule of a row that is to be sent again. */
+  onAsk: (schedule: Schedule) => void
+}
+
+export function UnlistedSchedules({ unlisted: { value, rows }, onAsk }: UnlistedProps) {
   if (rows.length === 0) return null
   return (
     <section class="unlisted" aria-label="Failed schedules without a dead letter">
@@ -52,7 +58,7 @@ export function UnlistedSchedules({ unlisted: { value, rows, reload } }: { unlis
             />
             <span class="rows-side">
               <Code>{row.agent_id}</Code> <Time at={row.updated_at} />
-              <Retry schedule={row} path={pathOf('/v1/schedules', row.id)} kind="quiet" onChange={reload} />
+              <RetryInRow schedule={row} {...{ onAsk }} />
             </span>
           </li>
         ))}

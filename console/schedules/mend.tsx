@@ -12,7 +12,7 @@ import { ask, askAsAgent } from '../api/session.ts'
 import { to } from '../router.ts'
 import { placeOf } from '../text/failure.ts'
 import { inLabel } from '../text/words.ts'
-import { type ButtonKind, Code, Text } from '../ui/basics.tsx'
+import { Button, Code, Text } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 import { retryRefusal } from './failed.ts'
@@ -47,23 +47,26 @@ function nameOf({ name, callback_url }: Schedule): string {
   return name ?? placeOf(callback_url)
 }
 
-interface RetryProps extends MendProps {
-  kind?: ButtonKind
-  refused?: boolean
-}
-
-/** The button, and the question behind it. In a row it has the name of its schedule too, for screen readers. */
-export function Retry({ schedule, path, kind, refused = false, onChange }: RetryProps) {
-  const shown_as = kind ?? (schedule.status === 'failed' ? 'primary' : 'plain')
-  const label = kind === 'quiet' ? { label: `Retry… ${inLabel(nameOf(schedule))}` } : {}
+/** The button, and the question behind it. */
+function Retry({ schedule, path, refused, onChange }: MendProps & { refused: boolean }) {
   return (
-    <Asking text="Retry" kind={shown_as} {...label} {...{ refused }}>
+    <Asking text="Retry" kind={schedule.status === 'failed' ? 'primary' : 'plain'} {...{ refused }}>
       {(close) => <RetryQuestion {...{ schedule, path, onChange }} onClose={close} />}
     </Asking>
   )
 }
 
-function RetryQuestion({ schedule, path, onChange, onClose }: MendProps & { onClose: () => void }) {
+interface InRowProps extends Pick<MendProps, 'schedule'> {
+  onAsk: (schedule: Schedule) => void
+}
+
+/** The button in a row. Its question stands outside, and stays when the row leaves the list. */
+export function RetryInRow({ schedule, onAsk }: InRowProps) {
+  const label = `Retry… ${inLabel(nameOf(schedule))}`
+  return <Button kind="quiet" text="Retry…" {...{ label }} onClick={() => onAsk(schedule)} />
+}
+
+export function RetryQuestion({ schedule, path, onChange, onClose }: MendProps & { onClose: () => void }) {
   const { status, callback_url, dead_letter_id } = schedule
   const action = useAction()
   const idempotency_key = useRef(newKey())

@@ -1,56 +1,68 @@
 // The lines in which two JSON values differ, as they are stored: nothing is parsed and written again.
 
+import { none, partnersOf } from './matching.ts'
+
 export interface DifferenceLine {
   kind: 'same' | 'removed' | 'added'
   text: string
 }
 
-/** Above so many comparisons the lines between the first and the last difference are shown as replaced. */
-const comparisons_max = 1_000_000
-
 export function difference(before: string, after: string): DifferenceLine[] {
   const [old, fresh] = [jsonLines(before), jsonLines(after)]
-  let head = 0
-  while (head < old.length && head < fresh.length && old[head] === fresh[head]) head += 1
-  let tail = 0
-  const most = Math.min(old.length, fresh.length) - head
-  while (tail < most && old[old.length - 1 - tail] === fresh[fresh.length - 1 - tail]) tail += 1
-  return [
-    ...marked('same', old.slice(0, head)),
-    ...changed(old.slice(head, old.length - tail), fresh.slice(head, fresh.length - tail)),
-    ...marked('same', old.slice(old.length - tail)),
-  ]
-}
-
-function marked(kind: DifferenceLine['kind'], lines: readonly string[]): DifferenceLine[] {
-  return lines.map((text) => ({ kind, text }))
-}
-
-/** By the longest common subsequence: removed lines come before those that replace them. */
-function changed(old: readonly string[], fresh: readonly string[]): DifferenceLine[] {
-  if (old.length * fresh.length > comparisons_max)
-    return [...marked('removed', old), ...marked('added', fresh)]
-  const width = fresh.length + 1
-  const common = new Uint32Array((old.length + 1) * width)
-  for (let i = old.length - 1; i >= 0; i -= 1)
-    for (let j = fresh.length - 1; j >= 0; j -= 1) {
-      const [down, right] = [common[(i + 1) * width + j]!, common[i * width + j + 1]!]
-      common[i * width + j] =
-        old[i] === fresh[j] ? common[(i + 1) * width + j + 1]! + 1 : Math.max(down, right)
-    }
+  const partners = partnersOf(numbered(old, fresh))
   const lines: DifferenceLine[] = []
-  let [i, j] = [0, 0]
-  while (i < old.length || j < fresh.length) {
-    const kept = i < old.length && j < fresh.length && old[i] === fresh[j]
-    const removes =
-      i < old.length && (j === fresh.length || common[(i + 1) * width + j]! >= common[i * width + j + 1]!)
-    if (kept) lines.push({ kind: 'same', text: old[i]! })
-    else if (removes) lines.push({ kind: 'removed', text: old[i]! })
-    else lines.push({ kind: 'added', text: fresh[j]! })
-    if (kept || removes) i += 1
-    if (kept || !removes) j += 1
+  let shown = 0
+  const addUpTo = (end: number) => {
+    for (; shown < end; shown += 1) lines.push({ kind: 'added', text: fresh[shown]! })
   }
+  for (const [i, text] of old.entries()) {
+    const partner = partners[i]!
+    // Removed lines come before those that replace them.
+    if (partner !== none) addUpTo(partner)
+    lines.push({ kind: partner === none ? 'removed' : 'same', text })
+    if (partner !== none) shown += 1
+  }
+  addUpTo(fresh.length)
   return lines
+}
+
+/** Equal lines have one number. */
+function numbered(old: readonly string[], fresh: readonly string[]): [old: Int32Array, fresh: Int32Array] {
+  const numbers = new Map<string, number>()
+  const numberOf = (line: string) => {
+    const number = numbers.get(line) ?? numbers.size
+    if (number === numbers.size) numbers.set(line, number)
+    return number
+  }
+  return [Int32Array.from(old, numberOf), Int32Array.from(fresh, numberOf)]
+}
+
+export interface DifferencePart {
+  /** Equal lines away from any change. */
+  is_folded: boolean
+  lines: DifferenceLine[]
+}
+
+/** Equal lines that stay on each side of a change. So few are not worth folding either. */
+const context_lines = 3
+
+export function partsOf(lines: readonly DifferenceLine[]): DifferencePart[] {
+  const parts: DifferencePart[] = []
+  const push = (is_folded: boolean, from: number, to: number) => {
+    if (from < to) parts.push({ is_folded, lines: lines.slice(from, to) })
+  }
+  let end = 0
+  for (let start = 0; start < lines.length; start = end) {
+    const is_same = lines[start]!.kind === 'same'
+    while (end < lines.length && (lines[end]!.kind === 'same') === is_same) end += 1
+    const from = start === 0 ? start : start + context_lines
+    const to = end === lines.length ? end : end - context_lines
+    const is_long = is_same && to - from > context_lines
+    push(false, start, is_long ? from : end)
+    if (is_long) push(true, from, to)
+    if (is_long) push(false, to, end)
+  }
+  return parts
 }
 
 /** True for JSON texts that differ in white space alone. */

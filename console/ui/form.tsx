@@ -101,6 +101,8 @@ export function Field(props: FieldProps) {
         <input
           // The types of JSX know each kind of field, but not a union of them.
           type={type as 'text'}
+          // A time that is set to the second is not refused for it.
+          step={type === 'datetime-local' ? 'any' : undefined}
           {...{ autocomplete: 'off', ...input, ...shared, ...attributes }}
           list={suggestions && list}
           onInput={(event) => onInput(event.currentTarget.value)}

@@ -1,0 +1,92 @@
+// Questions about what leaves its list while they are open.
+
+import { describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { Waystation } from '../sdk/src/index.ts'
+import { useChromium } from './support/chromium.ts'
+import { lookAgain, refusals, signIn, useRealTime, useService } from './support/console.ts'
+import { until } from './support/patience.ts'
+import { startReceiver } from './support/receiver.ts'
+import { cron_secret, type TestTenant } from './support/service.ts'
+
+const chromium = useChromium()
+const service = useService()
+
+function agentOf({ api_key }: TestTenant): Waystation {
+  return new Waystation({ url: service.url, key: api_key })
+}
+
+async function tick(): Promise<void> {
+  expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
+}
+
+const detail = (page: Page) => page.locator('.split-detail')
+const dialog = (page: Page) => page.locator('dialog[open]')
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const wide = { viewport: { width: 1_280, height: 800 } }
+
+describe('The operator', () => {
+  test('keeps the question about a failed schedule when a colleague sends it again, and says so in it', async () => {
+    const receiver = await startReceiver()
+    receiver.answer = () => ({ status: 503 })
+    try {
+      const tenant = await service.signUp()
+      const { id } = await agentOf(tenant).schedules.create({
+        name: 'reminder',
+        callback_url: receiver.url,
+        callback_payload: 1,
+        fire_at: new Date(service.clock.now()).toISOString(),
+      })
+      for (const ms of [0, 30_000, 60_000]) {
+        service.clock.advance(ms)
+        await tick()
+      }
+      useRealTime(service)
+      await chromium.visit(
+        service.url,
+        async (page) => {
+          await signIn(page, tenant, '/console/dlq')
+          await press(page, 'Retry… reminder')
+          await page.getByRole('dialog', { name: 'Send it again?' }).waitFor()
+          const answer = await service.ask('POST', `/v1/schedules/${id}/retry`, { key: tenant.admin_key })
+          expect(answer.status).toBe(201)
+          await lookAgain(page)
+          const alone = page.getByText('Failed schedules without a dead letter')
+          await alone.waitFor({ state: 'detached' })
+          await press(page, 'Yes, send it again')
+          await dialog(page).getByText('It has been sent again already.').waitFor()
+          await press(page, 'Go back')
+          await dialog(page).waitFor({ state: 'detached' })
+        },
+        { ...wide, expected: refusals(409) },
+      )
+    } finally {
+      await receiver.stop()
+    }
+  })
+
+  test('keeps the question about many when agents empty its list meanwhile, and says what became of each', async () => {
+    const tenant = await service.signUp()
+    const agent = agentOf(tenant)
+    const letters = [1, 2].map((order) => agent.dlq.create({ payload: { order }, error: 'card declined' }))
+    const ids = (await Promise.all(letters)).map(({ id }) => id)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/dlq')
+        await page.getByRole('checkbox', { name: 'Select all 2 that are shown' }).check()
+        await press(page, 'Discard…')
+        await page.getByRole('dialog', { name: 'Discard 2 dead letters?' }).waitFor()
+        for (const id of ids) await agent.dlq.claim(id)
+        await page.getByText('No dead letter waits to be resolved').waitFor()
+        await press(page, 'Yes, discard 2')
+        await detail(page).getByText('Discard of 2 dead letters').waitFor()
+        await until(async () => {
+          await tick()
+          return detail(page).getByText('0 discarded, 2 skipped.').first().isVisible()
+        })
+      },
+      wide,
+    )
+  })
+})
