@@ -71,19 +71,25 @@ describe('The difference of two JSON values', () => {
     ])
   })
 
-  test('of a long value in which each record changed is by record', () => {
-    const lines = difference(
-      long((id) => ({ id, paid: 1 })),
-      long((id) => ({ id, paid: 2 })),
-    )
-    const record = ['same', 'same', 'removed', 'added', 'same']
-    const records = Array.from({ length: 20_000 }, () => record).flat()
-    expect(
-      Bun.deepEquals(
-        lines.map(({ kind }) => kind),
-        ['same', ...records, 'same'],
-      ),
-    ).toBe(true)
+  const paid = (changed: number) => long((id) => ({ id, paid: id > 10 && id <= 10 + changed ? 2 : 1 }))
+  const kindsOf = (before: string, after: string) => difference(before, after).map(({ kind }) => kind)
+  const times = <T>(count: number, part: T[]) => Array.from({ length: count }, () => part).flat()
+  const record = ['same', 'same', 'same', 'same'] as const
+  const around = (changed: number, lines: string[]) => [
+    ...['same', ...times(11, [...record])],
+    ...lines,
+    ...[...times(20_000 - 11 - changed, [...record]), 'same'],
+  ]
+
+  test('of records that changed is by record, up to 500 lines', () => {
+    const by_record = ['same', 'same', 'removed', 'added', 'same']
+    expect(Bun.deepEquals(kindsOf(paid(0), paid(250)), around(250, times(250, by_record)))).toBe(true)
+  })
+
+  test('of more is the replacement of all from the first change to the last', () => {
+    const lines = 250 * 4 + 1
+    const whole = [...['same', 'same'], ...times(lines, ['removed']), ...times(lines, ['added']), 'same']
+    expect(Bun.deepEquals(kindsOf(paid(0), paid(251)), around(251, whole))).toBe(true)
   })
 
   test('of long values that have little in common is whole, and given at once', () => {

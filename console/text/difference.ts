@@ -1,40 +1,42 @@
 // The lines in which two JSON values differ, as they are stored: nothing is parsed and written again.
 
-import { none, partnersOf } from './matching.ts'
+import { diffArrays } from 'diff'
 
 export interface DifferenceLine {
   kind: 'same' | 'removed' | 'added'
   text: string
 }
 
+/**
+ * Lines that are removed or added at most, where each is to be in its place: to find them takes the square of it. Past so many all
+ * between the first change and the last is shown as replaced.
+ */
+const edits_max = 500
+
 export function difference(before: string, after: string): DifferenceLine[] {
   const [old, fresh] = [jsonLines(before), jsonLines(after)]
-  const partners = partnersOf(numbered(old, fresh))
-  const lines: DifferenceLine[] = []
-  let shown = 0
-  const addUpTo = (end: number) => {
-    for (; shown < end; shown += 1) lines.push({ kind: 'added', text: fresh[shown]! })
-  }
-  for (const [i, text] of old.entries()) {
-    const partner = partners[i]!
-    // Removed lines come before those that replace them.
-    if (partner !== none) addUpTo(partner)
-    lines.push({ kind: partner === none ? 'removed' : 'same', text })
-    if (partner !== none) shown += 1
-  }
-  addUpTo(fresh.length)
-  return lines
+  const changes = diffArrays(old, fresh, { maxEditLength: edits_max })
+  if (!changes) return replaced(old, fresh)
+  return changes.flatMap(({ added, removed, value }) =>
+    marked(added ? 'added' : removed ? 'removed' : 'same', value),
+  )
 }
 
-/** Equal lines have one number. */
-function numbered(old: readonly string[], fresh: readonly string[]): [old: Int32Array, fresh: Int32Array] {
-  const numbers = new Map<string, number>()
-  const numberOf = (line: string) => {
-    const number = numbers.get(line) ?? numbers.size
-    if (number === numbers.size) numbers.set(line, number)
-    return number
-  }
-  return [Int32Array.from(old, numberOf), Int32Array.from(fresh, numberOf)]
+function marked(kind: DifferenceLine['kind'], lines: readonly string[]): DifferenceLine[] {
+  return lines.map((text) => ({ kind, text }))
+}
+
+function replaced(old: readonly string[], fresh: readonly string[]): DifferenceLine[] {
+  let [head, old_end, fresh_end] = [0, old.length, fresh.length]
+  while (old[head] === fresh[head]) head += 1
+  for (; Math.min(old_end, fresh_end) > head && old[old_end - 1] === fresh[fresh_end - 1]; old_end -= 1)
+    fresh_end -= 1
+  return [
+    ...marked('same', old.slice(0, head)),
+    ...marked('removed', old.slice(head, old_end)),
+    ...marked('added', fresh.slice(head, fresh_end)),
+    ...marked('same', old.slice(old_end)),
+  ]
 }
 
 export interface DifferencePart {
