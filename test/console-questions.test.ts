@@ -2,23 +2,15 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { Waystation } from '../sdk/src/index.ts'
 import { useChromium } from './support/chromium.ts'
-import { lookAgain, refusals, signIn, useRealTime, useService } from './support/console.ts'
+import { callsOf, lookAgain, refusals, signIn, useRealTime, useService } from './support/console.ts'
 import { until } from './support/patience.ts'
 import { startReceiver } from './support/receiver.ts'
-import { cron_secret, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 const service = useService()
 
-function agentOf({ api_key }: TestTenant): Waystation {
-  return new Waystation({ url: service.url, key: api_key })
-}
-
-async function tick(): Promise<void> {
-  expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
-}
+const { agentOf, tick } = callsOf(service)
 
 const detail = (page: Page) => page.locator('.split-detail')
 const dialog = (page: Page) => page.locator('dialog[open]')

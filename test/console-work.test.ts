@@ -2,10 +2,11 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { RawJson, Waystation } from '../sdk/src/index.ts'
+import { RawJson } from '../sdk/src/index.ts'
 import { useChromium } from './support/chromium.ts'
 import {
   accessibilityFaults,
+  callsOf,
   lookAgain,
   narrow,
   overflow,
@@ -18,19 +19,12 @@ import {
 } from './support/console.ts'
 import { becomes } from './support/patience.ts'
 import { startReceiver } from './support/receiver.ts'
-import { cron_secret, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 
 const service = useService()
 
-function agentOf({ api_key }: TestTenant): Waystation {
-  return new Waystation({ url: service.url, key: api_key })
-}
-
-async function tick(): Promise<void> {
-  expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
-}
+const { agentOf, tick } = callsOf(service)
 
 /** Time passes for the service, and the browser's that is opened next. */
 async function ticksAt(...after_ms: number[]): Promise<void> {

@@ -1,12 +1,13 @@
 // What tests of the console and of the approval page share.
 
-import { afterAll, beforeAll } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page, Request } from 'playwright-core'
+import { Waystation } from '../../sdk/src/index.ts'
 import { databaseFolder } from './folders.ts'
-import { TestService, type TestTenant } from './service.ts'
+import { cron_secret, TestService, type TestTenant } from './service.ts'
 
 /** A phone held upright. */
 export const narrow = { viewport: { width: 360, height: 740 } }
@@ -34,6 +35,16 @@ export function useService(settings: Record<string, string> = {}): TestService {
     rmSync(folder, { recursive: true, force: true })
   })
   return service
+}
+
+/** What agents and the clock do while somebody looks at a page. */
+export function callsOf(service: TestService) {
+  return {
+    agentOf: ({ api_key }: TestTenant) => new Waystation({ url: service.url, key: api_key }),
+    async tick(): Promise<void> {
+      expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
+    },
+  }
 }
 
 /** The browser refuses its storage to the pages that follow, as it does where cookies are blocked. */
