@@ -9,18 +9,23 @@ export interface StdioOptions {
   url: string
   /** An agent key. */
   key: string
-  /** The workflow that every call belongs to, as the client of the SDK takes it. */
-  workflow_id?: string | undefined
+  /** Of the workflow that every call belongs to: the bytes of its UTF-8, a character each. */
+  workflow_header?: string | undefined
   read_only?: boolean
 }
 
 const answer_ms_max = 30_000
 
 /** Serves until standard input ends; calls under way are answered first, waits at once. */
-export async function serveStdio({ url, key, workflow_id, read_only = false }: StdioOptions): Promise<void> {
+export async function serveStdio({
+  url,
+  key,
+  workflow_header,
+  read_only = false,
+}: StdioOptions): Promise<void> {
   const sent = {
     authorization: `Bearer ${key}`,
-    ...(workflow_id && { 'x-workflow-id': bytesOf(workflow_id) }),
+    ...(workflow_header && { 'x-workflow-id': workflow_header }),
   }
   const ending = new AbortController()
   const under_way = new Set<Promise<unknown>>()
@@ -49,11 +54,6 @@ export async function serveStdio({ url, key, workflow_id, read_only = false }: S
   // The protocol writes an answer after the call that made it.
   await new Promise((resolve) => setTimeout(resolve, 0))
   await server.close()
-}
-
-/** The bytes of its UTF-8, a character each, as a header takes them. */
-function bytesOf(text: string): string {
-  return String.fromCharCode(...new TextEncoder().encode(text))
 }
 
 function fetchAnswer(request: Request, held_seconds: number): Promise<Response> {

@@ -17,7 +17,7 @@ export const mcp: OwnCommand = {
     const { url, key, workflow_id } = connected(cli)
     const { serveStdio } = await import('../../mcp/stdio.ts')
     cli.io.leaveSignals()
-    await serveStdio({ url, key, workflow_id, read_only })
+    await serveStdio({ url, key, workflow_header: workflow_id && headerBytes(workflow_id), read_only })
   },
 }
 

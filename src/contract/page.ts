@@ -29,38 +29,24 @@ export interface PageRequest {
   bytes_max: number
   /** Where the page before ended; null on the first. */
   after: Position | null
+  /** Of a list that has several: a cursor is valid in its own alone. Empty or absent: the first. */
+  order?: string
 }
 
 type PageContext = Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'path'>
 
-/**
- * Throws VALIDATION_FAILED for a cursor that was not made for this path and tenant. `members`: of the positions of this order,
- * where the list has another order whose positions have more or fewer.
- */
+/** Throws VALIDATION_FAILED for a cursor that was not made for this path, order and tenant. */
 export function pageRequest(
   context: PageContext,
   query: { limit?: number; cursor?: string },
-  members?: number,
+  order = '',
 ): PageRequest {
   const items_max = Math.min(query.limit ?? page_limit_default, page_limit_max)
-  const most = { rows_max: items_max + 1, bytes_max: page_bytes_max + 1 }
+  const most = { rows_max: items_max + 1, bytes_max: page_bytes_max + 1, order }
   if (query.cursor === undefined) return { ...most, after: null }
-  const after = decodeCursor(scopeOf(context), query.cursor)
-  if (!after || (members !== undefined && after.length !== members)) throw otherCursor()
+  const after = decodeCursor(scopeOf(context, order), query.cursor)
+  if (!after) throw invalid({ path: 'query.cursor', message: 'is not a cursor of this list' })
   return { ...most, after }
-}
-
-/** For a list with one order by numbers and one by texts; null on the first page. Throws VALIDATION_FAILED for a cursor of the other. */
-export function positionIn(order: 'numbers', request: PageRequest): number | null
-export function positionIn(order: 'texts', request: PageRequest): string | null
-export function positionIn(order: 'numbers' | 'texts', { after }: PageRequest): number | string | null {
-  const [position = null] = after ?? []
-  if (position !== null && (typeof position === 'number') !== (order === 'numbers')) throw otherCursor()
-  return position
-}
-
-function otherCursor() {
-  return invalid({ path: 'query.cursor', message: 'is not a cursor of this list' })
 }
 
 /** The part of a list by ids, newest first, that `pageRequest` asked for. */
@@ -89,7 +75,7 @@ export function pageOf<Row extends object, Item>(
   const shown = rows.slice(0, fitting(rows, request.rows_max - 1))
   const more = shown.length < rows.length || endedByBytes(rows)
   const next = more ? positionOf(shown.at(-1)!) : reached
-  return pageUpTo(context, shown.map(itemOf), next)
+  return pageUpTo(context, shown.map(itemOf), next, request.order)
 }
 
 /** A first row that alone is more than a page ends the look: whether others follow was not seen. */
@@ -108,10 +94,11 @@ function fitting(rows: { bytes?: number }[], rows_max: number): number {
 }
 
 /** A page with its own position of the next one; null when there is none. */
-export function pageUpTo<Item>(context: PageContext, items: Item[], next: Position | null) {
-  return { items, next_cursor: next && encodeCursor(scopeOf(context), next) }
+export function pageUpTo<Item>(context: PageContext, items: Item[], next: Position | null, order = '') {
+  return { items, next_cursor: next && encodeCursor(scopeOf(context, order), next) }
 }
 
-function scopeOf({ caller, dependencies, path }: PageContext) {
-  return { key: dependencies.keys.cursor, tenant_id: caller.tenant_id, path: path() }
+function scopeOf({ caller, dependencies, path }: PageContext, order: string) {
+  const of_order = order === '' ? '' : `?${order}`
+  return { key: dependencies.keys.cursor, tenant_id: caller.tenant_id, path: path() + of_order }
 }

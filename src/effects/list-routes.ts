@@ -40,15 +40,15 @@ export const listEffects = route({
   async handle(context, { query }) {
     const { db, caller } = context
     const { cursor: _, limit: __, key, ...filter } = query
-    const request = pageRequest(context, query, key === undefined ? 1 : 2)
+    const request = pageRequest(context, query, key === undefined ? '' : 'key')
     if (key !== undefined) {
-      const after = request.after ? String(request.after[1]) : ''
+      const after = request.after ? String(request.after[0]) : ''
       const { rows, reached } = await ofKey(db, caller.tenant_id, { ...filter, key }, { ...request, after })
       return pageOf(context, request, {
         rows,
         itemOf: listedOf,
-        positionOf: (row: EffectRow) => [key, row.type],
-        reached: reached === null ? null : [key, reached],
+        positionOf: (row: EffectRow) => [row.type],
+        reached: reached === null ? null : [reached],
       })
     }
     const { rows, reached } = await newest(db, caller.tenant_id, filter, pageOfIds(request))

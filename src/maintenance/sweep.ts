@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Feature, Sweep } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
+import { eachInTurn } from '../db/sweep-tenants.ts'
 
 /** Rows of each kind that one step removes, where a feature has no bound of its own. */
 const rows_max = limit(
@@ -48,17 +49,11 @@ function stepOfEach(db: Db, clock: Clock, steps: readonly Sweep[], count: Count)
 export async function eachStep(
   steps: readonly (() => Promise<{ more: boolean }>)[],
 ): Promise<{ more: boolean }> {
-  const errors: unknown[] = []
   let any_more = false
-  for (const step of steps) {
-    try {
-      const { more } = await step()
-      any_more ||= more
-    } catch (error) {
-      errors.push(error)
-    }
-  }
-  if (errors.length > 0) throw errors[0]
+  await eachInTurn(steps, async (step) => {
+    const { more } = await step()
+    any_more ||= more
+  })
   return { more: any_more }
 }
 

@@ -5,7 +5,7 @@ import { iso } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { eventOf, JournalEvent } from '../contract/event.ts'
 import { v1 } from '../contract/group.ts'
-import { pageOf, pageRequest, positionIn } from '../contract/page.ts'
+import { pageOf, pageRequest } from '../contract/page.ts'
 import { type Param, route } from '../contract/route.ts'
 import {
   label_characters_max,
@@ -74,15 +74,19 @@ export const listWorkflows = route({
   async handle(context, { query }) {
     const { caller, dependencies, db } = context
     const { prefix = '', status } = query
-    const request = pageRequest(context, query)
+    const request = pageRequest(context, query, prefix === '' ? '' : 'prefix')
     const { rows_max } = request
-    const before_seq = prefix === '' ? positionIn('numbers', request) : null
-    const after = prefix === '' ? null : positionIn('texts', request)
+    const [after] = request.after ?? []
     await numberIfPossible(dependencies.journal, caller.tenant_id)
     const { rows, reached } =
       prefix === ''
-        ? await service.listLatest(db, caller.tenant_id, status, before_seq ?? past_all, rows_max)
-        : await service.listByPrefix(db, caller.tenant_id, { prefix, status, after }, rows_max)
+        ? await service.listLatest(db, caller.tenant_id, status, Number(after ?? past_all), rows_max)
+        : await service.listByPrefix(
+            db,
+            caller.tenant_id,
+            { prefix, status, after: after === undefined ? null : String(after) },
+            rows_max,
+          )
     const positionOf = ({ last_seq, workflow_id }: WorkflowRow) => [prefix === '' ? last_seq : workflow_id]
     return pageOf(context, request, {
       ...{ rows, itemOf: summaryOf, positionOf },
