@@ -6,7 +6,13 @@ import { purge } from './service.ts'
 export function journalFeature(tenants: Feature): Feature {
   return {
     name: 'journal',
-    plan_limits: [{ name: 'event_days', defaults: { free: 7, builder: 30, pro: 90, enterprise: 365 } }],
+    plan_limits: [
+      { name: 'event_days', defaults: { free: 7, builder: 30, pro: 90, enterprise: 365 } },
+      {
+        name: 'events_kept',
+        defaults: { free: 1_000_000, builder: 10_000_000, pro: 100_000_000, enterprise: null },
+      },
+    ],
     migrations: [{ name: 'journal/0001', text: schema }],
     points_to: [tenants.name],
     purge,

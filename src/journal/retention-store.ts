@@ -1,4 +1,4 @@
-// Statements that remove events once they are as old as the plan allows.
+// Statements that remove events once they are as old as the plan allows, or it allows no more of them.
 
 import type { Millis } from '../base/clock.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'

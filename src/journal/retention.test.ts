@@ -122,6 +122,44 @@ forEachDatabase('Old events', (databases) => {
     expect(await seqs()).toEqual([])
   })
 
+  test('go once the plan allows no more of them, from the oldest on, however young', async () => {
+    const { bench, happen, number, seqs } = await benchOf(databases)
+    const { db } = bench
+    const sweepWith = async (events_kept: number | null) => {
+      const plans = { ...bench.dependencies.plans, free: { event_days: 7, events_kept } }
+      return (await removeOld({ db, plans, follows: [], onError })).removed
+    }
+    await happen(null, 'thing.made', 999)
+    await number()
+    expect(await sweepWith(2)).toBe(0)
+    // The thousandth makes the tenant due at once, though it was to be looked at in an hour.
+    await happen(null)
+    await number()
+    expect(await sweepWith(1_000)).toBe(0)
+    await happen(null, 'thing.made', 1_000)
+    await number()
+    expect(await sweepWith(1_999)).toBe(1)
+    expect((await seqs())[0]).toBe(2)
+    await happen(null, 'thing.made', 1_000)
+    await number()
+    expect(await sweepWith(null)).toBe(0)
+    await happen(null, 'thing.made', 1_000)
+    await number()
+    for (const removed of [500, 500, 500, 500, 500, 500, 499, 0])
+      expect([removed, await sweepWith(500)]).toEqual([removed, removed])
+    expect(await seqs()).toEqual(Array.from({ length: 500 }, (_, n) => 3_501 + n))
+  })
+
+  test('beyond what the plan allows stay while something that follows the journal needs them', async () => {
+    const { bench, happen, number, seqs } = await benchOf(databases)
+    const plans = { ...bench.dependencies.plans, free: { event_days: 7, events_kept: 10 } }
+    await happen(null, 'thing.made', 1_000)
+    await number()
+    const removing = { db: bench.db, plans, follows: [{ usedUpTo: () => 2 }], onError }
+    expect((await removeOld(removing)).removed).toBe(2)
+    expect((await seqs())[0]).toBe(3)
+  })
+
   test('leave the counts of their workflow, whose row stays when all are gone: the next event goes on from it', async () => {
     const { clock, happen, number, workflows, workflowSeqs, sweep } = await benchOf(databases)
     await happen('short')

@@ -1,4 +1,5 @@
-// Removes events once they are as old as the plan allows: the oldest first, so that the rest has no gaps.
+// Removes events once they are as old as the plan allows, or it allows no more of them: the oldest first, so that the rest
+// has no gaps.
 
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -34,9 +35,21 @@ const look_ms_max = limit(
   'The most time between two looks for old events of a tenant: after a change of its plan they go within this.',
 )
 
-/** When the events of a tenant are looked at for the first time. */
-export function firstLook(now: Millis): Millis {
-  return now + look_ms_min
+const events_a_look = limit(
+  'journal.events_a_look',
+  1_000,
+  'rows',
+  'Events of a tenant from one look for too many of them to the next: a tenant may have so many more than its plan allows.',
+)
+
+/** When the events of a tenant are looked at unless they are already due before; at once when it may have too many. */
+export function nextLookAfter(
+  last_seq: number,
+  seq: number,
+  now: Millis,
+): { look_at: Millis; at_once: boolean } {
+  const at_once = Math.floor(seq / events_a_look) > Math.floor(last_seq / events_a_look)
+  return { look_at: at_once ? now : now + look_ms_min, at_once }
 }
 
 interface Removing {
@@ -76,10 +89,9 @@ async function removeOldOf(
 ): Promise<{ removed: number; more: boolean }> {
   const head = await store.lockDue(tx, tenant_id)
   if (!head) return { removed: 0, more: false }
-  const days = plans[head.plan]?.event_days ?? null
+  const { kept_ms, kept_max } = keptOf(plans, head.plan)
   const oldest = await store.oldestOf(tx, tenant_id, removed_max)
-  const kept_ms = days === null ? Number.POSITIVE_INFINITY : days * day_ms
-  const young = oldest.findIndex(({ at }) => at > tx.now - kept_ms)
+  const young = oldest.findIndex(({ seq, at }) => at > tx.now - kept_ms && seq > head.seq - kept_max)
   const is_full = young === -1 && oldest.length === removed_max
   const last_old = oldest.at(young === -1 ? oldest.length - 1 : young - 1)
   const old_seq = young === 0 ? 0 : (last_old?.seq ?? 0)
@@ -98,6 +110,15 @@ async function removeOldOf(
       ),
     )
   return { removed, more }
+}
+
+/** How long events of this plan are kept, and how many. */
+function keptOf(plans: Plans, plan: string): { kept_ms: Millis; kept_max: number } {
+  const { event_days = null, events_kept = null } = plans[plan] ?? {}
+  return {
+    kept_ms: (event_days ?? Number.POSITIVE_INFINITY) * day_ms,
+    kept_max: events_kept ?? Number.POSITIVE_INFINITY,
+  }
 }
 
 /** When the oldest that is left is old; null when none is. */

@@ -2,7 +2,7 @@
 
 import type { EventRow } from '../contract/event.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
-import { firstLook } from './retention.ts'
+import { nextLookAfter } from './retention.ts'
 
 export const columns =
   'seq, workflow_seq, id, type, subject_kind, subject_id, workflow_id, private_to, agent_id, actor, request_id, at, data'
@@ -83,7 +83,9 @@ const NUMBER = sql<Pick<EventRow, 'workflow_seq'>>(
 
 const ADVANCE = sql(
   'journal.advance',
-  'update event_heads set seq = :seq, look_at = coalesce(look_at, :look_at) where tenant_id = :tenant_id',
+  `update event_heads
+      set seq = :seq, look_at = case when look_at is null or (:at_once = 1 and look_at > :look_at) then :look_at else look_at end
+    where tenant_id = :tenant_id`,
 )
 
 const COUNT = sql(
@@ -116,7 +118,9 @@ export async function number(tx: Tx, tenant_id: string, rows_max: number): Promi
   const rows = await tx.all(NUMBER, { tenant_id, seq: after, rows_max })
   const count = rows.length
   if (count === 0) return { after, count }
-  await tx.run(ADVANCE, { tenant_id, seq: after + count, look_at: firstLook(tx.now) })
+  const seq = after + count
+  const { look_at, at_once } = nextLookAfter(after, seq, tx.now)
+  await tx.run(ADVANCE, { tenant_id, seq, look_at, at_once: Number(at_once) })
   if (rows.some(({ workflow_seq }) => workflow_seq !== null)) await tx.run(COUNT, { tenant_id, seq: after })
   return { after, count }
 }

@@ -18,6 +18,8 @@ describe('the built-in plans', () => {
       inboxes: [3, 10, 50, null, null],
       api_calls_per_month: [500, null, null, null, null],
       storage_bytes: [gib, 10 * gib, 100 * gib, null, null],
+      event_days: [7, 30, 90, 365, 365],
+      events_kept: [1_000_000, 10_000_000, 100_000_000, null, null],
       inbox_messages: [100, 500, 1_000, 10_000, 10_000],
       inbox_ttl_seconds: [7, 30, 30, 365, 365].map((days) => days * day_seconds),
     }
