@@ -1,7 +1,7 @@
 // Removes events once they are as old as the plan allows, or it allows no more of them: the oldest first, so that the rest
 // has no gaps.
 
-import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
+import { day_ms, hour_ms, type Millis, minute_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import type { Follows } from '../contract/feature.ts'
@@ -33,6 +33,13 @@ const look_ms_max = limit(
   day_ms,
   'milliseconds',
   'The most time between two looks for old events of a tenant: after a change of its plan they go within this.',
+)
+
+const behind_ms = limit(
+  'journal.behind_ms',
+  minute_ms,
+  'milliseconds',
+  'The time to the next look while the seal, or what else follows the journal, still needs events that are to be removed.',
 )
 
 const events_a_look = limit(
@@ -98,17 +105,11 @@ async function removeOldOf(
   const seq = Math.min(old_seq, await usedUpTo(tx, follows, tenant_id))
   const first_seq = oldest[0]?.seq ?? 0
   const removed = seq >= first_seq && seq > 0 ? await store.removeUpTo(tx, tenant_id, seq) : 0
-  const more = is_full && seq === old_seq
-  if (!more)
-    await store.lookAgain(
-      tx,
-      tenant_id,
-      nextLook(
-        tx.now,
-        kept_ms,
-        oldest.find((event) => event.seq > seq),
-      ),
-    )
+  const is_behind = seq < old_seq
+  const more = is_full && !is_behind
+  const left = oldest.find((event) => event.seq > seq)
+  const look_at = is_behind ? tx.now + behind_ms : nextLook(tx.now, kept_ms, left)
+  if (!more) await store.lookAgain(tx, tenant_id, look_at)
   return { removed, more }
 }
 
