@@ -1,4 +1,4 @@
-// Pages that end early: before a row that would take them past a MiB, or when they have looked at enough rows. A client
+// Pages that end early: before an item that would take them past a MiB, or when they have looked at enough rows. A client
 // that goes on with next_cursor misses nothing.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -10,6 +10,8 @@ import { forEachService, type TestService, type TestTenant } from './support/ser
 
 const looked_max = limits.get('pages.looked_at_rows')!.value
 const page_bytes_max = limits.get('pages.bytes')!.value
+/** Of an answer beside its items: the envelope, and its cursor. */
+const around = 300
 
 const bench = new Bench()
 afterAll(() => bench.clean())
@@ -104,9 +106,9 @@ forEachService('A page that has looked at enough rows', (service) => {
     const { items, bytes } = await paged(service, '/v1/effects?type=rarely&status=failed', other.api_key)
     const ids = Array.from({ length: count / 4 }, (_, i) => `eff_${10_000 + count - 4 * i}`)
     expect(items.map(({ id }) => id)).toEqual(ids)
-    expect(bytes).toBeLessThan(1.1 * page_bytes_max)
+    expect(bytes).toBeLessThan(page_bytes_max + around)
     const all = await paged(service, '/v1/effects?type=often&limit=200', other.api_key)
-    const fitting = Math.floor(page_bytes_max / (8_000 + 'k100'.length))
+    const fitting = Math.floor(page_bytes_max / (JSON.stringify(all.items[0]).length + 1))
     expect(all.sizes).toEqual([fitting, fitting, 300 - 2 * fitting])
   })
 
@@ -226,23 +228,44 @@ forEachService('A page', (service) => {
   })
 
   describe.each([
-    ['/v1/audit', [16, 16, 8]],
-    ['/v1/audit?limit=200', [16, 16, 8]],
+    ['/v1/audit', [15, 15, 10]],
+    ['/v1/audit?limit=200', [15, 15, 10]],
     ['/v1/audit?limit=5', Array(8).fill(5)],
-    ['/v1/dlq', [16, 16, 8]],
-    ['/v1/dlq?status=failed', [16, 16, 8]],
-    ['/v1/schedules', [4, 4, 2]],
-    ['/v1/schedules?status=fired&limit=3', [3, 3, 3, 1]],
-    ['/v1/checkpoints', [4, 4, 2]],
+    ['/v1/dlq', [15, 15, 10]],
+    ['/v1/dlq?status=failed', [15, 15, 10]],
+    ['/v1/schedules', [3, 3, 3, 1]],
+    ['/v1/schedules?status=fired&limit=2', [2, 2, 2, 2, 2]],
+    ['/v1/checkpoints', [3, 3, 3, 1]],
   ] as [string, number[]][])('of %s', (path, expected) => {
-    test('ends with the last row that fits into 1 MiB, and the next goes on after it', async () => {
+    test('ends with the last item that fits into 1 MiB, and the next goes on after it', async () => {
       const { sizes, items, bytes } = await paged(service, path, tenant.api_key)
       expect(sizes).toEqual(expected)
       const ids = items.map(({ id }) => String(id))
       expect(ids).toEqual([...new Set(ids)].toSorted().toReversed())
-      expect(bytes).toBeLessThan(page_bytes_max + 20 * kib)
+      expect(bytes).toBeLessThan(page_bytes_max + around)
     })
   })
+
+  test.each([
+    ['/v1/dlq', { payload: 1, error: '\u0001'.repeat(64 * kib) }, [2, 2, 1]],
+    [
+      '/v1/checkpoints',
+      { title: 'a', prompt: '\u0001'.repeat(32 * kib), callback_url: null, timeout_action: 'dlq' },
+      [5],
+    ],
+    ['/v1/audit', { action: '\u0001'.repeat(128), metadata: { a: 'x'.repeat(64 * kib - 10) } }, [5]],
+  ])(
+    'of %s ends by the bytes of its JSON, in which a control character has six',
+    async (path, body, expected) => {
+      const other = await service.signUp('pro')
+      for (let i = 0; i < 5; i++)
+        expect((await service.ask('POST', path, { key: other.api_key, body })).status).toBe(201)
+      const { sizes, items, bytes } = await paged(service, path, other.api_key)
+      expect(sizes).toEqual(expected)
+      expect(new Set(items.map(({ id }) => id)).size).toBe(5)
+      expect(bytes).toBeLessThan(page_bytes_max + around)
+    },
+  )
 
   test('of agents ends with the last that fits, and the next goes on after it', async () => {
     const { tenant_id, admin_key } = await service.signUp('pro')
@@ -255,18 +278,27 @@ forEachService('A page', (service) => {
       { tenant_id },
     )
     const { sizes, items, bytes } = await paged(service, '/v1/agents?limit=200', admin_key)
-    expect(sizes).toEqual([65, 36]) // the first has no description, and 64 fill a MiB
+    expect(sizes).toEqual([64, 37]) // the first has no description, and 63 fit beside it
     const places = items.map(({ created_at, agent_id }) => `${created_at} ${agent_id}`)
     expect(places).toEqual([...new Set(places)].toSorted().toReversed())
-    expect(bytes).toBeLessThan(page_bytes_max + 64 * kib)
+    expect(bytes).toBeLessThan(page_bytes_max + around)
   })
 
-  test('of metadata that is one byte too much for sixteen has fifteen', async () => {
-    const longer = `update audit_entries set action = 'x' where tenant_id = :tenant_id and seq = 30`
+  test.each([
+    ['fill it to the byte has both', 0, [2]],
+    ['are one byte too much has the first', 1, [1, 1]],
+  ])('of two entries that %s', async (_, more, expected) => {
+    const { tenant_id, api_key } = await service.signUp('pro')
+    const body = { action: 'a', metadata: { a: '' } }
+    for (let i = 0; i < 2; i++) await service.ask('POST', '/v1/audit', { key: api_key, body })
+    const { items } = await paged(service, '/v1/audit', api_key)
+    const left = page_bytes_max - items.map((item) => `${JSON.stringify(item)},`).join('').length + more
+    const longer = `update audit_entries set metadata = '{"a":"' || ${text(2 * Math.floor(left / 4))} || case when seq = 1 then :rest else '' end || '"}' where tenant_id = :tenant_id`
+    const rest = 'x'.repeat(left - 4 * Math.floor(left / 4))
     await service.app.db.write((tx) =>
-      tx.run(unnamedAcrossTenants('test.longer', longer), { tenant_id: tenant.tenant_id }),
+      tx.run(unnamedAcrossTenants('test.longer', longer), { tenant_id, rest }),
     )
-    const { sizes } = await paged(service, '/v1/audit', tenant.api_key)
-    expect(sizes).toEqual([15, 16, 9])
+    const { sizes } = await paged(service, '/v1/audit', api_key)
+    expect(sizes).toEqual(expected)
   })
 })

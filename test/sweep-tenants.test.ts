@@ -3,6 +3,7 @@
 import { afterEach, expect, spyOn, test } from 'bun:test'
 import { day_ms, second_ms } from '../src/base/clock.ts'
 import { type Awaitable, type Db, type Params, type Statement, type Tx, turnOf } from '../src/db/db.ts'
+import { expire as expireKeys } from '../src/kv/sweep.ts'
 import { rowsOf } from './support/job-bench.ts'
 import { sweep } from './support/maintenance.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
@@ -89,6 +90,29 @@ forEachService(
         service.clock.advance(day_ms + second_ms)
         while ((await step()).more);
         expect(await Promise.all(tenants.map(left))).toEqual([none, none, none])
+      },
+    )
+
+    test.each([0, 1, 2])(
+      'keys of namespaces with events expire for each of the others: not for tenant %i',
+      async (failing_at) => {
+        const tenants = [await service.signUp(), await service.signUp(), await service.signUp()]
+        for (const { api_key, admin_key } of tenants) {
+          await ask('PUT', '/v1/namespaces/state', admin_key, { events: true })
+          await ask('PUT', '/v1/kv/state/expires', api_key, { value: 1, ttl_seconds: 1 })
+        }
+        service.clock.advance(2 * second_ms)
+        const look = () => expireKeys(service.app.db, service.clock.now())
+        fails = failStatementsOf(service.app.db, tenants[failing_at]!.tenant_id)
+        await expect(look()).rejects.toThrow('its server is away')
+        const expired = async () => {
+          const kept = await Promise.all(tenants.map(left))
+          return kept.map(({ expired_keys }) => 1 - expired_keys)
+        }
+        expect(await expired()).toEqual(tenants.map((_, i) => (i === failing_at ? 0 : 1)))
+        fails.mockRestore()
+        expect((await look()).expired).toBe(1)
+        expect(await expired()).toEqual([1, 1, 1])
       },
     )
   },

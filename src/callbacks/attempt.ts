@@ -3,6 +3,7 @@
 import http from 'node:http'
 import type { Socket } from 'node:net'
 import { limit } from '../base/limit.ts'
+import { nextTurn } from '../base/next-turn.ts'
 import { Dial, DialError } from './dial.ts'
 import { type EgressPolicy, judge, type Target } from './guard.ts'
 import type { Pool } from './pool.ts'
@@ -74,26 +75,40 @@ export class Attempt {
     judge(policy, tenant_id, this.#outgoing.url).then(
       (judged) => {
         if (this.#settled) return
-        if (judged.ok) this.#exchange(judged.target)
+        if (judged.ok) void this.#exchange(judged.target)
         else this.#fail(judged.why)
       },
       () => this.#fail('blocked'),
     )
   }
 
-  #exchange(target: Target): void {
+  /**
+   * A kept connection may have been closed by the receiver, and only the turns of the event loop show that: the first may
+   * begin before the system is asked what has arrived.
+   */
+  async #exchange(target: Target): Promise<void> {
     const dial = new Dial(target)
+    for (let turn = 0; turn < 2 && this.#pool.hasIdle(dial.key); turn++) await nextTurn()
+    if (this.#settled) return
     this.#dial = dial
     try {
       const request = http.request(requestOptions(this.#outgoing, target.url, this.#pool, dial))
       this.#request = request
-      request.on('socket', (socket: Socket) => this.#meter(request, socket))
+      let is_unsent = false
+      request.on('socket', (socket: Socket) => {
+        is_unsent = request.reusedSocket && socket.destroyed
+        this.#meter(request, socket)
+      })
       request.on('response', (response) => this.#headIsIn(response))
       request.on('upgrade', (response, socket) => {
         this.#headIsIn(response)
         socket.destroy()
       })
-      request.on('error', (error) => this.#broken(request, error, target))
+      request.on('error', (error) => {
+        if (!is_unsent || this.#settled) return this.#fail(failureOf(error))
+        this.#request = undefined // with its end the deadline would end
+        void this.#exchange(target)
+      })
       request.end(this.#outgoing.body)
     } catch {
       this.#fail('blocked')
@@ -121,21 +136,6 @@ export class Attempt {
     response.on('error', () => {})
     response.resume()
     if (this.#pool.isFull()) this.#end()
-  }
-
-  /**
-   * A kept connection may have been closed by the receiver just before it was used again. When not one byte of an
-   * answer came, the request is sent once more within the same deadline, as clients of HTTP commonly do: over a fresh
-   * connection: the idle ones of this key are closed first, so this happens once.
-   */
-  #broken(request: http.ClientRequest, error: Error, target: Target): void {
-    if (this.#settled) return
-    if (request.reusedSocket && this.#bytes_read === 0) {
-      this.#pool.closeIdle(this.#dial?.key ?? '')
-      this.#exchange(target)
-    } else {
-      this.#fail(failureOf(error))
-    }
   }
 
   #fail(error: Failure): void {

@@ -377,25 +377,69 @@ describe('connections', () => {
     await closed(sockets[0]!)
   })
 
-  test('that the receiver closed meanwhile is replaced, and the request sent again at once', async () => {
-    let connections = 0
+  /** Answers until it is told to close; the far ends of its connections, in the order of the first requests. */
+  async function closingReceiver() {
+    const far_ends: Socket[] = []
+    const requests: number[] = []
     const server = await rawServer((socket) => {
-      connections += 1
-      const is_first = connections === 1
-      let requests = 0
+      const connection = far_ends.push(socket)
       socket.on('data', () => {
-        requests += 1
-        if (is_first && requests === 2) socket.destroy()
-        else socket.write(ok_answer)
+        requests.push(connection)
+        socket.write(ok_answer)
       })
     })
-    const sender = senderFor()
-    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
-    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
-    expect(connections).toBe(2)
+    return { url: server.url, far_ends, requests }
+  }
+
+  test.each([
+    ['closed', (far_end: Socket) => far_end.end()],
+    ['reset', (far_end: Socket) => far_end.resetAndDestroy()],
+  ])('a kept one that the receiver has %s is not used, though nobody has seen it yet', async (_, close) => {
+    const { url, far_ends, requests } = await closingReceiver()
+    const { sender, sockets } = watchedSender()
+    expect(await sender.send('ten_1', post(url))).toEqual(success(200))
+    close(far_ends[0]!)
+    expect(await sender.send('ten_1', post(url))).toEqual(success(200))
+    await closed(sockets[0]!)
+    expect(requests).toEqual([1, 2])
   })
 
-  test('but not when an answer had begun', async () => {
+  test('of several that are kept another is used then, or a new one', async () => {
+    const { url, far_ends, requests } = await closingReceiver()
+    const sender = senderFor()
+    await Promise.all([1, 2, 3].map(() => sender.send('ten_1', post(url))))
+    for (const closing of [[2], [0, 1]]) {
+      for (const index of closing) far_ends[index]!.end()
+      expect(await sender.send('ten_1', post(url))).toEqual(success(200))
+    }
+    expect([requests.slice(0, 3).toSorted(), requests.length, far_ends.length]).toEqual([[1, 2, 3], 5, 4])
+    expect(requests[4]).toBe(4)
+  })
+
+  test.each([
+    ['closed', (far_end: Socket) => far_end.end()],
+    ['reset', (far_end: Socket) => far_end.resetAndDestroy()],
+  ])(
+    'a request on a kept one that is %s after it arrived has failed, and is not sent again',
+    async (_, close) => {
+      let requests = 0
+      const server = await rawServer((socket) => {
+        socket.on('data', () => {
+          requests += 1
+          if (requests === 2) close(socket)
+          else socket.write(ok_answer)
+        })
+      })
+      const { sender, sockets } = watchedSender()
+      expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
+      expect(await sender.send('ten_1', post(server.url))).toEqual(failure('refused'))
+      await closed(sockets[0]!)
+      expect([requests, server.accepted()]).toEqual([2, 1])
+      expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
+    },
+  )
+
+  test('nor is one whose answer had begun', async () => {
     let requests = 0
     const server = await rawServer((socket) => {
       socket.on('data', () => {
@@ -408,39 +452,6 @@ describe('connections', () => {
     expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
     expect(await sender.send('ten_1', post(server.url))).toEqual(failure('refused'))
     expect(requests).toBe(2)
-  })
-
-  test('so are all that were kept beside it', async () => {
-    const asked: Socket[] = []
-    const server = await rawServer((socket) => {
-      socket.on('data', () => {
-        asked.push(socket)
-        if (asked.length === 2) for (const each of asked) each.write(ok_answer)
-        if (asked.length === 3) socket.destroy()
-        if (asked.length === 4) socket.write(ok_answer)
-      })
-    })
-    const { sender, sockets } = watchedSender()
-    await Promise.all([sender.send('ten_1', post(server.url)), sender.send('ten_1', post(server.url))])
-    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
-    expect([asked.length, sockets.length]).toEqual([4, 3])
-    expect(asked[3]).not.toBe(asked[0]!)
-    expect(asked[3]).not.toBe(asked[1]!)
-  })
-
-  test('only once: a receiver that closes the second as well has refused', async () => {
-    let requests = 0
-    const server = await rawServer((socket) => {
-      socket.on('data', () => {
-        requests += 1
-        if (requests === 1) socket.write(ok_answer)
-        else socket.destroy()
-      })
-    })
-    const sender = senderFor()
-    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
-    expect(await sender.send('ten_1', post(server.url))).toEqual(failure('refused'))
-    expect(requests).toBe(3)
   })
 
   test('above their number none is kept', async () => {

@@ -19,9 +19,9 @@ const defaults: PoolSettings = {
   ),
   idle_ms: limit(
     'callbacks.idle_connection',
-    4_000,
+    1_000,
     'milliseconds',
-    'How long an idle connection to a receiver is kept.',
+    'How long an idle connection to a receiver is kept: less than servers usually wait for the next request. One that is closed just as it is used again fails the attempt.',
   ),
   connections_kept_max: limit(
     'callbacks.connections',

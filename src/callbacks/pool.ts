@@ -55,9 +55,9 @@ export class Pool extends http.Agent {
     return totalSocketCount > this.settings.connections_kept_max
   }
 
-  /** Closes the idle connections of a key. */
-  closeIdle(key: string): void {
-    for (const socket of this.freeSockets[key] ?? []) socket.destroy()
+  /** True when a connection of this key is kept, as far as is known. */
+  hasIdle(key: string): boolean {
+    return this.freeSockets[key] !== undefined
   }
 
   close(): void {

@@ -5,14 +5,15 @@ import { invalid } from '../base/errors.ts'
 import { past_all_ids } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from './caller.ts'
+import { encode } from './encode.ts'
 import type { Context } from './route.ts'
-import { page_limit_default, page_limit_max } from './schemas.ts'
+import { page_limit_default, page_limit_max, RawJson } from './schemas.ts'
 
 export const page_bytes_max = limit(
   'pages.bytes',
   1_048_576,
   'bytes',
-  'Memory, and the time that others wait: a page of a list ends before the row that would take it past this. It has one row at least.',
+  'Memory, and the time that others wait: a page of a list ends before the item that would take it past this, as JSON. It has one at least.',
 )
 
 export const looked_max = limit(
@@ -58,7 +59,7 @@ export type PageOfIds = ReturnType<typeof pageOfIds>
 
 /** The rows that `pageRequest` asked for, and how they are shown. */
 interface Found<Row, Item> {
-  /** Where they have `bytes`, no more of them are shown than fit. */
+  /** Where they have `bytes`, a look that its bytes have ended has `bytes_max` of them at least. */
   rows: Row[]
   itemOf: (row: Row) => Item
   positionOf: (row: Row) => Position
@@ -66,31 +67,41 @@ interface Found<Row, Item> {
   reached?: Position | null
 }
 
-/** A page of what was found, `{items, next_cursor}`. */
+/** A page of what was found, `{items, next_cursor}`, with no more items than fit. */
 export function pageOf<Row extends object, Item>(
   context: PageContext,
   request: PageRequest,
   { rows, itemOf, positionOf, reached = null }: Found<Row, Item>,
-): { items: Item[]; next_cursor: string | null } {
-  const shown = rows.slice(0, fitting(rows, request.rows_max - 1))
-  const more = shown.length < rows.length || endedByBytes(rows)
-  const next = more ? positionOf(shown.at(-1)!) : reached
-  return pageUpTo(context, shown.map(itemOf), next, request.order)
+): { items: RawJson[]; next_cursor: string | null } {
+  const page = new PageItems()
+  for (const row of rows.slice(0, request.rows_max - 1)) if (!page.add(itemOf(row))) break
+  const { items } = page
+  const more = items.length < rows.length || bytesOf(rows) > page_bytes_max
+  const next = more ? positionOf(rows[items.length - 1]!) : reached
+  return pageUpTo(context, items, next, request.order)
 }
 
-/** A first row that alone is more than a page ends the look: whether others follow was not seen. */
-function endedByBytes([first]: { bytes?: number }[]): boolean {
-  return (first?.bytes ?? 0) > page_bytes_max
-}
+/**
+ * The first items, as many as fit into a page and one at least, each as its text: a control character of a row is six bytes
+ * of a page.
+ */
+export class PageItems {
+  readonly items: RawJson[] = []
+  #bytes = 0
 
-/** How many of the rows a page holds. */
-function fitting(rows: { bytes?: number }[], rows_max: number): number {
-  let bytes = 0
-  for (let i = 0; i < rows.length && i < rows_max; i++) {
-    bytes += rows[i]!.bytes ?? 0
-    if (i > 0 && bytes > page_bytes_max) return i
+  /** False when it does not fit: the page ends before it. */
+  add(item: unknown): boolean {
+    const text = encode(item)
+    this.#bytes += Buffer.byteLength(text) + 1 // a comma
+    if (this.items.length > 0 && this.#bytes > page_bytes_max) return false
+    this.items.push(new RawJson(text))
+    return true
   }
-  return Math.min(rows.length, rows_max)
+}
+
+/** Of the texts of rows as they are stored. */
+function bytesOf(rows: { bytes?: number }[]): number {
+  return rows.reduce((sum, { bytes = 0 }) => sum + bytes, 0)
 }
 
 /** A page with its own position of the next one; null when there is none. */

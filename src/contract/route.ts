@@ -87,7 +87,18 @@ export class Reply {
 
 /** JSON text in pieces, for an answer that is too large to be held at once. */
 export class Streamed {
-  constructor(readonly pieces: AsyncIterator<string>) {}
+  constructor(readonly pieces: AsyncIterator<Piece>) {}
+}
+
+export type Piece = string | InParts
+
+/** A piece, or a whole answer, whose JSON text is made while it is sent. */
+export class InParts {
+  constructor(
+    /** The memory that it takes until it is sent. */
+    readonly held_bytes: number,
+    readonly texts: Iterable<string>,
+  ) {}
 }
 
 /**

@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode, type ShedReason } from '../base/errors.ts'
 import { Refusals } from '../base/overload.ts'
 import { encode } from '../contract/encode.ts'
 import { dataText, errorText, type Group } from '../contract/group.ts'
-import { EventStream, Reply, Streamed } from '../contract/route.ts'
+import { EventStream, InParts, type Piece, Reply, Streamed } from '../contract/route.ts'
 import { DbError } from '../db/errors.ts'
 import type { Exchange } from './exchange.ts'
 import { isLarge, LargeAnswer, type Outgoing } from './outgoing.ts'
@@ -34,6 +34,15 @@ export function reply(asked: Asked, group: Group, status: number, result: unknow
       enclosed(before, result.pieces, after),
     )
   }
+  if (result instanceof InParts) {
+    const [before = '', after = ''] = dataText(group, status, '\n').split('\n')
+    const texts = [[before], result.texts, [after]]
+    return new LargeAnswer(
+      status,
+      new Headers(headersOf(asked, null)),
+      new InParts(result.held_bytes, joined(texts)),
+    )
+  }
   if (result instanceof EventStream) {
     const headers = new Headers({ ...headersOf(asked, null), ...of_event_streams })
     return new LargeAnswer(status, headers, result.pieces, true)
@@ -43,7 +52,11 @@ export function reply(asked: Asked, group: Group, status: number, result: unknow
     : json(asked, status, dataText(group, status, encode(result)), null)
 }
 
-async function* enclosed(before: string, pieces: AsyncIterator<string>, after: string) {
+function* joined(texts: readonly Iterable<string>[]): Generator<string> {
+  for (const some of texts) yield* some
+}
+
+async function* enclosed(before: string, pieces: AsyncIterator<Piece>, after: string) {
   try {
     yield before
     for (;;) {

@@ -4,8 +4,9 @@
 import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
 import { type MemoryBudget, outOfMemory } from '../base/memory.ts'
+import { InParts } from '../contract/route.ts'
 import { type Asked, Delivery } from './delivery.ts'
-import { close, type LargeAnswer, piece_bytes_max } from './outgoing.ts'
+import { close, type LargeAnswer, partBytes, piece_bytes_max } from './outgoing.ts'
 
 const sent_bytes_a_turn_max = limit(
   'http.sent_bytes_a_turn',
@@ -109,6 +110,6 @@ function headOf({ status, headers, body }: LargeAnswer): Response {
 
 /** The bytes in memory for this answer alone from its start. A `Uint8Array` is shared between answers. */
 function heldBytes(body: LargeAnswer['body']): number {
-  if (typeof body === 'string') return Buffer.byteLength(body)
+  if (typeof body === 'string' || body instanceof InParts) return partBytes(body)
   return body instanceof Uint8Array ? piece_bytes_max : 0
 }

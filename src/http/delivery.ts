@@ -5,7 +5,7 @@ import { limit } from '../base/limit.ts'
 import { type MemoryBudget, outOfMemory } from '../base/memory.ts'
 import type { Hold } from '../base/memory-hold.ts'
 import { sleep } from '../base/sleep.ts'
-import { type Body, close, type LargeAnswer, pieces } from './outgoing.ts'
+import { close, type LargeAnswer, type Part, partBytes, pieces } from './outgoing.ts'
 
 const room_looked_for_ms = 50
 
@@ -145,9 +145,9 @@ export class Delivery {
     this.#part_bytes = 0
   }
 
-  async #countPart(part: Body): Promise<void> {
+  async #countPart(part: Part): Promise<void> {
     this.#hold.shrink(this.#part_bytes)
-    this.#part_bytes = Buffer.byteLength(part)
+    this.#part_bytes = partBytes(part)
     await this.#untilRoom(() => this.#hold.grow(this.#part_bytes))
   }
 

@@ -1,7 +1,7 @@
 // Reads of large rows, under a permit of the tenant.
 
 import type { Permit } from '../base/heavy-read.ts'
-import { type Context, type Input, type Route, Streamed } from '../contract/route.ts'
+import { type Context, type Input, type Piece, type Route, Streamed } from '../contract/route.ts'
 import type { Exchange } from './exchange.ts'
 import { no_raw } from './input.ts'
 
@@ -22,7 +22,7 @@ export async function readHeavy(
   return new Streamed(underPermit(permit, result.pieces))
 }
 
-async function* underPermit(permit: Permit, pieces: AsyncIterator<string>): AsyncGenerator<string> {
+async function* underPermit(permit: Permit, pieces: AsyncIterator<Piece>): AsyncGenerator<Piece> {
   try {
     for (;;) {
       await permit.acquire()

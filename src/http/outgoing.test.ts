@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachRacedService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { ApiError } from '../base/errors.ts'
 import { MemoryBudget, memory_bytes_min } from '../base/memory.ts'
+import { InParts } from '../contract/route.ts'
 import { Deliveries, sending_max, sending_of_address_max } from './deliveries.ts'
 import { LargeAnswer, type Outgoing, outgoing, piece_bytes_max, undivided } from './outgoing.ts'
 
@@ -83,6 +85,10 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise<void>((resolve) => setImmediate(resolve))
 }
 
+async function* iterated<T>(values: Iterable<T>): AsyncGenerator<T> {
+  yield* values
+}
+
 /** Parts of an answer that is made while it is sent; counts them. */
 function parts(number: number, bytes: number) {
   const counts = { made: 0, closed: 0 }
@@ -140,6 +146,39 @@ describe('an answer', () => {
     expect((await (await fetch(site.url)).text()).length).toBe(5 * 300 * kib)
     expect(counts).toEqual({ made: 5, closed: 1 })
     expect((await undivided(parts(5, 300 * kib).answer()).text()).length).toBe(5 * 300 * kib)
+  })
+
+  test.each([
+    ['as a whole', '', (part: InParts) => part],
+    ['in one of its parts', 'z', (part: InParts) => iterated([part, 'z'])],
+  ])('whose text is made while it is sent, %s, counts as what is held for it', async (_, end, bodyOf) => {
+    let made = 0
+    function* texts(times: number) {
+      for (; made < times; made++) yield* ['a', '\u20ac'.repeat(50 * kib), '', 'b'.repeat(100 * kib)]
+    }
+    const whole = `a${'\u20ac'.repeat(50 * kib)}${'b'.repeat(100 * kib)}`.repeat(3) + end
+    const answerOf = (times: number) => {
+      made = 0
+      return new LargeAnswer(200, new Headers(), bodyOf(new InParts(1_000, texts(times))))
+    }
+    site.answer = () => answerOf(3)
+    expect((await (await fetch(site.url)).text()) === whole).toBe(true)
+    expect((await undivided(answerOf(3)).text()) === whole).toBe(true)
+    site.answer = () => answerOf(1_000)
+    const socket = site.client()
+    await until(() => made > 0)
+    await settled(() => made)
+    expect(made).toBeLessThan(200)
+    expect(site.memory.bytes).toBe(1_000)
+    socket.destroy()
+    await until(() => site.deliveries.size.sending === 0)
+    expect(site.memory.bytes).toBe(0)
+  })
+
+  test('whose text is made while it is sent is refused to a GET without room for what is held', () => {
+    const asked = { ...unread, address: '192.0.2.3' }
+    const answer = new LargeAnswer(200, new Headers(), new InParts(memory_bytes_min, ['a'].values()))
+    expect(() => site.deliveries.send(answer, asked)).toThrow(ApiError)
   })
 
   test('to HEAD has no body, and nothing of it is made', async () => {

@@ -1,6 +1,7 @@
 // The body of every answer. A small one is handed to Bun at once. A large one is sent in pieces (deliveries.ts).
 
 import { limit } from '../base/limit.ts'
+import { InParts } from '../contract/route.ts'
 
 export const piece_bytes_max = limit(
   'http.piece_bytes',
@@ -11,13 +12,15 @@ export const piece_bytes_max = limit(
 
 export type Body = string | Uint8Array<ArrayBuffer>
 
+export type Part = Body | InParts
+
 /** An answer that is larger than a piece, or may be: `Deliveries` sends it. */
 export class LargeAnswer {
   constructor(
     readonly status: number,
     readonly headers: Headers,
     /** Shared between answers; never copied as a whole. */
-    readonly body: Body | AsyncIterator<Body>,
+    readonly body: Part | AsyncIterator<Part>,
     /** Sent piece by piece as they come, for as long as the client reads: `body` is an iterator. */
     readonly is_live = false,
   ) {}
@@ -55,10 +58,10 @@ export function undivided({ status, headers, body }: LargeAnswer): Response {
 /** `onPart` is called with each part as it is made, `onTaken` when all before the next one were taken. */
 export async function* pieces(
   body: LargeAnswer['body'],
-  onPart: (part: Body) => Promise<void>,
+  onPart: (part: Part) => Promise<void>,
   onTaken: () => void = () => {},
 ): AsyncGenerator<Uint8Array, void> {
-  if (typeof body === 'string' || body instanceof Uint8Array) return yield* piecesOf(body)
+  if (isWhole(body)) return yield* piecesOf(body)
   for (;;) {
     onTaken()
     const { done, value } = await body.next()
@@ -68,13 +71,35 @@ export async function* pieces(
   }
 }
 
-/** Drops what the remaining parts would be made from. */
-export function close(body: LargeAnswer['body']): void {
-  if (typeof body !== 'string' && !(body instanceof Uint8Array)) body.return?.().catch(() => {})
+/** The memory that a part takes until it is sent. */
+export function partBytes(part: Part): number {
+  return part instanceof InParts ? part.held_bytes : Buffer.byteLength(part)
 }
 
-function piecesOf(body: Body): Generator<Uint8Array, void> {
+/** Drops what the remaining parts would be made from. */
+export function close(body: LargeAnswer['body']): void {
+  if (!isWhole(body)) body.return?.().catch(() => {})
+}
+
+function isWhole(body: LargeAnswer['body']): body is Part {
+  return typeof body === 'string' || body instanceof Uint8Array || body instanceof InParts
+}
+
+function piecesOf(body: Part): Generator<Uint8Array, void> {
+  if (body instanceof InParts) return piecesOfTexts(body.texts)
   return typeof body === 'string' ? piecesOfText(body) : piecesOfBytes(body)
+}
+
+/** Short texts are sent together. */
+function* piecesOfTexts(texts: Iterable<string>): Generator<Uint8Array, void> {
+  let gathered = ''
+  for (const text of texts) {
+    gathered += text
+    if (gathered.length < piece_bytes_max) continue
+    yield* piecesOfText(gathered)
+    gathered = ''
+  }
+  yield* piecesOfText(gathered)
 }
 
 function* piecesOfBytes(bytes: Uint8Array): Generator<Uint8Array, void> {

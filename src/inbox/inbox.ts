@@ -40,12 +40,12 @@ export const messages_shown_max = limit(
   'rows',
   'Messages in the detail of an inbox, the newest.',
 )
-/** Bytes of a larger detail that are read at once, unless a single message has more. */
+/** Bytes of a detail that are read at once, unless a single message has more. */
 export const part_bytes_max = limit(
   'inbox.detail_part_bytes',
   262_144,
   'bytes',
-  'Memory: a detail whose messages are more than a page is read and sent in parts of this size.',
+  'Memory: a detail whose messages are more than this is read and sent in parts of this size.',
 )
 /** Inboxes of a workflow that its list counts. */
 export const total_max = limit(

@@ -5,7 +5,7 @@ import { iso, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { encode } from '../contract/encode.ts'
 import { api } from '../contract/group.ts'
-import { route, Streamed } from '../contract/route.ts'
+import { route } from '../contract/route.ts'
 import { Nullable, Part, Shape, Text, Time } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import { wait_seconds_max, waitKey } from './inbox.ts'
@@ -25,10 +25,10 @@ import {
   messageCount,
   messageId,
   messageOf,
-  messagesOf,
   tag,
   workflowId,
 } from './shapes.ts'
+import { alone, fillsPage, messagesOf, pageOfMessages, streamed } from './texts.ts'
 
 const example = 'inb_01m7yjrz37hxnv52px0106nehd'
 
@@ -80,29 +80,9 @@ export const getInbox = route({
     }
     return 'messages' in read
       ? { ...shown, messages: await messagesOf(read.messages) }
-      : new Streamed(joined(shown, read.parts))
+      : streamed(`${encode(shown).slice(0, -1)},"messages":[`, read.parts, ']}')
   },
 })
-
-/** The same JSON text, a part at a time. */
-async function* joined(shown: object, parts: inboxes.ReadPart[]): AsyncGenerator<string> {
-  yield `${encode(shown).slice(0, -1)},"messages":[`
-  let comma = ''
-  for (const part of parts) {
-    const text = await textOf(part, comma)
-    if (text === '') continue
-    yield text
-    comma = ','
-  }
-  yield ']}'
-}
-
-/** A function of its own, so that nothing keeps the rows while their text is sent. */
-async function textOf(part: inboxes.ReadPart, comma: string): Promise<string> {
-  let text = ''
-  for (const message of await messagesOf(await part())) text += (text === '' ? comma : ',') + encode(message)
-  return text
-}
 
 export const listMessages = route({
   group: api,
@@ -164,7 +144,10 @@ export const listMessages = route({
         page(db, caller, dependencies.plans, db.clock.now(), params.id, query.after, limitOf(query)),
       isDone: (page) => page.messages.length > 0 || !page.live,
     })
-    return { items: await messagesOf(messages), nextAfter: messages.at(-1)?.id ?? query.after ?? null }
+    const nextAfter = (shown: number) => messages[shown - 1]?.id ?? query.after ?? null
+    if (messages[0] && fillsPage(messages[0])) return alone(messages[0], { nextAfter: nextAfter(1) })
+    const items = await pageOfMessages(messages)
+    return { items, nextAfter: nextAfter(items.length) }
   },
 })
 
@@ -243,6 +226,9 @@ export const searchMessages = route({
   async handle({ db, caller, dependencies: { plans }, now }, { params, query }) {
     const wanted = { text: folded(query.q), before: query.before, items_max: limitOf(query) }
     const { messages, reached } = await search(db, caller, plans, now, params.id, wanted)
-    return { items: await messagesOf(messages), nextBefore: reached }
+    const nextBefore = (shown: number) => (shown < messages.length ? messages[shown - 1]!.id : reached)
+    if (messages[0] && fillsPage(messages[0])) return alone(messages[0], { nextBefore: nextBefore(1) })
+    const items = await pageOfMessages(messages)
+    return { items, nextBefore: nextBefore(items.length) }
   },
 })

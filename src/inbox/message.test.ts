@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
+import { encode } from '../contract/encode.ts'
+import { InParts } from '../contract/route.ts'
 import { incomingOf, type MessageRow, onOneLine, previewOf } from './message.ts'
-import { messageOf, messagesOf } from './shapes.ts'
+import { messageOf } from './shapes.ts'
+import { alone, messagesOf, streamed } from './texts.ts'
 
 const request = (url: string) =>
   incomingOf({
@@ -91,5 +94,51 @@ describe('Messages on a page', () => {
     clearImmediate(next)
     expect(turns).toBe(expected)
     expect(shown).toEqual(rows.map(messageOf))
+  })
+})
+
+describe('The text of large messages', () => {
+  const kib = 1_024
+  const of = (bytes: Uint8Array | string, headers = new Headers()): MessageRow => ({
+    ...incomingOf({
+      ...{ request_id: 'req_of_a_test', method: 'POST', url: '/hook/t/a?b=1', address: '192.0.2.1' },
+      headers,
+      bytes: Buffer.from(bytes),
+    }),
+    ...{ id: 'msg_1', seq: 1, created_at: 0, forward_status: null, forward_status_code: null },
+    ...{ forward_error: null, forward_duration_ms: null, forward_attempted_at: null },
+  })
+  const pairs = '\u{1f600}'.repeat(100 * kib)
+
+  test.each([
+    ['of control characters', '\u0001'.repeat(1_024 * kib)],
+    ['of quotes', '"'.repeat(200 * kib)],
+    ['of characters of two units', pairs],
+    ['of these, one unit later', `a${pairs}`],
+    ['of characters of three bytes, and one more', `${'\u20ac'.repeat(100 * kib)}a`],
+    ['with NUL', '\0'.repeat(200 * kib)],
+    ['of JSON', `[${' '.repeat(200 * kib)}]`],
+    ['that are not UTF-8', Buffer.alloc(200 * kib, 0xff)],
+    ['that are small', 'a'],
+    ['that are empty', ''],
+  ])('%s is that of the messages, in parts of bounded size', async (_, body) => {
+    const rows = [of(body), of('{}'), of(body)]
+    const parts: string[] = []
+    const { pieces } = streamed(
+      '{"items":[',
+      [() => rows, () => [], () => rows.slice(1)],
+      '],"nextAfter":"a"}',
+    )
+    for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
+      if (next.value instanceof InParts) parts.push(...next.value.texts)
+      else parts.push(next.value)
+    }
+    const page = alone(rows[0]!, { nextAfter: 'a' })
+    expect([...page.texts].join('') === encode({ items: [messageOf(rows[0]!)], nextAfter: 'a' })).toBe(true)
+    expect(page.held_bytes).toBeGreaterThanOrEqual(2 * rows[0]!.body.length)
+    const expected = encode({ items: [...rows, ...rows.slice(1)].map(messageOf), nextAfter: 'a' })
+    expect(parts.join('') === expected).toBe(true) // not toBe: nobody reads a diff of megabytes
+    const stored = rows[0]!.kind === 'text' && rows[0]!.encoding === 'text' ? 0 : rows[0]!.body.length
+    expect(Math.max(...parts.map(({ length }) => length))).toBeLessThanOrEqual(Math.max(300 * kib, stored))
   })
 })

@@ -256,7 +256,7 @@ forEachRacedService('Messages', (service) => {
       expect(numbers(items)).toEqual([4, 5])
     })
 
-    test('has 1 MiB of stored bytes at most', async () => {
+    test('has 1 MiB of JSON at most, in which a body is there as text and in base64', async () => {
       const tenant = await service.signUp()
       const inbox = await newInbox(service, tenant)
       const bodies = [
@@ -273,16 +273,46 @@ forEachRacedService('Messages', (service) => {
         pages.push(items.length)
         after = nextAfter
       }
-      expect(pages).toEqual([3, 3, 2, 0, 0]) // a quarter that is not UTF-8 is a third in base64
+      expect(pages).toEqual([2, 2, 2, 2, 0]) // a quarter that is not UTF-8 is a third, one that is more than two
     })
 
-    test('counts bytes, not characters: of 256 KiB each in characters of 3 bytes it has 3', async () => {
+    test('counts bytes, not characters: of 128 KiB each in characters of 3 bytes it has 3', async () => {
       const tenant = await service.signUp()
       const inbox = await newInbox(service, tenant)
-      const body = '\u20ac'.repeat(mib / 12)
+      const body = '\u20ac'.repeat(mib / 24)
       for (let n = 0; n < 4; n++) expect((await service.ask('POST', inbox.path, { body })).status).toBe(200)
       expect(dataOf(await page(service, tenant, inbox)).items).toHaveLength(3)
     })
+
+    test.each([
+      ['oldest first', 'messages', 'after', 'nextAfter', [2, 2, 1, 1, 1, 0]],
+      ['that are found', 'search', 'before', 'nextBefore', [1, 1, 1, 2, 2]],
+    ])(
+      'of messages %s ends by its JSON, and the next misses none',
+      async (_, name, go_on, next, expected) => {
+        const tenant = await service.signUp()
+        const inbox = await newInbox(service, tenant)
+        const bodies = [60, 60, 60, 60, 100, 1_024, 100].map((kib, i) => Buffer.alloc(kib * 1_024, 1 + i))
+        for (const body of bodies) expect((await service.ask('POST', inbox.path, { body })).status).toBe(200)
+        const pages: number[] = []
+        const seen: string[] = []
+        for (let at: string | null = ''; at !== null && pages.at(-1) !== 0; ) {
+          const query = `${at && `&${go_on}=${at}`}${name === 'search' ? '&q=post' : ''}`
+          const answer = await service.ask('GET', `/api/webhook/${inbox.id}/${name}?limit=100${query}`, {
+            key: tenant.api_key,
+          })
+          const data = dataOf(answer)
+          const items: { body: string }[] = data.items
+          pages.push(items.length)
+          seen.push(...items.map(({ body }) => `${body.charCodeAt(0)} ${body.length / 1_024}`))
+          if (items.length > 1) expect(answer.text.length).toBeLessThan(mib + 300)
+          at = data[next]
+        }
+        expect(pages).toEqual(expected)
+        const sent = ['1 60', '2 60', '3 60', '4 60', '5 100', '6 1024', '7 100']
+        expect(seen).toEqual(name === 'search' ? sent.toReversed() : sent)
+      },
+    )
 
     test('has as many messages as fit into its bytes, to the byte, and one in any case', async () => {
       const tenant = await service.signUp()
@@ -388,7 +418,7 @@ forEachRacedService('Messages', (service) => {
       expect(head.headers.get('content-type')).toBe('application/json')
     }
 
-    test('of more than 1 MiB has all of the latest 50, newest first, byte for byte as in the pages', async () => {
+    test('of many MiB has all of the latest 50, newest first, byte for byte as in the pages', async () => {
       const tenant = await service.signUp('pro')
       const inbox = await newInbox(service, tenant)
       await post(service, inbox, 1, 47)
@@ -406,8 +436,8 @@ forEachRacedService('Messages', (service) => {
     })
 
     const sizes: [what: string, size: number, statements: string[]][] = [
-      ['of 1 MiB are read at once', mib / 2, ['inbox.latest']],
-      ['of one byte more are read in parts', mib / 2 + 1, ['inbox.between', 'inbox.between']],
+      ['of 256 KiB are read at once', mib / 8, ['inbox.latest']],
+      ['of one byte more are read in parts', mib / 8 + 1, ['inbox.between', 'inbox.between']],
     ]
     test.each(sizes)('messages %s', async (_, size, statements) => {
       const tenant = await service.signUp()
@@ -424,7 +454,7 @@ forEachRacedService('Messages', (service) => {
             { tenant_id: tenant.tenant_id, bytes, seq },
           ),
         )
-      await resize(1, mib / 2)
+      await resize(1, mib / 8)
       await resize(2, size)
       const texts = await textsOf(tenant, inbox)
       const names: string[] = []

@@ -8,7 +8,6 @@ import { hashKey, newToken } from '../base/keys.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { Plans, Secrets, Shared } from '../contract/dependencies.ts'
 import { causeOf } from '../contract/event.ts'
-import { page_bytes_max } from '../contract/page.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as journal from '../journal/service.ts'
@@ -116,7 +115,7 @@ export function read(
     const dropped = droppedUpTo(row.last_seq, keptMax(dependencies.plans, caller.plan))
     const sizes = await message_store.latestSizes(q, key, dropped, messages_shown_max)
     const bytes = sizes.reduce((sum, { size }) => sum + size, 0)
-    if (bytes > page_bytes_max) return { inbox, parts: partsOf(db, key, sizes) }
+    if (bytes > part_bytes_max) return { inbox, parts: partsOf(db, key, sizes) }
     return { inbox, messages: await message_store.latest(q, key, dropped, messages_shown_max) }
   })
 }

@@ -2,8 +2,6 @@
 
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
-import { limit } from '../base/limit.ts'
-import { nextTurn } from '../base/next-turn.ts'
 import type { Urls } from '../contract/dependencies.ts'
 import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
 import { ShownWorkflowId } from '../contract/workflow.ts'
@@ -69,13 +67,27 @@ export function limitOf({ limit = list_limit_default }: { limit?: number }): num
 export function messageOf(row: MessageRow) {
   const text = textOf(row)
   return {
+    ...headOfMessage(row),
+    body: row.kind === 'json' ? new RawJson(row.body) : text,
+    bodyBase64: row.encoding === 'base64' ? row.body : bytesOf(row).toString('base64'),
+    ...restOfMessage(row, text),
+  }
+}
+
+/** Its members before the body. */
+export function headOfMessage(row: MessageRow) {
+  return {
     id: row.id,
     method: row.method,
     path: row.path,
     headers: new RawJson(row.headers),
     query: new RawJson(queryText(row.query)),
-    body: row.kind === 'json' ? new RawJson(row.body) : text,
-    bodyBase64: row.encoding === 'base64' ? row.body : bytesOf(row).toString('base64'),
+  }
+}
+
+/** Its members after the body, of which this is the text. */
+export function restOfMessage(row: MessageRow, text: string | null) {
+  return {
     preview: previewOf(row.kind, text),
     contentType: row.content_type,
     sourceIp: row.source_ip,
@@ -88,28 +100,6 @@ export function messageOf(row: MessageRow) {
       attemptedAt: isoOrNull(row.forward_attempted_at),
     },
   }
-}
-
-const query_bytes_a_turn = limit(
-  'inbox.query_bytes_a_turn',
-  65_536,
-  'bytes',
-  'The time that others wait: queries of messages that are read in one turn of the event loop. A page has up to 1 MiB of them.',
-)
-
-/** Several of them, in turns of the event loop: anybody who knows the address of an inbox writes their queries. */
-export async function messagesOf(rows: readonly MessageRow[]): Promise<ReturnType<typeof messageOf>[]> {
-  const shown = []
-  let bytes = 0
-  for (const row of rows) {
-    bytes += row.query.length
-    if (bytes > query_bytes_a_turn) {
-      await nextTurn()
-      bytes = row.query.length
-    }
-    shown.push(messageOf(row))
-  }
-  return shown
 }
 
 /** application/x-www-form-urlencoded (WHATWG URL section 5.1) as JSON text; a name that comes more than once has an array. */

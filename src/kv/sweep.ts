@@ -81,23 +81,32 @@ interface Due {
 
 /**
  * Bounded steps for each tenant with namespaces that leave events and keys that have expired: these become tombstones. Each
- * tenant has one step, and those with more to do have others in turns, for a bounded time. Returns how many keys did, and
- * true in `more` when there may be more.
+ * tenant has one step, also after one that failed, and those with more to do have others in turns, for a bounded time.
+ * Returns how many keys did, and true in `more` when there may be more. The first failure is thrown at the end.
  */
 export async function expire(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
   let until: number | null = null // from the first step: most looks have none
   let expired = 0
+  const errors: unknown[] = []
   let turn: AsyncIterable<Due> | Due[] = askingTenants(db, now)
   for (;;) {
     const unfinished: Due[] = []
     for await (const { tenant_id, keys } of turn) {
       until ??= db.clock.monotonic() + expire_ms_max
-      const tombstoned = await db.write(upkeep, (tx) => tombstone(tx, tenant_id))
+      const tombstoned = await db
+        .write(upkeep, (tx) => tombstone(tx, tenant_id))
+        .catch((error) => {
+          errors.push(error)
+          return 0
+        })
       expired += tombstoned
       if (tombstoned > 0 && tombstoned < keys) unfinished.push({ tenant_id, keys: keys - tombstoned })
     }
     const more = unfinished.length > 0
-    if (until === null || !more || db.clock.monotonic() >= until) return { expired, more }
+    if (until === null || !more || db.clock.monotonic() >= until) {
+      if (errors.length > 0) throw errors[0]
+      return { expired, more }
+    }
     turn = unfinished
   }
 }

@@ -1,5 +1,6 @@
 // The pages that links in mails open. Programs that scan mails open links too: only the button, a POST, has an effect.
 
+import { in_process } from '../http/internal-calls.ts'
 import type { Page } from '../http/pages.ts'
 
 const policy = [
@@ -32,7 +33,7 @@ const pages: Record<'confirm' | 'unsubscribe', Texts> = {
   },
 }
 
-export function mailPages(public_url: () => string): Page[] {
+export function mailPages(): Page[] {
   return (['confirm', 'unsubscribe'] as const).map((name) => ({
     path: `/mail/${name}/:token`,
     methods: ['GET', 'POST'],
@@ -44,7 +45,7 @@ export function mailPages(public_url: () => string): Page[] {
       }
       const { token } = request.params as { token: string }
       const headers = { 'content-type': 'application/json', 'x-request-id': request_id }
-      const address = `${public_url()}/v1/mail/${name}`
+      const address = `${in_process}/v1/mail/${name}`
       const answer = await api(
         new Request(address, { method: 'POST', headers, body: JSON.stringify({ token }) }),
       )

@@ -27,7 +27,7 @@ export function pagesOf(sources: PageSources): Page[] {
     ...entryPages(public_url),
     ...docsPages(public_url),
     mcpPage(sources),
-    ...mailPages(public_url),
+    ...mailPages(),
     ...consolePages(sources),
   ]
 }

@@ -389,3 +389,20 @@ forEachRacedService(
   },
   environment,
 )
+
+forEachRacedService(
+  'A service that does not stand at the root of its host',
+  (service) => {
+    test.each(['confirm', 'unsubscribe'])('has a button in its mails that does: %s', async (name) => {
+      const tenant = await service.signUp()
+      server.mails.length = 0
+      const id = await subscribed(service, tenant, { to: `p-${tenant.name}@example.com` })
+      await tickUntil(service, () => server.mails.length === 1)
+      const link = new RegExp(`https://agents.example.com/hub(/mail/${name}/[^\\s>]+)`)
+      const pressed = await service.ask('POST', link.exec(server.mails[0]!.text)![1]!)
+      expect([pressed.status, pressed.text.includes('role="status"')]).toEqual([200, true])
+      expect((await shown(service, tenant, id)).status).toBe(name === 'confirm' ? 'active' : 'paused')
+    })
+  },
+  { ...environment, PUBLIC_URL: 'https://agents.example.com/hub' },
+)
