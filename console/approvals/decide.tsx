@@ -119,7 +119,7 @@ function useFaults(
   const half = useSignal<readonly string[]>([])
   const look = () => ({
     answer: schema ? faultsOf(schema, typed.value, half.value) : {},
-    until: half.value.includes(until_path) && until.value === '' ? half_text : undefined,
+    until: untilFault(until.value, half.value.includes(until_path)),
   })
   /** True where the fields cannot be sent as they are. */
   const stops = () => {
@@ -139,6 +139,12 @@ function useFaults(
   const here = stopped.value > 0 ? look() : { answer: {}, until: undefined }
   const of_service = problem?.code === 'ANSWER_INVALID' ? errorsOf(problem.details) : {}
   return { form, stops, errors: { ...of_service, ...here.answer }, until_fault: here.until }
+}
+
+/** Of the end of the permit. `is_half`: a part of its date was written. */
+function untilFault(text: string, is_half: boolean): string | undefined {
+  if (text === '') return is_half ? half_text : undefined
+  return Number.isNaN(Date.parse(text)) ? 'The year has four digits.' : undefined
 }
 
 /** True for a refusal that a field of the form shows. */
