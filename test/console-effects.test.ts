@@ -630,8 +630,15 @@ describe('One agent', () => {
         expect(await agent()).toMatchObject({ paused_reason: 'asks twice', paused_at: expect.any(String) })
         expect((await claim(service, tenant)).body.error.code).toBe('AGENT_PAUSED')
         expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+        const resume = '**/v1/agents/*/resume'
+        await page.route(resume, (route) => route.fulfill({ status: 502, body: 'bad gateway' }))
+        await press(page, 'Resume')
+        await detail(page).getByText('Something in front of the service answered 502.').waitFor()
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+        await page.unroute(resume)
         await press(page, 'Resume')
         await page.getByRole('button', { name: 'Pause…' }).waitFor()
+        expect(await detail(page).getByRole('alert').count()).toBe(0)
         expect(await agent()).toMatchObject({ paused_at: null })
         await press(page, 'Change the mode…')
         const change = page.getByRole('button', { name: 'Change the mode', exact: true })
@@ -644,7 +651,7 @@ describe('One agent', () => {
         await open(page, '/console/keys')
         await rows(page).getByText('proposes').waitFor()
       },
-      narrow,
+      { ...narrow, expected: refusals(502) },
     )
     expect(await agent()).toMatchObject({ mode: 'propose' })
     expect((await claim(service, tenant)).body).toMatchObject({ status: 'awaiting_approval' })
