@@ -342,6 +342,31 @@ describe('Effects', () => {
 })
 
 describe('Policies for effects', () => {
+  test('have their whole types and their buttons in view on a telephone', async () => {
+    const tenant = await service.signUp()
+    const types = [
+      'payment.refund.to-the-card-of-the-customer',
+      'payment.refund.to-the-account-of-the-customer',
+    ]
+    for (const type of types) {
+      const path = `/v1/effect-policies/${type}`
+      const body = { approval: 'required', required_approvals: 2 }
+      expect((await service.ask('PUT', path, { key: tenant.admin_key, body })).status).toBe(200)
+    }
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/effects?status=policies')
+        await rows(page).first().waitFor()
+        const cut = await page.evaluate(`[...document.querySelectorAll('.table-scroll, .table td')]
+          .filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.className + box.textContent)`)
+        expect(cut).toEqual([])
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+      },
+      narrow,
+    )
+  })
+
   test('keep what was written when the scrollbar of their form is pressed, and close it beside', async () => {
     const tenant = await service.signUp()
     await chromium.visit(service.url, async (page) => {
