@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { unseen, useAction } from '../api/action.ts'
 import { issuesOf, type Problem, type Result } from '../api/client.ts'
-import { moment } from '../text/time.ts'
+import { frozen_at, moment } from '../text/time.ts'
 import { count, counted, shown } from '../text/words.ts'
 import { Button, Code, setFrom, setTo } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
@@ -371,7 +371,16 @@ function Consequence({ verb, of, agent, is_edit }: ConsequenceProps) {
         </p>
       ) : (
         <p>
-          The agent <Code>{agent}</Code> is notified at once. This cannot be undone.
+          {frozen_at.value === null ? (
+            <>
+              The agent <Code>{agent}</Code> is notified at once.
+            </>
+          ) : (
+            <>
+              Everything is stopped now: the agent <Code>{agent}</Code> goes on once it is resumed.
+            </>
+          )}{' '}
+          This cannot be undone.
         </p>
       )}
     </>
