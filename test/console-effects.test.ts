@@ -342,6 +342,31 @@ describe('Effects', () => {
 })
 
 describe('Policies for effects', () => {
+  test('have their whole types and their buttons in view on a telephone', async () => {
+    const tenant = await service.signUp()
+    const types = [
+      'payment.refund.to-the-card-of-the-customer',
+      'payment.refund.to-the-account-of-the-customer',
+    ]
+    for (const type of types) {
+      const path = `/v1/effect-policies/${type}`
+      const body = { approval: 'required', required_approvals: 2 }
+      expect((await service.ask('PUT', path, { key: tenant.admin_key, body })).status).toBe(200)
+    }
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/effects?status=policies')
+        await rows(page).first().waitFor()
+        const cut = await page.evaluate(`[...document.querySelectorAll('.table-scroll, .table td')]
+          .filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.className + box.textContent)`)
+        expect(cut).toEqual([])
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+      },
+      narrow,
+    )
+  })
+
   test('keep what was written when the scrollbar of their form is pressed, and close it beside', async () => {
     const tenant = await service.signUp()
     await chromium.visit(service.url, async (page) => {
@@ -630,8 +655,15 @@ describe('One agent', () => {
         expect(await agent()).toMatchObject({ paused_reason: 'asks twice', paused_at: expect.any(String) })
         expect((await claim(service, tenant)).body.error.code).toBe('AGENT_PAUSED')
         expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+        const resume = '**/v1/agents/*/resume'
+        await page.route(resume, (route) => route.fulfill({ status: 502, body: 'bad gateway' }))
+        await press(page, 'Resume')
+        await detail(page).getByText('Something in front of the service answered 502.').waitFor()
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+        await page.unroute(resume)
         await press(page, 'Resume')
         await page.getByRole('button', { name: 'Pause…' }).waitFor()
+        expect(await detail(page).getByRole('alert').count()).toBe(0)
         expect(await agent()).toMatchObject({ paused_at: null })
         await press(page, 'Change the mode…')
         const change = page.getByRole('button', { name: 'Change the mode', exact: true })
@@ -644,7 +676,7 @@ describe('One agent', () => {
         await open(page, '/console/keys')
         await rows(page).getByText('proposes').waitFor()
       },
-      narrow,
+      { ...narrow, expected: refusals(502) },
     )
     expect(await agent()).toMatchObject({ mode: 'propose' })
     expect((await claim(service, tenant)).body).toMatchObject({ status: 'awaiting_approval' })

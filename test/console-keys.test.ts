@@ -269,6 +269,36 @@ describe('The console', () => {
     })
   })
 
+  test('says which of two keys of a person is to be revoked, on a telephone too', async () => {
+    const tenant = await service.signUp()
+    const checkpoint_id = await asked(tenant, 'Publish release 4.2')
+    const make = async (body: object) =>
+      (await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body })).body
+        .approval_key as string
+    const whole = await make({ label: 'Ada' })
+    const bound = await make({ label: 'Ada', checkpoint_id })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/keys/approval-keys')
+        const said: string[] = []
+        for (const place of [0, 1]) {
+          await page.getByRole('button', { name: 'Revoke Ada' }).nth(place).click()
+          said.push(await dialog(page).locator('p').first().innerText())
+          expect(await overflow(page)).toBe(0)
+          await press(page, 'Go back')
+        }
+        expect(said.map((text) => text.slice(0, text.indexOf(' decides'))).toSorted()).toEqual(
+          [
+            `Ada, svc_apr_****${whole.slice(-4)}, for every request,`,
+            `Ada, svc_apr_****${bound.slice(-4)}, for one request,`,
+          ].toSorted(),
+        )
+      },
+      narrow,
+    )
+  })
+
   test('makes a key for every request, and one for a request by its id', async () => {
     const tenant = await service.signUp()
     const id = await asked(tenant, 'Publish release 4.2')

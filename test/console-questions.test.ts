@@ -1,4 +1,4 @@
-// Questions about what leaves its list while they are open.
+// Questions about what leaves its list while they are open, and about what is sent while nothing is.
 
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
@@ -80,5 +80,41 @@ describe('The operator', () => {
       },
       wide,
     )
+  })
+
+  test('reads before a redrive, and after it, that nothing is sent while everything is stopped', async () => {
+    const receiver = await startReceiver()
+    receiver.answer = () => ({ status: 410 })
+    try {
+      const tenant = await service.signUp()
+      const { id } = await agentOf(tenant).schedules.create({
+        callback_url: `${receiver.url}/report`,
+        callback_payload: 1,
+        fire_at: new Date(service.clock.now()).toISOString(),
+        dlq_on_failure: true,
+      })
+      await tick()
+      const key = tenant.admin_key
+      const left = await service.ask('GET', `/v1/dlq?source_id=${id}`, { key })
+      const frozen = await service.ask('POST', `/v1/tenants/${tenant.tenant_id}/freeze`, { key })
+      expect(frozen.status).toBe(200)
+      await chromium.visit(
+        service.url,
+        async (page) => {
+          await signIn(page, tenant, `/console/dlq/${left.body.items[0].id}`)
+          await detail(page).getByRole('button', { name: 'Redrive…' }).click()
+          const said = /The call is made to 127\.0\.0\.1:\d+\/report once everything is resumed,/
+          await dialog(page).getByText(said).waitFor()
+          await press(page, 'Yes, send it again')
+          await page.getByText('It is sent again once everything is resumed.').last().waitFor()
+          await detail(page).getByText('Sent again as').waitFor()
+        },
+        wide,
+      )
+      await tick()
+      expect(receiver.requests.length).toBe(1)
+    } finally {
+      await receiver.stop()
+    }
   })
 })

@@ -440,6 +440,41 @@ forEachService('The approval page of a decision that steers', (service) => {
     })
   })
 
+  test('says while the tenant is frozen that the agent goes on only after the resume', async () => {
+    const tenant = await service.signUp()
+    const id = await ask(tenant, {})
+    const change = async (verb: 'freeze' | 'resume') => {
+      const path = `/v1/tenants/${tenant.tenant_id}/${verb}`
+      expect((await service.ask('POST', path, { key: tenant.admin_key })).status).toBe(200)
+    }
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        const stopped = page.getByText('Everything is stopped. You can decide as before')
+        const dialog = page.getByRole('dialog')
+        await waitless(page)
+        await page.goto(linkOf(id, await keyOf(tenant)))
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await dialog.getByText('The agent agent-one is notified at once.').waitFor()
+        await change('freeze')
+        await dialog.getByText('the agent agent-one goes on once it is resumed.').waitFor()
+        await page.getByRole('button', { name: 'Go back' }).click()
+        await stopped.waitFor()
+        expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+        await change('resume')
+        await stopped.waitFor({ state: 'detached' })
+        await change('freeze')
+        await stopped.waitFor()
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('Everything is stopped: the agent goes on once it is resumed.').waitFor()
+        expect(await page.getByText('is being notified').count()).toBe(0)
+      },
+      narrow,
+    )
+    expect(await read(tenant, id)).toMatchObject({ status: 'approved' })
+  })
+
   test('closes an open question when another approver changes the payload: nobody approves it unseen', async () => {
     const tenant = await service.signUp()
     const { id, kim, lee } = await askTwo(tenant)

@@ -216,7 +216,7 @@ describe('From an empty folder of data, in the browser alone', () => {
             const reminder = {
               cause: 'The receiver answered 410 Gone',
               what: /Schedule · .*\/reminders/,
-              question: /The call is made now to 127\.0\.0\.1:\d+\/reminders/,
+              question: /The call is made to 127\.0\.0\.1:\d+\/reminders now,/,
             }
             expect(await mend(page, receiver, reminder)).toBe('/reminders')
             await lookAgain(page)
@@ -225,7 +225,7 @@ describe('From an empty folder of data, in the browser alone', () => {
             const decision = {
               cause: 'The receiver answered 503 Service Unavailable',
               what: /Approval · Refund order 7\?/,
-              question: /The decision is sent now to 127\.0\.0\.1:\d+\/decided/,
+              question: /The decision is sent to 127\.0\.0\.1:\d+\/decided now,/,
             }
             expect(await mend(page, receiver, decision)).toBe('/decided')
             await backToList(page)

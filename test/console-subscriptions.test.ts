@@ -32,7 +32,7 @@ describe('The page of subscriptions', () => {
     await tickUntil(service, () => receiver.requests.length === 1)
     await chromium.visit(service.url, async (page) => {
       await signIn(page, tenant, `/console/subscriptions/${made.id}`)
-      await detail(page).getByText('Not taken once so far').waitFor()
+      await detail(page).getByText('Failed once so far').waitFor()
       const requests = requestsOf(page)
       // The lower part, which is that of Resume too once the reason of the pause stands above.
       await detail(page)
@@ -116,7 +116,7 @@ describe('The page of subscriptions', () => {
     await chromium.visit(service.url, async (page) => {
       await signIn(page, tenant, `/console/subscriptions/${made.id}`)
       const state = detail(page).getByRole('region', { name: 'State' })
-      await state.getByText('Not taken once so far').waitFor()
+      await state.getByText('Failed once so far').waitFor()
       await state.getByText('The receiver answered 503 Service Unavailable.').waitFor()
       await state.getByText('The next attempt is in').waitFor()
     })

@@ -49,8 +49,8 @@ export function AnswerForm({ schema, typed, errors }: AnswerFormProps) {
           key={name}
           {...{ name, field }}
           required={schema.required?.includes(name) ?? false}
-          value={typed.value[name] ?? ''}
-          error={errors[name]}
+          value={memberOf(typed.value, name) ?? ''}
+          error={memberOf(errors, name)}
           onInput={(value) => {
             typed.value = { ...typed.value, [name]: value }
           }}
@@ -58,6 +58,11 @@ export function AnswerForm({ schema, typed, errors }: AnswerFormProps) {
       ))}
     </fieldset>
   )
+}
+
+/** A field may be called `constructor`, which every object has. */
+function memberOf<T>(of: Record<string, T>, name: string): T | undefined {
+  return Object.hasOwn(of, name) ? of[name] : undefined
 }
 
 interface ControlProps {
@@ -135,7 +140,7 @@ function bounds(what: string, least: number | undefined, most: number | undefine
 export function answerOf({ properties }: AnswerSchema, typed: Typed): Record<string, unknown> {
   const answer: Record<string, unknown> = {}
   for (const [name, field] of Object.entries(properties)) {
-    const value = typed[name]
+    const value = memberOf(typed, name)
     if (field.type === 'boolean') answer[name] = value === true
     else if (!value || typeof value !== 'string') continue
     else if (field.enum) answer[name] = field.enum[Number(value)]
@@ -176,7 +181,7 @@ export function faultsOf(
 ): Record<string, string> {
   const faults: Record<string, string> = {}
   for (const [name, { type, enum: choices }] of Object.entries(properties)) {
-    const value = typed[name]
+    const value = memberOf(typed, name)
     if (half.includes(`${answer_path}${name}`) && !value) faults[name] = half_text
     if (type === 'string' || choices || typeof value !== 'string' || value.trim() === '') continue
     const fault = numberFault(type, value)

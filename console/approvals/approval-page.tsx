@@ -172,12 +172,26 @@ function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd
       <Votes {...{ of, votes }} />
       {pending && (
         <div class="approve-foot">
+          <Stopped />
           <TimeUp expires_at={expires_at} />
           <Decide title={title} agent={agent.agent_id} {...{ of, decide, onEnd }} />
         </div>
       )}
       <Comments {...{ of, path, ask }} />
     </article>
+  )
+}
+
+function Stopped() {
+  return (
+    <div role="status">
+      {frozen_at.value !== null && (
+        <p class="notice">
+          Everything is stopped. You can decide as before: the agent goes on once it is resumed, and the time
+          that is left stands still.
+        </p>
+      )}
+    </div>
   )
 }
 
@@ -199,7 +213,10 @@ function afterwards(status: Approval['status'], own: boolean): string {
   if (status === 'expired') {
     return 'The request was put aside for the team to look at. It can no longer be decided.'
   }
-  return own ? 'The agent is being notified. You can close this page.' : 'It can no longer be changed.'
+  if (!own) return 'It can no longer be changed.'
+  return frozen_at.value === null
+    ? 'The agent is being notified. You can close this page.'
+    : 'Everything is stopped: the agent goes on once it is resumed. You can close this page.'
 }
 
 function NoRequest({ title, children }: { title: string; children: string }) {

@@ -4,8 +4,8 @@ import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { unseen, useAction } from '../api/action.ts'
-import type { Problem, Result } from '../api/client.ts'
-import { moment } from '../text/time.ts'
+import { issuesOf, type Problem, type Result } from '../api/client.ts'
+import { frozen_at, moment } from '../text/time.ts'
 import { count, counted, shown } from '../text/words.ts'
 import { Button, Code, setFrom, setTo } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
@@ -119,7 +119,7 @@ function useFaults(
   const half = useSignal<readonly string[]>([])
   const look = () => ({
     answer: schema ? faultsOf(schema, typed.value, half.value) : {},
-    until: half.value.includes(until_path) && until.value === '' ? half_text : undefined,
+    until: untilFault(until.value, half.value.includes(until_path)),
   })
   /** True where the fields cannot be sent as they are. */
   const stops = () => {
@@ -130,7 +130,7 @@ function useFaults(
     return true
   }
   useLayoutEffect(() => {
-    if (problem?.code !== 'ANSWER_INVALID' && stopped.value === 0) return
+    if (!isOfFields(problem) && stopped.value === 0) return
     const first = form.current?.querySelector<HTMLElement>('[aria-invalid=true]')
     // It may have been folded away again.
     first?.closest('details')?.setAttribute('open', '')
@@ -139,6 +139,19 @@ function useFaults(
   const here = stopped.value > 0 ? look() : { answer: {}, until: undefined }
   const of_service = problem?.code === 'ANSWER_INVALID' ? errorsOf(problem.details) : {}
   return { form, stops, errors: { ...of_service, ...here.answer }, until_fault: here.until }
+}
+
+/** Of the end of the permit. `is_half`: a part of its date was written. */
+function untilFault(text: string, is_half: boolean): string | undefined {
+  if (text === '') return is_half ? half_text : undefined
+  return Number.isNaN(Date.parse(text)) ? 'The year has four digits.' : undefined
+}
+
+/** True for a refusal that a field of the form shows. */
+function isOfFields(problem: Problem | null): boolean {
+  return (
+    problem?.code === 'ANSWER_INVALID' || issuesOf(problem).some(({ path }) => permit_paths.includes(path))
+  )
 }
 
 function useDecision({ of, decide, onEnd }: DecideProps) {
@@ -169,7 +182,7 @@ function DecisionForm(props: DecideProps) {
   const { reason, typed, draft, uses, until, ...decision } = useDecision(props)
   const { form, errors, until_fault, asked, busy, problem, moved, open, send } = decision
   const resolved = problem?.code === 'CHECKPOINT_ALREADY_RESOLVED'
-  const unshown = unseen(problem, proposed === null ? [] : ['/uses', until_path])
+  const unshown = unseen(problem, proposed === null ? [] : permit_paths)
   return (
     <div ref={form} class="decide stack">
       {schema && <AnswerForm {...{ schema, typed, errors }} />}
@@ -276,19 +289,23 @@ interface PermitProps {
   problem: Problem | null
 }
 
-/** Where the end of the permit stands in the body of a decision. */
+/** Where the parts of the permit stand in the body of a decision. */
+const uses_path = '/uses'
 const until_path = '/expires_at'
+const permit_paths = [uses_path, until_path]
 
 /** The reach of the approval of an effect. */
 function Permit({ type, uses, until, until_fault, problem }: PermitProps) {
-  const issues = (problem?.details.issues ?? []) as { path: string; message: string }[]
   const errorAt = (path: string) => {
-    const issue = issues.find((each) => each.path === path)
+    const issue = issuesOf(problem).find((each) => each.path === path)
     return issue && `It ${shown(issue.message)}.`
   }
-  const [uses_error, until_error] = [errorAt('/uses'), until_fault ?? errorAt(until_path)]
+  const [uses_error, until_error] = [errorAt(uses_path), until_fault ?? errorAt(until_path)]
+  // It stays open once the fault is mended: the field has the focus.
+  const had_fault = useRef(false)
+  had_fault.current ||= Boolean(uses_error ?? until_error)
   return (
-    <details class="permit" open={Boolean(uses_error ?? until_error) || undefined}>
+    <details class="permit" open={had_fault.current || undefined}>
       <summary>
         How often, and until when: {permitInWords(uses.value, until_fault === undefined ? until.value : '…')}
       </summary>
@@ -354,7 +371,16 @@ function Consequence({ verb, of, agent, is_edit }: ConsequenceProps) {
         </p>
       ) : (
         <p>
-          The agent <Code>{agent}</Code> is notified at once. This cannot be undone.
+          {frozen_at.value === null ? (
+            <>
+              The agent <Code>{agent}</Code> is notified at once.
+            </>
+          ) : (
+            <>
+              Everything is stopped now: the agent <Code>{agent}</Code> goes on once it is resumed.
+            </>
+          )}{' '}
+          This cannot be undone.
         </p>
       )}
     </>

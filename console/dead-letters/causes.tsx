@@ -3,11 +3,11 @@
 import type { Operations } from '../../sdk/src/types.ts'
 import { useGet } from '../api/load.ts'
 import { to } from '../router.ts'
-import { causeInWords } from '../text/failure.ts'
 import { count } from '../text/words.ts'
 import { FailureCell } from '../ui/list.tsx'
 import { Empty, LoadedView } from '../ui/page.tsx'
 import { type Column, Table, timeColumn } from '../ui/table.tsx'
+import { titleOf } from './letter.ts'
 import type { Cause, Status } from './shapes.ts'
 
 type Counted = Operations['listCauses']['answer']
@@ -32,7 +32,7 @@ export function Causes({ status, query }: CausesProps) {
       cell: ({ cause, source }) => (
         <FailureCell
           href={to('/console/dlq', { status: query, source, cause })}
-          title={causeInWords(cause)}
+          title={titleOf({ source, error: cause })}
           what={`From ${left_by[source]}`}
         />
       ),

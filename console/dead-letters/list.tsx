@@ -181,9 +181,10 @@ function Filters({ filter }: { filter: Filter }) {
     filter[name] === undefined ? [] : [[name, filter[name]] as const],
   )
   if (given.length === 0) return null
-  const plural: Record<string, string> = left_by
+  // The words of an agent are its own, also where they look like those of the service.
+  const causeText = filter.source === 'agent' ? firstLine : causeInWords
   const textOf = (name: string, value: string) =>
-    name === 'cause' ? causeInWords(value) : name === 'source' ? (plural[value] ?? value) : value
+    name === 'cause' ? causeText(value) : name === 'source' ? sourceIn(value) : value
   return (
     <div class="list-filter bar" data-wrap>
       <ul class="filter-chips parts" aria-label="Filters">
@@ -206,6 +207,11 @@ function Filters({ filter }: { filter: Filter }) {
       />
     </div>
   )
+}
+
+/** In words; of an address it may be any text. */
+function sourceIn(value: string): string {
+  return Object.hasOwn(left_by, value) ? left_by[value as keyof typeof left_by] : value
 }
 
 function Nothing({ filter, status }: { filter: Filter; status: Status }) {

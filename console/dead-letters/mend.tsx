@@ -4,6 +4,7 @@ import { useRef } from 'preact/hooks'
 import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { successorPath } from '../actions/refusal.tsx'
+import { sentText, whenSent } from '../actions/sending.ts'
 import { newKey, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { failed, type PageOf, type Result } from '../api/client.ts'
@@ -70,7 +71,8 @@ function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { on
     )
     if (!redriven) return
     onClose()
-    announceSuccessor(redriven.redriven_as, is_agents ? 'Agents can claim it again.' : 'Sent again.')
+    const sent = sentText('Sent again.', 'sent again')
+    announceSuccessor(redriven.redriven_as, is_agents ? 'Agents can claim it again.' : sent)
     onChange()
   }
   return (
@@ -85,14 +87,14 @@ function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { on
       <Emphasis>{sourceText(source) || titleOf(letter)}</Emphasis>
       {letter.source === 'schedule' && (
         <p>
-          The call is made now{source?.place && <Place {...source} />}, with the same payload, as a new
-          schedule. This dead letter is then resolved. If the call fails again, it leaves a new one.
+          The call is made{source?.place && <Place {...source} />} {whenSent()}, with the same payload, as a
+          new schedule. This dead letter is then resolved. If the call fails again, it leaves a new one.
         </p>
       )}
       {letter.source === 'checkpoint' && (
         <p>
-          The decision is sent now{source?.place && <Place {...source} />}, as before. This dead letter is
-          then resolved. If the callback fails again, it leaves a new one.
+          The decision is sent{source?.place && <Place {...source} />} {whenSent()}, as before. This dead
+          letter is then resolved. If the callback fails again, it leaves a new one.
         </p>
       )}
       {is_agents && <p>It becomes failed again, and any agent can claim it. Nothing is sent.</p>}

@@ -143,7 +143,7 @@ function Chosen({ filter }: Pick<Operation, 'filter'>) {
     cause && (
       <>
         {' '}
-        by <Text>{causeInWords(cause)}</Text>
+        by <Text>{source === 'agent' ? cause : causeInWords(cause)}</Text>
       </>
     ),
     workflow_id && (

@@ -113,10 +113,10 @@ const any_type = '*'
 
 function TypeName({ type }: { type: string }) {
   return (
-    <>
+    <span class="policy-type">
       <Code>{type}</Code>
       {type === any_type && <span class="muted"> all others</span>}
-    </>
+    </span>
   )
 }
 

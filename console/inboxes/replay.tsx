@@ -5,6 +5,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Inbox, InboxDetail, Message } from '../../sdk/src/types.ts'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { Refused } from '../actions/refusal.tsx'
+import { sentText, whenSent } from '../actions/sending.ts'
 import { newKey, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { ask } from '../api/session.ts'
@@ -78,7 +79,7 @@ export function Replay({ inbox, message, onReplayed }: ReplayProps) {
     if (!replayed) return
     open.value = false
     idempotency_key.current = newKey()
-    announce('It is being sent on.')
+    announce(sentText('It is being sent on.', 'sent on'))
     onReplayed(replayed)
   }
   return (
@@ -102,9 +103,9 @@ export function Replay({ inbox, message, onReplayed }: ReplayProps) {
         >
           <Emphasis>{`${message.method} ${message.path || '/'}`}</Emphasis>
           <p>
-            The same bytes are sent now to <Text>{placeOf(inbox.forwardUrl)}</Text>
-            {message.forward?.status === 'delivered' && ', which has had them before'}. This is one call of
-            /api.
+            The same bytes are sent to <Text>{placeOf(inbox.forwardUrl)}</Text> {whenSent()}
+            {message.forward?.status === 'delivered' && ', though it has had them before'}. This is one call
+            of /api.
           </p>
         </ChangeQuestion>
       )}

@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals'
 import type { Agent } from '../../sdk/src/types.ts'
 import { ChangeQuestion } from '../actions/question.tsx'
-import { useAction } from '../api/action.ts'
+import { type Action, useAction } from '../api/action.ts'
 import type { Method } from '../api/client.ts'
 import { ask } from '../api/session.ts'
 import { shown } from '../text/words.ts'
@@ -67,9 +67,9 @@ interface StopAgentProps {
   onChange: () => void
 }
 
-export function StopAgent(props: StopAgentProps) {
+/** `resuming`: its problem is shown below all buttons of the agent. */
+export function StopAgent({ resuming, ...props }: StopAgentProps & { resuming: Action }) {
   const open = useSignal<'pause' | 'mode' | null>(null)
-  const resuming = useAction()
   const { agent, path, onChange } = props
   const resume = async () => {
     const resumed = await resuming.run(() => ask<Agent>('POST', `${path}/resume`, { body: {} }))

@@ -1,8 +1,10 @@
 // One agent: it is paused, its mode is changed, its key is rotated and its deletion confirmed here.
 
 import { useSignal } from '@preact/signals'
+import { useLayoutEffect } from 'preact/hooks'
 import type { Agent, RotatedAgent } from '../../sdk/src/types.ts'
 import { isOwnAgent } from '../actions/own-agent.tsx'
+import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { useGet } from '../api/load.ts'
 import { ask } from '../api/session.ts'
@@ -10,6 +12,7 @@ import { navigate } from '../router.ts'
 import { Button, Code, ExternalLink, Facts, setTo, Text, Time } from '../ui/basics.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
+import { ErrorBox } from '../ui/page.tsx'
 import { announce } from '../ui/toast.tsx'
 import { modeTitle, Paused, StopAgent } from './agent-stop.tsx'
 import { Rotate } from './rotate.tsx'
@@ -72,11 +75,16 @@ interface ChangesProps {
 function Changes({ id, path, agent, onChange, onDeleted }: ChangesProps) {
   const open = useSignal<'rotate' | 'delete' | null>(null)
   const onClose = setTo(open, null)
+  const resuming = useAction()
+  useLayoutEffect(resuming.clear, [agent.paused_at])
   return (
-    <div class="detail-actions parts">
-      <StopAgent {...{ agent, path, onChange }} />
-      <Button text="Rotate the key…" onClick={setTo(open, 'rotate')} />
-      <Button text="Delete…" kind="danger" onClick={setTo(open, 'delete')} />
+    <div class="mend">
+      <div class="detail-actions parts">
+        <StopAgent {...{ agent, path, onChange, resuming }} />
+        <Button text="Rotate the key…" onClick={setTo(open, 'rotate')} />
+        <Button text="Delete…" kind="danger" onClick={setTo(open, 'delete')} />
+      </div>
+      {resuming.problem && <ErrorBox problem={resuming.problem} />}
       {open.value === 'rotate' && (
         <Rotate<RotatedAgent>
           title={`Rotate the key of ${id}?`}

@@ -93,7 +93,9 @@ interface RevokeProps {
   onClose: () => void
 }
 
-function Revoke({ approval_key: { approval_key_id, label }, onRevoked, onClose }: RevokeProps) {
+/** Keys of one person have one label: the key itself says which it is, and what it decides. */
+function Revoke({ approval_key: revoked, onRevoked, onClose }: RevokeProps) {
+  const { approval_key_id, label, approval_key, checkpoint_id } = revoked
   return (
     <Confirm
       title="Revoke this key?"
@@ -109,8 +111,9 @@ function Revoke({ approval_key: { approval_key_id, label }, onRevoked, onClose }
       <p>
         <strong>
           <Text>{label ?? approval_key_id}</Text>
-        </strong>{' '}
-        decides nothing from now on, and a link with it no longer works. Its decisions stay.
+        </strong>
+        , <Code>{approval_key}</Code>, for {checkpoint_id === null ? 'every request' : 'one request'}, decides
+        nothing from now on, and a link with it no longer works. Its decisions stay.
       </p>
     </Confirm>
   )

@@ -10,7 +10,7 @@ import type { Letter } from '../dead-letters/shapes.ts'
 import { type Source, useSources } from '../dead-letters/sources.ts'
 import { to } from '../router.ts'
 import { standsAlone } from '../schedules/failed.ts'
-import { callFailure, callText, causeInWords } from '../text/failure.ts'
+import { callFailure, callText } from '../text/failure.ts'
 import { day_ms, now } from '../text/time.ts'
 import { count } from '../text/words.ts'
 import { Code, Time } from '../ui/basics.tsx'
@@ -116,7 +116,7 @@ function FailureRow({ group, sources }: { group: Failure[]; sources: Record<stri
       {letter && group.length > 1 ? (
         <FailureCell
           href={to('/console/dlq', { source: letter.source, cause: letter.cause })}
-          title={causeInWords(letter.cause)}
+          title={titleOf({ source: letter.source, error: letter.cause })}
           what={`${count(group.length)} dead letters of this cause`}
         />
       ) : letter ? (

@@ -6,6 +6,7 @@ import { Asking } from '../actions/asking.tsx'
 import { AgentQuestion } from '../actions/own-agent.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { Refused, Successor } from '../actions/refusal.tsx'
+import { sentText, whenSent } from '../actions/sending.ts'
 import { newKey, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { ask, askAsAgent } from '../api/session.ts'
@@ -75,7 +76,7 @@ export function RetryQuestion({ schedule, path, onChange, onClose }: MendProps &
     const retried = await action.run(() => ask<Schedule>('POST', `${path}/retry`, { headers }))
     if (!retried) return
     onClose()
-    announce('Sent again.', {
+    announce(sentText('Sent again.', 'sent again'), {
       href: to(pathOf('/console/schedules', retried.id)),
       text: 'See the new schedule',
     })
@@ -92,7 +93,7 @@ export function RetryQuestion({ schedule, path, onChange, onClose }: MendProps &
     >
       <Emphasis>{nameOf(schedule)}</Emphasis>
       <p>
-        The call is made now to <Text>{placeOf(callback_url)}</Text>, with the same payload, as a new
+        The call is made to <Text>{placeOf(callback_url)}</Text> {whenSent()}, with the same payload, as a new
         schedule.
         {status === 'fired' && ' The receiver has had this call before: it comes under a new webhook-id.'}
         {dead_letter_id !== null && ' The dead letter that this one left is then resolved.'}

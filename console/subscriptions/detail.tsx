@@ -75,7 +75,7 @@ function Why({ status, paused_reason, last_error, last_status_code, ...rest }: S
       <p class="outcome-title">
         {status === 'paused'
           ? 'Paused'
-          : `Not taken ${attempts === 1 ? 'once' : `${count(attempts)} times`} so far`}
+          : `Failed ${attempts === 1 ? 'once' : `${count(attempts)} times`} so far`}
       </p>
       {what && <p>{what}</p>}
       {reason && <p>{reason.what}</p>}

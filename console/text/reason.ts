@@ -65,7 +65,8 @@ export function reasonOf(error: string, status_code: number | null): Reason {
     const name = statuses[status]
     return { what: `The receiver answered ${status}${name ? ` ${name}` : ''}.`, advice: adviceOn(status) }
   }
-  return classes[error] ?? { what: `It failed: ${shown(error)}.`, advice: '' }
+  if (Object.hasOwn(classes, error)) return classes[error]!
+  return { what: `It failed: ${shown(error)}.`, advice: '' }
 }
 
 function statusIn(error: string): number | null {

@@ -75,6 +75,12 @@ interface FieldProps extends LabelledProps {
   onFocus?: () => void
 }
 
+/** Years have four digits: of a longer one, which browsers let one write without a limit, no time can be made. */
+const latest: { [type in FieldProps['type'] & string]?: string } = {
+  'datetime-local': '9999-12-31T23:59:59',
+  date: '9999-12-31',
+}
+
 export function Field(props: FieldProps) {
   const {
     label,
@@ -103,6 +109,7 @@ export function Field(props: FieldProps) {
           type={type as 'text'}
           // A time that is set to the second is not refused for it.
           step={type === 'datetime-local' ? 'any' : undefined}
+          max={latest[type]}
           {...{ autocomplete: 'off', ...input, ...shared, ...attributes }}
           list={suggestions && list}
           onInput={(event) => onInput(event.currentTarget.value)}

@@ -1,0 +1,104 @@
+// The reach of the approval of an effect, how often and until when, and other ends that people enter, in a real browser.
+
+import { expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { approvers } from './support/approvers.ts'
+import { useChromium } from './support/chromium.ts'
+import { narrow, refusals, signIn, useService } from './support/console.ts'
+import { askForEffect } from './support/effect-checkpoints.ts'
+
+const service = useService()
+const chromium = useChromium()
+const { keyOf, linkOf, read } = approvers(service)
+
+const focused = (page: Page) => page.evaluate('document.activeElement.labels?.[0].textContent')
+const approve = (page: Page) => page.getByRole('button', { name: 'Approve…' }).click()
+
+async function asked() {
+  const tenant = await service.signUp()
+  const { id } = await askForEffect(service, tenant)
+  return { tenant, id, link: linkOf(id, await keyOf(tenant)) }
+}
+
+async function openPermit(page: Page, link: string): Promise<void> {
+  await page.goto(link)
+  await page.locator('.permit summary').click()
+}
+
+test('an end of which no time can be made is never left out of an approval', async () => {
+  const { tenant, id, link } = await asked()
+  await chromium.visit(
+    service.url,
+    async (page) => {
+      await openPermit(page, link)
+      await page.getByLabel('Until').fill('20270-01-02T03:04')
+      await approve(page)
+      await page.getByText('The year has four digits.').waitFor()
+      expect(await page.getByRole('dialog').count()).toBe(0)
+      expect(await focused(page)).toBe('Until')
+      // The field of the year ends with its fourth digit.
+      await page.getByLabel('Until').fill('')
+      await page.keyboard.type('010220990304A')
+      expect(await page.getByLabel('Until').inputValue()).toBe('2099-01-02T03:04')
+      await approve(page)
+      await page.getByRole('dialog').getByText('It may start once, until').waitFor()
+      await page.getByRole('button', { name: 'Yes, approve' }).click()
+      await page.getByText('You approved this').waitFor()
+    },
+    narrow,
+  )
+  expect(await read(tenant, id)).toMatchObject({ permit_expires_at: expect.stringMatching(/^2099-01-0/) })
+})
+
+test('a key whose end has a year of five digits is not created without an end', async () => {
+  const tenant = await service.signUp()
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/keys/approval-keys')
+    await page.getByRole('button', { name: 'Create a key…' }).click()
+    await page.getByLabel('Ends').fill('20270-01-02T03:04')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    expect(await focused(page)).toBe('Ends')
+    await page.getByRole('dialog', { name: 'Create an approval key' }).waitFor()
+  })
+  const { body } = await service.ask('GET', '/v1/approval-keys', { key: tenant.admin_key })
+  expect(body.items).toEqual([])
+})
+
+test('a half-written end is completed without a break', async () => {
+  const { link } = await asked()
+  await chromium.visit(
+    service.url,
+    async (page) => {
+      await openPermit(page, link)
+      await page.getByLabel('Until').focus()
+      await page.keyboard.type('0102')
+      await approve(page)
+      await page.getByText('The date is not complete: fill in the rest, or empty it.').waitFor()
+      await page.keyboard.type('010220990304A')
+      expect(await page.getByLabel('Until').inputValue()).toBe('2099-01-02T03:04')
+      await page.getByText('The date is not complete').waitFor({ state: 'detached' })
+      expect(await page.getByLabel('Until').isVisible()).toBe(true)
+      expect(await focused(page)).toBe('Until')
+    },
+    narrow,
+  )
+})
+
+test('a reach that the service refuses has the focus, as other fields that it refuses', async () => {
+  const { link } = await asked()
+  await chromium.visit(
+    service.url,
+    async (page) => {
+      await openPermit(page, link)
+      await page.getByLabel('How often').fill('500')
+      // Folded away again.
+      await page.locator('.permit summary').click()
+      await approve(page)
+      await page.getByRole('dialog').getByText('It may start 500 times.').waitFor()
+      await page.getByRole('button', { name: 'Yes, approve' }).click()
+      await page.getByText('It must be <= 100.').waitFor()
+      await page.waitForFunction('document.activeElement.labels?.[0].textContent === "How often"')
+    },
+    { ...narrow, expected: refusals(400) },
+  )
+})
