@@ -213,6 +213,41 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     for (const one of [stuck, caller]) expect(await stateOf(one)).toEqual(runs)
   })
 
+  /** Tenants whose jobs do not follow their status yet, in the order of their ids. */
+  async function pending(count: number): Promise<string[]> {
+    const ids: string[] = []
+    for (let i = 0; i < count; i++) ids.push((await bench.tenant()).tenant_id)
+    for (const tenant_id of ids)
+      await bench.write('update tenants set pause_pending = 1 where tenant_id = :tenant_id', { tenant_id })
+    return ids.toSorted()
+  }
+
+  test('that cannot be moved now keep no other from its resume, however many they are', async () => {
+    const stuck = 8
+    const ids = await pending(stuck + 1)
+    const fails = { name: 'tenants.lock_pause_pending', change: () => Promise.reject(new Error('no answer')) }
+    const errors: unknown[] = []
+    await withChangesBetween(bench.db, new Array(stuck).fill(fails), async () => {
+      await tenants.pauseOrResumeStep(bench.db, bench.dependencies, '', (error) => errors.push(error))
+    })
+    expect(errors).toHaveLength(stuck)
+    const left = await bench.rows<{ tenant_id: string }>(
+      'select tenant_id from tenants where pause_pending = 1 order by tenant_id',
+      {},
+    )
+    expect(left.map(({ tenant_id }) => tenant_id)).toEqual(ids.slice(0, stuck))
+    await moveAll()
+  })
+
+  test('that cannot be moved now ends no look in which others before it have more to do', async () => {
+    const ids = await pending(2)
+    bench.db.failing.add('tenants.lock_pause_pending')
+    const step = (after: string) => tenants.pauseOrResumeStep(bench.db, bench.dependencies, after, () => {})
+    expect([await step(ids[0]!), await step('')]).toEqual(['', null])
+    bench.db.failing.clear()
+    await moveAll()
+  })
+
   test('are tried again with the next look where none can be moved', async () => {
     const { caller } = await frozen()
     await resume(caller)
