@@ -1,34 +1,11 @@
 // A tenant whose rows the sweep cannot change, as while its server of a distributed database is away.
 
-import { afterEach, expect, spyOn, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { day_ms, second_ms } from '../src/base/clock.ts'
-import { type Awaitable, type Db, type Params, type Statement, type Tx, turnOf } from '../src/db/db.ts'
+import { failStatementsOf } from './support/away.ts'
 import { rowsOf } from './support/job-bench.ts'
 import { sweep } from './support/maintenance.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
-
-/** Those of this tenant fail within transactions. */
-function failStatementsOf(db: Db, tenant_id: string): { mockRestore(): void } {
-  const write = db.write.bind(db)
-  return spyOn(db, 'write').mockImplementation(((owner: never, given: never) => {
-    const [turn, run] = turnOf<(tx: Tx) => Awaitable<unknown>>(owner, given)
-    return write(turn, (tx) => run(failing(tx, tenant_id)))
-  }) as unknown as Db['write'])
-}
-
-function failing(tx: Tx, tenant_id: string): Tx {
-  return new Proxy(tx, {
-    get(_, name) {
-      const value = Reflect.get(tx, name)
-      if (typeof value !== 'function') return value
-      if (name !== 'one' && name !== 'all' && name !== 'run') return value.bind(tx)
-      return async (statement: Statement<unknown>, params: Params) => {
-        if (params.tenant_id === tenant_id) throw new Error('its server is away')
-        return Reflect.apply(value, tx, [statement, params])
-      }
-    },
-  })
-}
 
 forEachService(
   'The sweep beside a tenant that fails',

@@ -104,6 +104,15 @@ function raise(error: unknown): void {
   throw error
 }
 
+/** All steps of one tenant. */
+export async function pauseOrResumeAll(
+  db: Db,
+  dependencies: MoveDependencies,
+  tenant_id: string,
+): Promise<void> {
+  while (!(await pauseChunk(db, dependencies, tenant_id)));
+}
+
 /** True when nothing of the tenant is left to do. */
 function pauseChunk(db: Db, dependencies: MoveDependencies, tenant_id: string): Promise<boolean> {
   return db.write(upkeep, async (tx) => {

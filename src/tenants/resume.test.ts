@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { failStatementsOf } from '../../test/support/away.ts'
 import { withChangesBetween } from '../../test/support/between.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
@@ -245,6 +246,19 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     const step = (after: string) => tenants.pauseOrResumeStep(bench.db, bench.dependencies, after, () => {})
     expect([await step(ids[0]!), await step('')]).toEqual(['', null])
     bench.db.failing.clear()
+    await moveAll()
+  })
+
+  test('by the operator waits for no other, also not for one that cannot be moved now', async () => {
+    const [stuck, other] = [(await frozen()).caller, (await frozen()).caller]
+    const { caller, planted_at } = await frozen()
+    for (const one of [stuck, other]) await resume(one)
+    const fails = failStatementsOf(bench.db, stuck.tenant_id)
+    await tenants.resumeByOperator(bench.db, bench.dependencies, caller.tenant_id)
+    fails.mockRestore()
+    expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+    expect(await stateOf(caller)).toEqual(runs)
+    expect((await stateOf(other)).pause_pending).toBe(1)
     await moveAll()
   })
 
