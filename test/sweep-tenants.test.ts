@@ -29,6 +29,9 @@ forEachService(
       const effect = await ask('POST', '/v1/effects', api_key, { type: 't', key: 'k', payload: 1 })
       const { lease_token } = effect
       await ask('POST', `/v1/effects/${effect.id}/succeed`, api_key, { lease_token, result: 2 })
+      const item = await ask('POST', '/v1/dlq', api_key, { payload: 1, error: 'declined' })
+      await ask('POST', `/v1/dlq/${item.id}/resolve`, api_key)
+      await ask('POST', '/v1/dlq/discard', api_key, { filter: {} })
     }
 
     const left = async ({ tenant_id }: TestTenant) => {
@@ -44,10 +47,12 @@ forEachService(
         tombstones: await count(`kv_entries where key = 'deleted'`),
         inboxes: await count('inboxes where 1 = 1'),
         payloads: await count('effects where payload is not null'),
+        dead_letters: await count('dlq_items where 1 = 1'),
+        operations: await count('dlq_operations where 1 = 1'),
       }
     }
-    const all = { expired_keys: 1, tombstones: 1, inboxes: 2, payloads: 1 }
-    const none = { expired_keys: 0, tombstones: 0, inboxes: 0, payloads: 0 }
+    const all = { expired_keys: 1, tombstones: 1, inboxes: 2, payloads: 1, dead_letters: 1, operations: 1 }
+    const none = { expired_keys: 0, tombstones: 0, inboxes: 0, payloads: 0, dead_letters: 0, operations: 0 }
 
     // Whichever comes first in the order of a sweep.
     test.each([0, 1, 2])(
@@ -55,7 +60,7 @@ forEachService(
       async (failing_at) => {
         const tenants = [await service.signUp(), await service.signUp(), await service.signUp()]
         for (const tenant of tenants) await plant(tenant)
-        service.clock.advance(8 * day_ms)
+        service.clock.advance(91 * day_ms)
         const step = () => sweep(service.app.db, service.clock)
         fails = failStatementsOf(service.app.db, tenants[failing_at]!.tenant_id)
         for (let n = 0; n < 3; n++) await expect(step()).rejects.toThrow('its server is away')
