@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, jest, test } from 'bun:test'
+import { failStatementsOf } from '../../test/support/away.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, kindOf, known_kinds, type TestNode } from '../../test/support/job-bench.ts'
 import { checkpoint, manySchedules, schedule } from '../../test/support/job-features.ts'
@@ -383,6 +384,15 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       bench.network.answer = () => 204
       await bench.dispatch(bench.worker())
       expect(await schedules.read(bench.db, caller.tenant_id, id)).toMatchObject({ status: 'fired' })
+    })
+
+    test('is noted for each tenant, also behind one that fails', async () => {
+      const [failing, other] = [await late(), await late()].map(({ caller }) => caller)
+      const fails = failStatementsOf(bench.db, failing!.tenant_id)
+      const ids = [failing!.tenant_id, other!.tenant_id]
+      await expect(tenants.pauseStragglers(bench.db, bench.dependencies, ids)).rejects.toThrow('is away')
+      fails.mockRestore()
+      expect([(await stateOf(failing!)).pending, (await stateOf(other!)).pending]).toEqual([0, 1])
     })
 
     test('keeps nothing waiting when the mark cannot be written', async () => {

@@ -4,6 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Jobs } from '../contract/dependencies.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
+import { eachInTurn } from '../db/sweep-tenants.ts'
 import * as jobs from '../jobs/service.ts'
 import type { Frozen } from './freeze-store.ts'
 import { type MoveDependencies, moveStep } from './move-service.ts'
@@ -137,7 +138,7 @@ export async function pauseStragglers(
   dependencies: PauseDependencies,
   tenant_ids: readonly string[],
 ): Promise<void> {
-  for (const tenant_id of tenant_ids) {
+  await eachInTurn(tenant_ids, async (tenant_id) => {
     if (await db.write(upkeep, (tx) => store.markStragglers(tx, tenant_id))) dependencies.jobs.pauseOrResume()
-  }
+  })
 }
