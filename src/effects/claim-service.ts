@@ -118,8 +118,8 @@ async function claimAgain(
   const under = await underOf(tx, tenant_id, claim, policy)
   if (under || !asks) {
     const lease_token = claim.lease_token ?? newId('lse', tx.now)
-    const { lease_ms } = claim
-    const lease = { lease_token, lease_ms, payload_hash: '', policies_known: 1 as const, under }
+    const { lease_ms, payload_hash } = claim
+    const lease = { lease_token, lease_ms, payload_hash, policies_known: 1 as const, under }
     const started = await startIn(tx, caller, dependencies, found.id, lease)
     if (!started && under) throw new TakenMeanwhile()
     return started && { status: 201, effect: started, lease_token, checkpoint: null }
