@@ -35,8 +35,9 @@ export async function claim(
   const found = await store.findPair(db, tenant_id, asked.type, asked.key)
   const seen = found && (await presentState(db, caller, asked, payload_hash, found, db.clock.now()))
   if (seen) return seen
-  // A repeat is answered its state: of its approval nothing has to be found out.
-  const claim = { ...asked, approval: findApproval && (await findApproval()) }
+  // A repeat is answered its state: of its approval nothing has to be found out. One that was approved asks for none again.
+  const approval = found?.status === 'approved' ? null : findApproval && (await findApproval())
+  const claim = { ...asked, approval }
   for (;;) {
     try {
       const claimed = await db.write(tenant_id, (tx) =>
