@@ -19,7 +19,7 @@ forEachService(
       return answer.body
     }
 
-    async function plant({ api_key }: TestTenant): Promise<void> {
+    async function plant({ admin_key, api_key }: TestTenant): Promise<void> {
       await ask('PUT', '/v1/kv/state/expires', api_key, { value: 1, ttl_seconds: 1 })
       await ask('PUT', '/v1/kv/state/deleted', api_key, { value: 1 })
       await ask('DELETE', '/v1/kv/state/deleted', api_key)
@@ -32,6 +32,7 @@ forEachService(
       const item = await ask('POST', '/v1/dlq', api_key, { payload: 1, error: 'declined' })
       await ask('POST', `/v1/dlq/${item.id}/resolve`, api_key)
       await ask('POST', '/v1/dlq/discard', api_key, { filter: {} })
+      await ask('GET', '/v1/tenants/me/usage', admin_key) // writes what was counted
     }
 
     const left = async ({ tenant_id }: TestTenant) => {
@@ -49,10 +50,27 @@ forEachService(
         payloads: await count('effects where payload is not null'),
         dead_letters: await count('dlq_items where 1 = 1'),
         operations: await count('dlq_operations where 1 = 1'),
+        usage: Math.sign(await count('usage_hours where 1 = 1')),
       }
     }
-    const all = { expired_keys: 1, tombstones: 1, inboxes: 2, payloads: 1, dead_letters: 1, operations: 1 }
-    const none = { expired_keys: 0, tombstones: 0, inboxes: 0, payloads: 0, dead_letters: 0, operations: 0 }
+    const all = {
+      expired_keys: 1,
+      tombstones: 1,
+      inboxes: 2,
+      payloads: 1,
+      dead_letters: 1,
+      operations: 1,
+      usage: 1,
+    }
+    const none = {
+      expired_keys: 0,
+      tombstones: 0,
+      inboxes: 0,
+      payloads: 0,
+      dead_letters: 0,
+      operations: 0,
+      usage: 0,
+    }
 
     // Whichever comes first in the order of a sweep.
     test.each([0, 1, 2])(
