@@ -13,6 +13,7 @@ import { keyCache } from '../credentials/cache.ts'
 import * as credentials from '../credentials/service.ts'
 import { unnamed } from '../db/db.ts'
 import * as claims from '../dlq/claims.ts'
+import * as freezes from './freeze-store.ts'
 import * as tenants from './service.ts'
 import { tenantOf } from './shapes.ts'
 
@@ -195,6 +196,30 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     await Promise.all([changing, moving])
     expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
     expect(await stateOf(caller)).toEqual(runs)
+  })
+
+  test('is waited for by a freeze that comes meanwhile, which then holds', async () => {
+    const caller = await bench.tenant()
+    const { tenant_id } = caller
+    await freeze(caller)
+    bench.clock.advance(hour_ms)
+    const [ended, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const resuming = bench.db.write(async (tx) => {
+      await freezes.resume(tx, tenant_id, now())
+      await freezes.endResume(tx, tenant_id)
+      ended.resolve()
+      await released.promise
+    })
+    await ended.promise
+    let is_answered = false
+    const freezing = freeze(caller).finally(() => {
+      is_answered = true
+    })
+    if (databases.engine === 'postgres')
+      await until(async () => is_answered || (await bench.rows<{ n: number }>(count_lock_waits))[0]!.n > 0)
+    released.resolve()
+    const [answer] = await Promise.all([freezing, resuming])
+    expect([answer.tenant.frozen_at, (await stateOf(caller)).frozen_at]).toEqual([now(), now()])
   })
 
   test('that cannot be moved now keeps no other from its resume', async () => {
