@@ -1,35 +1,12 @@
 // A tenant whose rows the sweep cannot change, as while its server of a distributed database is away.
 
-import { afterEach, expect, spyOn, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { day_ms, second_ms } from '../src/base/clock.ts'
-import { type Awaitable, type Db, type Params, type Statement, type Tx, turnOf } from '../src/db/db.ts'
 import { expire as expireKeys } from '../src/kv/sweep.ts'
+import { failStatementsOf } from './support/away.ts'
 import { rowsOf } from './support/job-bench.ts'
 import { sweep } from './support/maintenance.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
-
-/** Those of this tenant fail within transactions. */
-function failStatementsOf(db: Db, tenant_id: string): { mockRestore(): void } {
-  const write = db.write.bind(db)
-  return spyOn(db, 'write').mockImplementation(((owner: never, given: never) => {
-    const [turn, run] = turnOf<(tx: Tx) => Awaitable<unknown>>(owner, given)
-    return write(turn, (tx) => run(failing(tx, tenant_id)))
-  }) as unknown as Db['write'])
-}
-
-function failing(tx: Tx, tenant_id: string): Tx {
-  return new Proxy(tx, {
-    get(_, name) {
-      const value = Reflect.get(tx, name)
-      if (typeof value !== 'function') return value
-      if (name !== 'one' && name !== 'all' && name !== 'run') return value.bind(tx)
-      return async (statement: Statement<unknown>, params: Params) => {
-        if (params.tenant_id === tenant_id) throw new Error('its server is away')
-        return Reflect.apply(value, tx, [statement, params])
-      }
-    },
-  })
-}
 
 forEachService(
   'The sweep beside a tenant that fails',
@@ -43,7 +20,7 @@ forEachService(
       return answer.body
     }
 
-    async function plant({ api_key }: TestTenant): Promise<void> {
+    async function plant({ admin_key, api_key }: TestTenant): Promise<void> {
       await ask('PUT', '/v1/kv/state/expires', api_key, { value: 1, ttl_seconds: 1 })
       await ask('PUT', '/v1/kv/state/deleted', api_key, { value: 1 })
       await ask('DELETE', '/v1/kv/state/deleted', api_key)
@@ -53,6 +30,10 @@ forEachService(
       const effect = await ask('POST', '/v1/effects', api_key, { type: 't', key: 'k', payload: 1 })
       const { lease_token } = effect
       await ask('POST', `/v1/effects/${effect.id}/succeed`, api_key, { lease_token, result: 2 })
+      const item = await ask('POST', '/v1/dlq', api_key, { payload: 1, error: 'declined' })
+      await ask('POST', `/v1/dlq/${item.id}/resolve`, api_key)
+      await ask('POST', '/v1/dlq/discard', api_key, { filter: {} })
+      await ask('GET', '/v1/tenants/me/usage', admin_key) // writes what was counted
     }
 
     const left = async ({ tenant_id }: TestTenant) => {
@@ -68,10 +49,29 @@ forEachService(
         tombstones: await count(`kv_entries where key = 'deleted'`),
         inboxes: await count('inboxes where 1 = 1'),
         payloads: await count('effects where payload is not null'),
+        dead_letters: await count('dlq_items where 1 = 1'),
+        operations: await count('dlq_operations where 1 = 1'),
+        usage: Math.sign(await count('usage_hours where 1 = 1')),
       }
     }
-    const all = { expired_keys: 1, tombstones: 1, inboxes: 2, payloads: 1 }
-    const none = { expired_keys: 0, tombstones: 0, inboxes: 0, payloads: 0 }
+    const all = {
+      expired_keys: 1,
+      tombstones: 1,
+      inboxes: 2,
+      payloads: 1,
+      dead_letters: 1,
+      operations: 1,
+      usage: 1,
+    }
+    const none = {
+      expired_keys: 0,
+      tombstones: 0,
+      inboxes: 0,
+      payloads: 0,
+      dead_letters: 0,
+      operations: 0,
+      usage: 0,
+    }
 
     // Whichever comes first in the order of a sweep.
     test.each([0, 1, 2])(
@@ -79,7 +79,7 @@ forEachService(
       async (failing_at) => {
         const tenants = [await service.signUp(), await service.signUp(), await service.signUp()]
         for (const tenant of tenants) await plant(tenant)
-        service.clock.advance(8 * day_ms)
+        service.clock.advance(91 * day_ms)
         const step = () => sweep(service.app.db, service.clock)
         fails = failStatementsOf(service.app.db, tenants[failing_at]!.tenant_id)
         for (let n = 0; n < 3; n++) await expect(step()).rejects.toThrow('its server is away')

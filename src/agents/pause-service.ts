@@ -18,10 +18,13 @@ export function pause(
   agent_id: string,
   reason: string | null,
 ): Promise<store.AgentRow> {
-  return change(db, key_cache, caller, agent_id, async (tx) => {
-    if (!(await store.pause(tx, caller.tenant_id, agent_id, reason))) return false
-    await journal.emit(tx, events['agent.paused'], { ...aboutOf(caller, agent_id), data: { reason } })
-    return true
+  return change(db, key_cache, caller, agent_id, {
+    isSo: ({ paused_at }) => paused_at !== null,
+    async work(tx) {
+      if (!(await store.pause(tx, caller.tenant_id, agent_id, reason))) return false
+      await journal.emit(tx, events['agent.paused'], { ...aboutOf(caller, agent_id), data: { reason } })
+      return true
+    },
   })
 }
 
@@ -32,10 +35,13 @@ export function resume(
   caller: AdminCaller,
   agent_id: string,
 ): Promise<store.AgentRow> {
-  return change(db, key_cache, caller, agent_id, async (tx) => {
-    if (!(await store.resume(tx, caller.tenant_id, agent_id))) return false
-    await journal.emit(tx, events['agent.resumed'], { ...aboutOf(caller, agent_id), data: {} })
-    return true
+  return change(db, key_cache, caller, agent_id, {
+    isSo: ({ paused_at }) => paused_at === null,
+    async work(tx) {
+      if (!(await store.resume(tx, caller.tenant_id, agent_id))) return false
+      await journal.emit(tx, events['agent.resumed'], { ...aboutOf(caller, agent_id), data: {} })
+      return true
+    },
   })
 }
 
@@ -47,23 +53,42 @@ export function setMode(
   agent_id: string,
   mode: AgentMode,
 ): Promise<store.AgentRow> {
-  return change(db, key_cache, caller, agent_id, async (tx) => {
-    if (!(await store.setMode(tx, caller.tenant_id, agent_id, mode))) return false
-    await journal.emit(tx, events['agent.mode_changed'], { ...aboutOf(caller, agent_id), data: { mode } })
-    return true
+  return change(db, key_cache, caller, agent_id, {
+    isSo: (agent) => agent.mode === mode,
+    async work(tx) {
+      if (!(await store.setMode(tx, caller.tenant_id, agent_id, mode))) return false
+      await journal.emit(tx, events['agent.mode_changed'], { ...aboutOf(caller, agent_id), data: { mode } })
+      return true
+    },
   })
 }
 
-/** The keys of the tenant are looked up again, on all nodes, when something has changed. */
+interface Change {
+  /** False when the agent is so already, as far as the statement saw, or is not there. */
+  work: (tx: Tx) => Promise<boolean>
+  isSo: (agent: Pick<store.AgentRow, 'mode' | 'paused_at'>) => boolean
+}
+
+/**
+ * The keys of the tenant are looked up again, on all nodes, when something has changed. An agent that is so already stays so until
+ * this transaction ends: a change that is under way is waited for.
+ */
 function change(
   db: Db,
   key_cache: KeyCache,
   { tenant_id }: AdminCaller,
   agent_id: string,
-  work: (tx: Tx) => Promise<boolean>,
+  { work, isSo }: Change,
 ): Promise<store.AgentRow> {
   return db.write(tenant_id, async (tx) => {
-    if (await work(tx)) tx.afterCommit(() => key_cache.clear(tenant_id))
+    for (;;) {
+      if (await work(tx)) {
+        tx.afterCommit(() => key_cache.clear(tenant_id))
+        break
+      }
+      const held = await store.lock(tx, tenant_id, agent_id)
+      if (!held || isSo(held)) break
+    }
     const agent = await store.find(tx, tenant_id, agent_id)
     if (!agent) throw new ApiError('AGENT_NOT_FOUND')
     return agent

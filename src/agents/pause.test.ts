@@ -1,6 +1,15 @@
 import { expect, test } from 'bun:test'
-import { type Answer, forEachService, type TestTenant } from '../../test/support/service.ts'
+import { until } from '../../test/support/patience.ts'
+import { count_lock_waits } from '../../test/support/postgres.ts'
+import {
+  type Answer,
+  forEachRacedService,
+  forEachService,
+  type TestTenant,
+} from '../../test/support/service.ts'
 import { iso, minute_ms } from '../base/clock.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
+import * as store from './store.ts'
 
 forEachService('an agent', (service) => {
   const change = (tenant: TestTenant, verb: string, body?: unknown) =>
@@ -111,5 +120,40 @@ forEachService('an agent', (service) => {
       ['PATCH', '/v1/agents/nobody', { mode: 'read' }],
     ] as const)
       expect((await service.ask(method, path, { key, body })).body.error.code).toBe('AGENT_NOT_FOUND')
+  })
+})
+
+forEachRacedService('an agent that another call lets go on', (service) => {
+  test.each([
+    ['is paused by a pause that comes meanwhile', 'POST', '/pause', {}, 'AGENT_PAUSED'],
+    ['only reads by a change that comes meanwhile', 'PATCH', '', { mode: 'read' }, 'AGENT_READ_ONLY'],
+  ])('%s', async (_, method, verb, body, code) => {
+    const { tenant_id, admin_key: key, api_key } = await service.signUp()
+    const { db } = service.app
+    const stop = () => service.ask(method, `/v1/agents/agent-one${verb}`, { key, body })
+    expect((await stop()).status).toBe(200)
+    const [changed, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const letting = db.write(async (tx) => {
+      await store.resume(tx, tenant_id, 'agent-one')
+      await store.setMode(tx, tenant_id, 'agent-one', 'full')
+      changed.resolve()
+      await released.promise
+    })
+    await changed.promise
+    let is_answered = false
+    const stopping = stop().finally(() => {
+      is_answered = true
+    })
+    const waiting = unnamedAcrossTenants<{ n: number }>('test.waiting', count_lock_waits)
+    // The role of the service is not shown what the connections of its login wait for.
+    const login = unnamedAcrossTenants('test.login', 'set local role none')
+    const waits = () =>
+      db.read(async (q) => (await q.all(login, {})) && Number((await q.one(waiting, {}))!.n) > 0)
+    if (service.engine === 'postgres') await until(async () => is_answered || (await waits()))
+    released.resolve()
+    const [answer] = await Promise.all([stopping, letting])
+    expect(answer.status).toBe(200)
+    const put = await service.ask('PUT', '/v1/kv/a/b', { key: api_key, body: { value: 1 } })
+    expect(put.body.error?.code).toBe(code)
   })
 })

@@ -72,6 +72,11 @@ const SET_MODE = sql(
   'update agents set mode = :mode where tenant_id = :tenant_id and agent_id = :agent_id and mode <> :mode',
 )
 
+const LOCK = sql<Pick<AgentRow, 'mode' | 'paused_at'>>(
+  'agents.lock',
+  'update agents set mode = mode where tenant_id = :tenant_id and agent_id = :agent_id returning mode, paused_at',
+)
+
 const DELETE = sql<{ bytes: number }>(
   'agents.delete',
   `delete from agents where tenant_id = :tenant_id and agent_id = :agent_id
@@ -145,6 +150,11 @@ export async function resume(tx: Tx, tenant_id: string, agent_id: string) {
 /** False when that is its mode, or there is no such agent. */
 export async function setMode(tx: Tx, tenant_id: string, agent_id: string, mode: AgentMode) {
   return (await tx.run(SET_MODE, { tenant_id, agent_id, mode })) === 1
+}
+
+/** Its mode and its pause, which no other transaction changes before this one ends. Null when there is no such agent. */
+export function lock(tx: Tx, tenant_id: string, agent_id: string) {
+  return tx.one(LOCK, { tenant_id, agent_id })
 }
 
 /** The bytes of its texts; null when there is none. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { cron_secret, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { plain_steering } from '../../test/support/steering.ts'
 import { iso } from '../base/clock.ts'
+import { resume as resumeTenant } from '../tenants/freeze-store.ts'
 
 const callback_url = 'http://127.0.0.1:9/'
 const callback_payload = '{"n":1e400,"digits":123456789012345678901234567890,"a":1,"a":2}'
@@ -53,6 +54,22 @@ forEachService('GET /v1/approvals/{id}', (service) => {
     expect(frozen.body.frozen_at).toBeString()
     await service.ask('POST', `${path}/resume`, { key: tenant.admin_key })
     expect((await read(approval_key, id)).body.frozen_at).toBeNull()
+  })
+
+  test('says since when a tenant is frozen again, while its resume from the freeze before goes on', async () => {
+    const tenant = await service.signUp()
+    const { approval_key } = await keyOf(service, tenant)
+    const { id } = await ask(service, tenant)
+    const freeze = async () => {
+      const path = `/v1/tenants/${tenant.tenant_id}/freeze`
+      return (await service.ask('POST', path, { key: tenant.admin_key })).body.frozen_at
+    }
+    const first = await freeze()
+    const { tenant_id } = tenant
+    await service.app.db.write((tx) => resumeTenant(tx, tenant_id, service.clock.now())) // and moves nothing yet
+    service.clock.advance(1_000)
+    const again = await freeze()
+    expect([again === first, (await read(approval_key, id)).body.frozen_at]).toEqual([false, again])
   })
 
   test('says after a wait whether the tenant is frozen by then', async () => {

@@ -6,6 +6,7 @@ import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { AnyJson, AnyJsonObject, sharing, Text, Time, value_bytes_max } from '../contract/schemas.ts'
+import * as tenants from '../tenants/service.ts'
 import * as checkpoints from './service.ts'
 import { Approval, approvalOf, Checkpoint, checkpointOf, id, readWhenSettled, tag, Wait } from './shapes.ts'
 import { answer_bytes_max, uses_max } from './steering-fields.ts'
@@ -66,8 +67,10 @@ export const getApproval = route({
     const { tenant_id, approval_key_id } = context.caller
     const vote = row.steered === 1 ? await votes.find(context.db, tenant_id, row.id, approval_key_id) : null
     // The tenant may have been frozen or resumed while this waited.
-    const { frozen_at = null } = query.wait ? await context.requireStillAllowed() : context.caller
-    return approvalOf(row, { ...context.caller, frozen_at }, vote?.counts === 1 ? vote.decision : null)
+    const facts = query.wait ? await context.requireStillAllowed() : context.caller
+    const { frozen_at = null, frozen_again_at = null } = facts
+    const reader = { ...context.caller, frozen_at: tenants.frozenSince({ frozen_at, frozen_again_at }) }
+    return approvalOf(row, reader, vote?.counts === 1 ? vote.decision : null)
   },
 })
 

@@ -14,7 +14,10 @@ export async function eachInTurn<Row>(
 
 type Sweep = (tx: Tx, tenant_id: string, rows_max: number) => Awaitable<number>
 
-/** Removes rows tenant by tenant in one transaction, at most `rows_max` of all; returns how many. */
+/**
+ * Removes rows tenant by tenant, at most `rows_max` of all; returns how many. In one transaction, unless that fails: then each
+ * tenant has one of its own, and its turn.
+ */
 export async function sweepTenants(
   db: Db,
   tenants: readonly { tenant_id: string }[],
@@ -22,12 +25,21 @@ export async function sweepTenants(
   sweep: Sweep,
 ): Promise<number> {
   if (tenants.length === 0) return 0
-  return db.write(upkeep, async (tx) => {
+  try {
+    return await db.write(upkeep, async (tx) => {
+      let removed = 0
+      for (const { tenant_id } of tenants) {
+        if (removed >= rows_max) break
+        removed += await sweep(tx, tenant_id, rows_max - removed)
+      }
+      return removed
+    })
+  } catch {
     let removed = 0
-    for (const { tenant_id } of tenants) {
-      if (removed >= rows_max) break
-      removed += await sweep(tx, tenant_id, rows_max - removed)
-    }
+    await eachInTurn(tenants, async ({ tenant_id }) => {
+      if (removed >= rows_max) return
+      removed += await db.write(upkeep, (tx) => sweep(tx, tenant_id, rows_max - removed))
+    })
     return removed
-  })
+  }
 }

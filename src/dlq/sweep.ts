@@ -72,24 +72,31 @@ async function releaseOrHold(
 
 /** One bounded step: items that ended 90 days ago and operations that ended 7 days ago are removed. */
 export async function sweep(db: Db, now: Millis): Promise<{ more: boolean }> {
+  let any_more = false
+  await eachInTurn([sweepItems, sweepOperations], async (step) => {
+    if (await step(db, now)) any_more = true
+  })
+  return { more: any_more }
+}
+
+async function sweepItems(db: Db, now: Millis): Promise<boolean> {
   const ended = await store.tenantsWithEnded(db, now - ended_kept_ms, sweep_rows_max)
   let gone = 0
   await eachInTurn(ended, async ({ tenant_id }) => {
     gone += await db.write(upkeep, (tx) => sweepEnded(tx, tenant_id))
   })
-  const operations = await sweepOperations(db, now)
-  return { more: isMore(ended, gone) || operations > 0 }
+  return isMore(ended, gone)
 }
 
-async function sweepOperations(db: Db, now: Millis): Promise<number> {
+async function sweepOperations(db: Db, now: Millis): Promise<boolean> {
   const ended = await operations.ended(db, now - operation_kept_ms, swept_operations_max)
-  for (const { tenant_id, id } of ended) {
-    await db.write(upkeep, async (tx) => {
+  await eachInTurn(ended, ({ tenant_id, id }) =>
+    db.write(upkeep, async (tx) => {
       const gone = await operations.remove(tx, tenant_id, id)
       tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
-    })
-  }
-  return ended.length
+    }),
+  )
+  return ended.length > 0
 }
 
 async function sweepEnded(tx: Tx, tenant_id: string): Promise<number> {

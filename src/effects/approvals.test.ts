@@ -20,7 +20,7 @@ import {
 } from '../../test/support/effects.ts'
 import { on_citus } from '../../test/support/postgres.ts'
 import { type Answer, forEachRacedService, type TestTenant } from '../../test/support/service.ts'
-import { day_ms, iso, second_ms } from '../base/clock.ts'
+import { day_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 
 forEachRacedService('Approvals of effects', (service) => {
@@ -156,6 +156,19 @@ forEachRacedService('Approvals of effects', (service) => {
       await ask(service, tenant.api_key, effect.id, 'fail', released)
       expect((await repeated()).status).toBe(200)
       expect((await repeated('another')).body.error.code).toBe('VALIDATION_FAILED')
+    })
+
+    test('has it not judged again either by a claim that finds its permit over', async () => {
+      const tenant = await service.signUp()
+      const { id, key, checkpoint_id } = await proposed(service, tenant)
+      const expires_at = iso(service.clock.now() + minute_ms)
+      await decide(service, tenant, checkpoint_id, 'approve', { expires_at })
+      service.clock.advance(minute_ms)
+      const repeated = await claim(service, tenant, {
+        key,
+        approval: { ...approval, callback_url: 'http://10.0.0.1/' },
+      })
+      expectRefusal(repeated, 'EFFECT_REJECTED', { effect_id: id, status: 'expired', checkpoint_id })
     })
 
     test('once given lets one start it, and a repeated claim answers 200 approved', async () => {

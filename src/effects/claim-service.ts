@@ -35,8 +35,9 @@ export async function claim(
   const found = await store.findPair(db, tenant_id, asked.type, asked.key)
   const seen = found && (await presentState(db, caller, asked, payload_hash, found, db.clock.now()))
   if (seen) return seen
-  // A repeat is answered its state: of its approval nothing has to be found out.
-  const claim = { ...asked, approval: findApproval && (await findApproval()) }
+  // A repeat is answered its state: of its approval nothing has to be found out. One that was approved asks for none again.
+  const approval = found?.status === 'approved' ? null : findApproval && (await findApproval())
+  const claim = { ...asked, approval }
   for (;;) {
     try {
       const claimed = await db.write(tenant_id, (tx) =>
@@ -118,8 +119,8 @@ async function claimAgain(
   const under = await underOf(tx, tenant_id, claim, policy)
   if (under || !asks) {
     const lease_token = claim.lease_token ?? newId('lse', tx.now)
-    const { lease_ms } = claim
-    const lease = { lease_token, lease_ms, payload_hash: '', policies_known: 1 as const, under }
+    const { lease_ms, payload_hash } = claim
+    const lease = { lease_token, lease_ms, payload_hash, policies_known: 1 as const, under }
     const started = await startIn(tx, caller, dependencies, found.id, lease)
     if (!started && under) throw new TakenMeanwhile()
     return started && { status: 201, effect: started, lease_token, checkpoint: null }

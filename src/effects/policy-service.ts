@@ -70,7 +70,7 @@ async function put(tx: Tx, caller: AdminCaller, plans: Plans, settings: PolicySe
     const before = await store.find(tx, tenant_id, type)
     if (before) {
       quotas.reserveBytes(tx, caller, plans, textBytes(approvers) - textBytes(before.approvers))
-      const updated = await store.update(tx, tenant_id, settings)
+      const updated = await store.update(tx, tenant_id, settings, before)
       if (updated) return updated
     } else {
       quotas.reserveBytes(tx, caller, plans, rowBytes(type, approvers))

@@ -28,12 +28,13 @@ const INSERT = sql<PolicyRow>(
    returning ${columns}`,
 )
 
+// Its bytes are counted from the approvers that were read.
 const UPDATE = sql<PolicyRow>(
   'effects.update_policy',
   `update effect_policies
       set approval = :approval, required_approvals = :required_approvals, approvers = :approvers,
           lease_seconds_max = :lease_seconds_max, updated_at = :now
-    where ${here}
+    where ${here} and approvers is not distinct from :approvers_before
    returning ${columns}`,
 )
 
@@ -63,9 +64,9 @@ export function insert(tx: Tx, tenant_id: string, settings: Settings) {
   return tx.one(INSERT, { tenant_id, ...settings, now: tx.now })
 }
 
-/** Null when there is none. */
-export function update(tx: Tx, tenant_id: string, settings: Settings) {
-  return tx.one(UPDATE, { tenant_id, ...settings, now: tx.now })
+/** Null when there is none, or its approvers are others than those `before`. */
+export function update(tx: Tx, tenant_id: string, settings: Settings, before: Pick<PolicyRow, 'approvers'>) {
+  return tx.one(UPDATE, { tenant_id, ...settings, approvers_before: before.approvers, now: tx.now })
 }
 
 /** Null when there is none. */

@@ -38,12 +38,14 @@ const RELEASE = sql<WholeEffect>(
    returning ${columns}`,
 )
 
+// Its bytes are counted from the error that was read: a holder may report one that leaves the status as it is.
 const RESOLVE = sql<WholeEffect>(
   'effects.resolve',
   `update effects
       set status = :status, result = :result, error = :error, kept_bytes = kept_bytes + :more_bytes,
           resolved_by = :resolved_by, ${no_lease}, ${ended}
-    where ${here} and ${from('resolve_succeeded', 'resolve_failed')} and ${as_read} and question_id is null
+    where ${here} and ${from('resolve_succeeded', 'resolve_failed')} and ${as_read}
+      and error is not distinct from :error_before and question_id is null
    returning ${columns}`,
 )
 
@@ -107,8 +109,14 @@ interface Resolution {
 }
 
 /** Null unless it may be resolved, and nobody is asked. */
-export function resolve(tx: Tx, tenant_id: string, before: Before, resolution: Resolution) {
-  return tx.one(RESOLVE, { tenant_id, ...asRead(before), ...resolution, now: tx.now })
+export function resolve(
+  tx: Tx,
+  tenant_id: string,
+  before: Before & Pick<WholeEffect, 'error'>,
+  resolution: Resolution,
+) {
+  const as_read = { ...asRead(before), error_before: before.error }
+  return tx.one(RESOLVE, { tenant_id, ...as_read, ...resolution, now: tx.now })
 }
 
 export function resolveRetry(tx: Tx, tenant_id: string, before: Before, resolved_by: string) {

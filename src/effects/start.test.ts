@@ -5,8 +5,9 @@ import { type Between, withChangesBetween } from '../../test/support/between.ts'
 import { approved, ask, claim, claimed, decide, proposed, read } from '../../test/support/effects.ts'
 import { forEachService } from '../../test/support/service.ts'
 import { second_ms } from '../base/clock.ts'
-import { hashKey } from '../base/keys.ts'
+import { hashKey, hashOf } from '../base/keys.ts'
 import type { Tx } from '../db/db.ts'
+import * as permits from './permit-store.ts'
 import { release, succeed } from './report-store.ts'
 import * as store from './store.ts'
 
@@ -52,6 +53,27 @@ forEachService('A start of an effect', (service) => {
     expect([started.status, started.body]).toMatchObject([200, { status: 'running', fence: times + 1 }])
     expect(await read(service, tenant, id)).toMatchObject({ held_by: tenant.agent_id, fence: times + 1 })
   })
+  test('by a claim is for the bytes that it sends: not for an edit that was approved between its statements', async () => {
+    const tenant = await service.signUp()
+    const { tenant_id, api_key } = tenant
+    const { id, key, lease_token } = await claimed(service, tenant)
+    await ask(service, api_key, id, 'fail', { lease_token, error: 'busy', retry: true })
+    const edited: Between = {
+      name: 'effects.start',
+      async change(tx) {
+        expect(await permits.propose(tx, tenant_id, id, 'chk_edited')).not.toBeNull()
+        const edit = { effective_payload: '{}', effective_hash: hashOf('{}'), more_bytes: 2 }
+        const permit = { ...edit, permit_expires_at: null }
+        expect(await permits.approve(tx, tenant_id, id, 'chk_edited', permit)).not.toBeNull()
+      },
+    }
+    const answer = await withChangesBetween(service.app.db, [edited], () => claim(service, tenant, { key }))
+    expect([answer.status, answer.body]).toMatchObject([
+      200,
+      { status: 'approved', effective_payload: {}, lease_token: null },
+    ])
+  })
+
   test('by a claim under an approval begins again when another has ended it between the statements', async () => {
     const tenant = await service.signUp()
     const { tenant_id, api_key } = tenant

@@ -251,7 +251,7 @@ forEachRacedService('The terms of effects', (service) => {
     await runOut(service)
     const failure = { lease_token_hash: hashKey(lease_token), error: 'no' }
     const success = { lease_token_hash: hashKey(lease_token), result: null, more_bytes: 0 }
-    const before = { id, status: 'running', fence: 1 } as const
+    const before = { id, status: 'running', fence: 1, error: null } as const
     const verdict = {
       status: 'failed',
       result: null,

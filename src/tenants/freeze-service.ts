@@ -55,23 +55,34 @@ interface Asked {
   frozen_at?: Millis | null
 }
 
-/** True when it was not frozen before. Throws TENANT_PENDING_DELETION. */
+/**
+ * True when it was not frozen before. The freeze that it leaves as it is holds until this transaction ends: a resume that is under
+ * way is waited for, and what it ends begins again. Throws TENANT_PENDING_DELETION.
+ */
 export async function freezeIn(
   tx: Tx,
   dependencies: { keys: Pick<Keys, 'cache'>; jobs: Pick<Jobs, 'pauseOrResume'> },
   { tenant_id, cause }: Asked,
   reason: string | null,
 ): Promise<boolean> {
-  const frozen = await freeze_store.freeze(tx, tenant_id, reason)
-  if (!frozen) {
+  for (;;) {
+    const frozen = await freeze_store.freeze(tx, tenant_id, reason)
+    if (frozen) {
+      await beginPause(tx, dependencies, frozen)
+      const about = { tenant_id, cause, subject_id: tenant_id }
+      await journal.emit(tx, events['tenant.frozen'], { ...about, data: { reason } })
+      tx.afterCommit(() => dependencies.keys.cache.clear(tenant_id))
+      return true
+    }
     await requireActive(tx, tenant_id)
-    return false
+    const held = await freeze_store.lock(tx, tenant_id)
+    if (held && holdsSince(held) !== null) return false
   }
-  await beginPause(tx, dependencies, frozen)
-  const about = { tenant_id, cause, subject_id: tenant_id }
-  await journal.emit(tx, events['tenant.frozen'], { ...about, data: { reason } })
-  tx.afterCommit(() => dependencies.keys.cache.clear(tenant_id))
-  return true
+}
+
+/** Null while it is being resumed, and was not frozen again. */
+function holdsSince({ frozen_at, resumed_at, frozen_again_at }: freeze_store.Frozen): Millis | null {
+  return resumed_at === null ? frozen_at : frozen_again_at
 }
 
 async function requireActive(tx: Tx, tenant_id: string): Promise<void> {
@@ -128,7 +139,7 @@ async function beginResume(
     await requireActive(tx, tenant_id)
     return true
   }
-  const holds_since = found.resumed_at === null ? found.frozen_at : found.frozen_again_at
+  const holds_since = holdsSince(found)
   if (holds_since === null) return true // it is being resumed
   if (frozen_at !== null && frozen_at !== holds_since)
     throw new ApiError('INVALID_STATE', { details: { frozen_at: iso(holds_since) } })

@@ -8,7 +8,7 @@ import * as journal from '../journal/service.ts'
 import type * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import { freezeIn, resumeAll } from './freeze-service.ts'
-import { pauseOrResumeStep } from './pause.ts'
+import { pauseOrResumeAll } from './pause.ts'
 import { signalChange } from './signal.ts'
 import * as store from './store.ts'
 import { type TenantView, type ViewDependencies, view } from './view.ts'
@@ -82,8 +82,7 @@ export async function resumeByOperator(
 ): Promise<void> {
   const dependencies = { deadlines, keys: { cache: no_cache }, jobs: no_jobs }
   await resumeAll(db, dependencies, { tenant_id, cause: operator_cause }, async () => true)
-  for (let after: string | null = ''; after !== null; )
-    after = await pauseOrResumeStep(db, dependencies, after)
+  await pauseOrResumeAll(db, dependencies, tenant_id)
   await signalChange(db, tenant_id)
 }
 

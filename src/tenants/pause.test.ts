@@ -1,9 +1,11 @@
 import { afterEach, beforeAll, describe, expect, jest, test } from 'bun:test'
+import { failStatementsOf } from '../../test/support/away.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, kindOf, known_kinds, type TestNode } from '../../test/support/job-bench.ts'
 import { checkpoint, manySchedules, schedule } from '../../test/support/job-features.ts'
 import { purgeStep } from '../../test/support/maintenance.ts'
 import { until } from '../../test/support/patience.ts'
+import { count_lock_waits } from '../../test/support/postgres.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { anyDue } from '../jobs/due-store.ts'
@@ -11,6 +13,7 @@ import { lease_ms } from '../jobs/job.ts'
 import * as store from '../jobs/store.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from './service.ts'
+import { restore as restoreIn } from './store.ts'
 import { purge_grace_ms } from './tenant.ts'
 
 const pause_rows_max = 500
@@ -385,6 +388,15 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       expect(await schedules.read(bench.db, caller.tenant_id, id)).toMatchObject({ status: 'fired' })
     })
 
+    test('is noted for each tenant, also behind one that fails', async () => {
+      const [failing, other] = [await late(), await late()].map(({ caller }) => caller)
+      const fails = failStatementsOf(bench.db, failing!.tenant_id)
+      const ids = [failing!.tenant_id, other!.tenant_id]
+      await expect(tenants.pauseStragglers(bench.db, bench.dependencies, ids)).rejects.toThrow('is away')
+      fails.mockRestore()
+      expect([(await stateOf(failing!)).pending, (await stateOf(other!)).pending]).toEqual([0, 1])
+    })
+
     test('keeps nothing waiting when the mark cannot be written', async () => {
       await late()
       const other = await schedule(bench, await bench.tenant())
@@ -394,6 +406,29 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       expect(bench.network.held).toHaveLength(1)
       expect(other.status).toBe('pending')
     })
+  })
+
+  test('is deleted by a deletion that comes while its restore is under way', async () => {
+    const caller = await bench.tenant()
+    const { tenant_id } = caller
+    await remove(caller)
+    const [restored, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const restoring = bench.db.write(async (tx) => {
+      await restoreIn(tx, tenant_id)
+      restored.resolve()
+      await released.promise
+    })
+    await restored.promise
+    let is_answered = false
+    const removing = remove(caller).finally(() => {
+      is_answered = true
+    })
+    if (databases.engine === 'postgres')
+      await until(async () => is_answered || (await bench.rows<{ n: number }>(count_lock_waits))[0]!.n > 0)
+    released.resolve()
+    const [answer] = await Promise.all([removing, restoring])
+    expect([answer.status, answer.purge_at]).toEqual(['pending_deletion', now() + purge_grace_ms])
+    expect((await tenants.find(bench.db, tenant_id))!.status).toBe('pending_deletion')
   })
 
   test('is purged in any state, and nothing of it is left', async () => {

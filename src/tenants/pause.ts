@@ -4,6 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Jobs } from '../contract/dependencies.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
+import { eachInTurn } from '../db/sweep-tenants.ts'
 import * as jobs from '../jobs/service.ts'
 import type { Frozen } from './freeze-store.ts'
 import { type MoveDependencies, moveStep } from './move-service.ts'
@@ -60,7 +61,7 @@ function pausedOf({ status, frozen_at }: Pick<TenantRow, 'status' | 'frozen_at'>
 
 /**
  * A bounded part of the jobs that do not follow their tenant's status yet, for tenants after this one. Returns the id
- * after which to continue, or null when no tenant is left. One that fails keeps no other from its turn: `onError` gets the failure.
+ * after which to continue, or null when no tenant is left. Those that fail keep no other from its turn: `onError` gets the failures.
  * Where all fail, it ends with null: the next look tries them again.
  */
 export async function pauseOrResumeStep(
@@ -69,26 +70,48 @@ export async function pauseOrResumeStep(
   after_tenant_id: string,
   onError = raise,
 ): Promise<string | null> {
-  const pending = await store.pausePending(db, after_tenant_id, pause_tenants_max)
-  const count = pending.length
-  const last = pending.at(-1)
-  if (!last) return after_tenant_id === '' ? null : ''
-  const next = count < pause_tenants_max ? '' : last.tenant_id
+  for (let after = after_tenant_id; ; ) {
+    const pending = await store.pausePending(db, after, pause_tenants_max)
+    const [last, is_end] = [pending.at(-1)?.tenant_id ?? '', pending.length < pause_tenants_max]
+    if (await pauseEach(db, dependencies, pending, onError)) return is_end ? '' : last
+    // Those before `after_tenant_id` may have more to do.
+    if (is_end) return after_tenant_id === '' ? null : ''
+    after = last
+  }
+}
+
+/** A turn of each, and further ones of those that have more to do. False when none has had one. */
+async function pauseEach(
+  db: Db,
+  dependencies: MoveDependencies,
+  tenants: readonly { tenant_id: string }[],
+  onError: (error: unknown) => void,
+): Promise<boolean> {
+  const turns = [...tenants]
   let failed = 0
-  for (let chunk = 0; chunk < pause_chunks_max && pending.length > 0; chunk++) {
-    const turn = pending.shift()!
+  for (let chunk = 0; chunk < pause_chunks_max && turns.length > 0; chunk++) {
+    const turn = turns.shift()!
     try {
-      if (!(await pauseChunk(db, dependencies, turn.tenant_id))) pending.push(turn)
+      if (!(await pauseChunk(db, dependencies, turn.tenant_id))) turns.push(turn)
     } catch (error) {
       failed += 1
       onError(error)
     }
   }
-  return failed === count ? null : next
+  return failed < tenants.length
 }
 
 function raise(error: unknown): void {
   throw error
+}
+
+/** All steps of one tenant. */
+export async function pauseOrResumeAll(
+  db: Db,
+  dependencies: MoveDependencies,
+  tenant_id: string,
+): Promise<void> {
+  while (!(await pauseChunk(db, dependencies, tenant_id)));
 }
 
 /** True when nothing of the tenant is left to do. */
@@ -115,7 +138,7 @@ export async function pauseStragglers(
   dependencies: PauseDependencies,
   tenant_ids: readonly string[],
 ): Promise<void> {
-  for (const tenant_id of tenant_ids) {
+  await eachInTurn(tenant_ids, async (tenant_id) => {
     if (await db.write(upkeep, (tx) => store.markStragglers(tx, tenant_id))) dependencies.jobs.pauseOrResume()
-  }
+  })
 }

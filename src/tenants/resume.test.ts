@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { failStatementsOf } from '../../test/support/away.ts'
 import { withChangesBetween } from '../../test/support/between.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
@@ -12,6 +13,7 @@ import { keyCache } from '../credentials/cache.ts'
 import * as credentials from '../credentials/service.ts'
 import { unnamed } from '../db/db.ts'
 import * as claims from '../dlq/claims.ts'
+import * as freezes from './freeze-store.ts'
 import * as tenants from './service.ts'
 import { tenantOf } from './shapes.ts'
 
@@ -196,6 +198,30 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     expect(await stateOf(caller)).toEqual(runs)
   })
 
+  test('is waited for by a freeze that comes meanwhile, which then holds', async () => {
+    const caller = await bench.tenant()
+    const { tenant_id } = caller
+    await freeze(caller)
+    bench.clock.advance(hour_ms)
+    const [ended, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const resuming = bench.db.write(async (tx) => {
+      await freezes.resume(tx, tenant_id, now())
+      await freezes.endResume(tx, tenant_id)
+      ended.resolve()
+      await released.promise
+    })
+    await ended.promise
+    let is_answered = false
+    const freezing = freeze(caller).finally(() => {
+      is_answered = true
+    })
+    if (databases.engine === 'postgres')
+      await until(async () => is_answered || (await bench.rows<{ n: number }>(count_lock_waits))[0]!.n > 0)
+    released.resolve()
+    const [answer] = await Promise.all([freezing, resuming])
+    expect([answer.tenant.frozen_at, (await stateOf(caller)).frozen_at]).toEqual([now(), now()])
+  })
+
   test('that cannot be moved now keeps no other from its resume', async () => {
     const stuck = (await frozen()).caller
     const { caller, planted_at } = await frozen()
@@ -211,6 +237,54 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     expect((await moved(caller, planted_at)).timeouts).toEqual({ [hour_ms]: count })
     await moveAll()
     for (const one of [stuck, caller]) expect(await stateOf(one)).toEqual(runs)
+  })
+
+  /** Tenants whose jobs do not follow their status yet, in the order of their ids. */
+  async function pending(count: number): Promise<string[]> {
+    const ids: string[] = []
+    for (let i = 0; i < count; i++) ids.push((await bench.tenant()).tenant_id)
+    for (const tenant_id of ids)
+      await bench.write('update tenants set pause_pending = 1 where tenant_id = :tenant_id', { tenant_id })
+    return ids.toSorted()
+  }
+
+  test('that cannot be moved now keep no other from its resume, however many they are', async () => {
+    const stuck = 8
+    const ids = await pending(stuck + 1)
+    const fails = { name: 'tenants.lock_pause_pending', change: () => Promise.reject(new Error('no answer')) }
+    const errors: unknown[] = []
+    await withChangesBetween(bench.db, new Array(stuck).fill(fails), async () => {
+      await tenants.pauseOrResumeStep(bench.db, bench.dependencies, '', (error) => errors.push(error))
+    })
+    expect(errors).toHaveLength(stuck)
+    const left = await bench.rows<{ tenant_id: string }>(
+      'select tenant_id from tenants where pause_pending = 1 order by tenant_id',
+      {},
+    )
+    expect(left.map(({ tenant_id }) => tenant_id)).toEqual(ids.slice(0, stuck))
+    await moveAll()
+  })
+
+  test('that cannot be moved now ends no look in which others before it have more to do', async () => {
+    const ids = await pending(2)
+    bench.db.failing.add('tenants.lock_pause_pending')
+    const step = (after: string) => tenants.pauseOrResumeStep(bench.db, bench.dependencies, after, () => {})
+    expect([await step(ids[0]!), await step('')]).toEqual(['', null])
+    bench.db.failing.clear()
+    await moveAll()
+  })
+
+  test('by the operator waits for no other, also not for one that cannot be moved now', async () => {
+    const [stuck, other] = [(await frozen()).caller, (await frozen()).caller]
+    const { caller, planted_at } = await frozen()
+    for (const one of [stuck, other]) await resume(one)
+    const fails = failStatementsOf(bench.db, stuck.tenant_id)
+    await tenants.resumeByOperator(bench.db, bench.dependencies, caller.tenant_id)
+    fails.mockRestore()
+    expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+    expect(await stateOf(caller)).toEqual(runs)
+    expect((await stateOf(other)).pause_pending).toBe(1)
+    await moveAll()
   })
 
   test('are tried again with the next look where none can be moved', async () => {

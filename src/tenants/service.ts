@@ -149,7 +149,7 @@ export function createByOperator(
   return create(tx, dependencies, input, operator_cause)
 }
 
-/** From now on only the admin key may read, delete again or restore; the purge comes 30 days later. */
+/** From now on only the admin key may read, delete again or restore; the purge comes 30 days later. A second deletion changes nothing. */
 export function remove(
   db: Db,
   dependencies: { keys: Pick<Keys, 'cache'>; jobs: Pick<Jobs, 'pauseOrResume'> },
@@ -158,26 +158,33 @@ export function remove(
 ): Promise<TenantRow> {
   requireOwn(caller, tenant_id)
   return db.write(tenant_id, async (tx) => {
-    const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
-    if (!tenant) return deletedBefore(tx, caller.tenant_id)
-    await beginPause(tx, dependencies, tenant)
-    const data = { purge_at: iso(tenant.purge_at!) }
-    await journal.emit(tx, events['tenant.deleted'], { ...aboutOf(caller), data })
-    tx.afterCommit(() => dependencies.keys.cache.clear(caller.tenant_id))
-    return tenant
+    for (;;) {
+      const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
+      if (tenant) return deleted(tx, dependencies, caller, tenant)
+      // A restore that is under way is waited for. The purge comes when the first deletion said.
+      const before = await store.lockDeleted(tx, caller.tenant_id)
+      if (before) return before
+      if (!(await store.find(tx, caller.tenant_id))) throw new ApiError('UNAUTHORIZED')
+    }
   })
+}
+
+async function deleted(
+  tx: Tx,
+  dependencies: { keys: Pick<Keys, 'cache'>; jobs: Pick<Jobs, 'pauseOrResume'> },
+  caller: AdminCaller,
+  tenant: TenantRow,
+): Promise<TenantRow> {
+  await beginPause(tx, dependencies, tenant)
+  const data = { purge_at: iso(tenant.purge_at!) }
+  await journal.emit(tx, events['tenant.deleted'], { ...aboutOf(caller), data })
+  tx.afterCommit(() => dependencies.keys.cache.clear(caller.tenant_id))
+  return tenant
 }
 
 function aboutOf(caller: AdminCaller) {
   const { tenant_id } = caller
   return { tenant_id, cause: causeOf(caller), subject_id: tenant_id }
-}
-
-/** A second deletion changes nothing: the purge comes when the first said. */
-async function deletedBefore(tx: Tx, tenant_id: string): Promise<TenantRow> {
-  const tenant = await store.find(tx, tenant_id)
-  if (!tenant) throw new ApiError('UNAUTHORIZED')
-  return tenant
 }
 
 interface ChangeDependencies extends ViewDependencies {

@@ -27,6 +27,13 @@ const MARK_DELETED = sql<TenantRow>(
    returning ${columns}`,
 )
 
+// Takes the row's lock, so that a deletion that was asked for before holds for one that changes nothing.
+const LOCK_DELETED = sql<TenantRow>(
+  'tenants.lock_deleted',
+  `update tenants set purge_at = purge_at where tenant_id = :tenant_id and status = 'pending_deletion'
+   returning ${columns}`,
+)
+
 const RESTORE = sql<TenantRow>(
   'tenants.restore',
   `update tenants set status = 'active', purge_at = null
@@ -115,6 +122,11 @@ export function all(q: Reader) {
 /** Null when it waits for its deletion already, or is not there. */
 export function markDeleted(tx: Tx, tenant_id: string, purge_at: Millis) {
   return tx.one(MARK_DELETED, { tenant_id, purge_at })
+}
+
+/** Null unless it waits for its deletion. */
+export function lockDeleted(tx: Tx, tenant_id: string) {
+  return tx.one(LOCK_DELETED, { tenant_id })
 }
 
 /** Null when the tenant is active, or when its purge may have begun. */
