@@ -236,6 +236,16 @@ forEachService('effects.once', (service) => {
       expect(await clients.agent.effects.once<unknown>(effect, () => 2)).toBeNull()
     })
 
+    test('for a result whose own toJSON throws in the same way', async () => {
+      const effect = newEffect()
+      const toJSON = () => {
+        throw new Error('The receipt is closed.')
+      }
+      const error = await failureOf(clients.agent.effects.once(effect, () => ({ toJSON })))
+      expect(error).toMatchObject({ name: 'EffectUnrecordedError', has_succeeded: true })
+      expect((await only(effect)).status).toBe('succeeded')
+    })
+
     test('for a result that is too large in the same way', async () => {
       const effect = newEffect()
       const error = await failureOf(clients.agent.effects.once(effect, () => 'x'.repeat(262_145)))
