@@ -419,6 +419,13 @@ const changing: [
     { status: 'approved', reason: 'r' },
   ],
   [
+    'approveCheckpoint',
+    'with an edit to null',
+    'is not sent again',
+    checkpoint,
+    (c, id) => c.admin.checkpoints.approve(id, { effective_payload: null }),
+  ],
+  [
     'rejectCheckpoint',
     '',
     'is sent again',

@@ -78,6 +78,13 @@ def test_with_its_condition_a_call_is_not_sent_again(driver: Driver, name: str) 
         send(driver, client, name, **given)
 
 
+def test_an_edit_to_null_is_not_sent_again(driver: Driver) -> None:
+    client = driver.lossy(at)
+    driver.network.next = ["lose_request", ok("approveCheckpoint")]
+    with pytest.raises(WaystationNetworkError):
+        send(driver, client, "approveCheckpoint", body={"effective_payload": None})
+
+
 done_rules = [(name, done) for name, rule in rules.items() for done in rule.done]
 
 
