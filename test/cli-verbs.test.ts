@@ -191,7 +191,7 @@ describe('A command that is shown', () => {
 
   test.each(hostile)('names the workflow as one word: %s', async (workflow_id) => {
     const items = Array.from({ length: 2_000 }, () => ({ seq: 1 }))
-    const page = { items, events: 3_000, waiting: 0, failing: 0, more: true, next_after: 2_000 }
+    const page = { workflow_id, items, events: 3_000, waiting: 0, failing: 0, more: true, next_after: 2_000 }
     const ends = workflow_id.startsWith('-') ? ['--', workflow_id] : [workflow_id]
     const command = "'/opt/it'\\''s'"
     const { stderr } = await runInside(['workflow', 'show', ...ends], {
@@ -330,7 +330,7 @@ test('dlq redrive-many --wait names the operation when it can no longer be follo
   const told = await runInside(['dlq', 'redrive-many', '--all', '--wait', '--retries', '0', '--json'], {
     answer: (path) =>
       path === '/v1/dlq/redrive'
-        ? Response.json({ id: 'dop_1', status: 'running' })
+        ? Response.json({ id: 'dop_1', status: 'running', matched: 1 })
         : Response.json({ error: { code: 'UNAVAILABLE', message: 'Away.' } }, { status: 503 }),
   })
   const { error } = JSON.parse(told.stderr)

@@ -253,6 +253,12 @@ forEachService('effects.once', (service) => {
       expect((await only(effect)).status).toBe('succeeded')
     })
 
+    test('for a status of a newer service, and does not take it for done', async () => {
+      proxy.next = [{ status: 200, body: '{"id":"eff_1","status":"withdrawn","result":null}' }]
+      const error = await failureOf(clients.agent.effects.once(newEffect(), () => 1))
+      expect(hasCode(error, 'UNEXPECTED_ANSWER')).toBe(true)
+    })
+
     test('TypeError without a payload, and asks nothing', async () => {
       const from = proxy.seen.length
       const error = await failureOf(clients.agent.effects.once(newEffect({ payload: undefined }), () => 1))

@@ -889,7 +889,7 @@ forEachWholeService('A call that takes too long', (service) => {
     const clients = await clientsOf(service, await service.signUp(), service.url, {
       fetch: async () => {
         seen.push(...[...clients.platform.timers.values()].map(({ ms }) => ms))
-        return new Response('{"status":"approved"}')
+        return new Response('{"id":"chk_1","status":"approved"}')
       },
     })
     await clients.agent.checkpoints.get('chk_1')

@@ -117,7 +117,7 @@ class FakeItem:
         self.handled: list[list[str]] = []
         self._network = driver.network
         self._late_ms = late_ms
-        self._extended = extended or httpx.Response(200, json={})
+        self._extended = extended or httpx.Response(200, json={"id": "dlq_1"})
         driver.network.always = self._answer
         driver.network.endless_ms = lease_ms / 2
         self._work = driver.lossy(at, retries=0).dlq.work

@@ -402,8 +402,11 @@ function meaningOf(error: unknown, on_throw: OnceEffect['on_throw'] = 'unknown')
 }
 
 function resultOf<T>(effect: Effect): T {
-  if (effect.status === 'failed') throw new EffectFailedError(effect)
-  return effect.result as T
+  const { status, result } = effect
+  if (status === 'succeeded') return result as T
+  if (status === 'failed') throw new EffectFailedError(effect)
+  const message = `The effect is ${status}, which this version does not know.`
+  throw new WaystationError('UNEXPECTED_ANSWER', message, 200, undefined, null, undefined)
 }
 
 /** A result that is not JSON, whatever its encoding has thrown, or too large. */
