@@ -13,10 +13,19 @@ export function runnable(spec: GeneratedCommand, override: Override | undefined)
     ...spec,
     options: [...spec.options, ...commonOptions(spec), ...(override?.options ?? [])],
     async run(cli, all, program) {
-      const given = await withJson(cli, spec, all)
+      const given = {
+        ...(await withJson(cli, spec, all)),
+        ...(spec.creates && { idempotencyKey: keyOf(cli, all) }),
+      }
       await (override ? override.run(cli, given, program) : runCall(cli, spec, given))
     },
   }
+}
+
+/** The key of a command that creates: a failure names it, so that a repeat has no second effect. */
+function keyOf(cli: Cli, { idempotencyKey: given }: Given): string {
+  cli.key_sent = given ?? crypto.randomUUID()
+  return cli.key_sent!
 }
 
 function commonOptions({ json, pages, creates, key }: GeneratedCommand): CommandOption[] {

@@ -36,6 +36,10 @@ export class Cli {
   help = ''
   /** Set it before a wait for what the command has made: to run it again would make another one. */
   made: Made | undefined
+  /** The Idempotency-Key of the command. */
+  key_sent: string | undefined
+  /** The command counts a time from now on: a second run asks for another one. */
+  counts_from_now = false
   #exit_code: number = exit.ok
   #options: GlobalOptions = { timeout: 30 }
   #connection: Connection | undefined

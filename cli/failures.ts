@@ -62,9 +62,20 @@ export interface Made {
   next: string
 }
 
-/** Names what was made, if anything. */
-export function withMade(failure: Failure, made: Made | undefined): Failure {
-  return made ? { ...failure, next: made.next, details: { ...failure.details, id: made.id } } : failure
+/** Names what was made. */
+export function withMade(failure: Failure, { id, next }: Made): Failure {
+  return { ...failure, next, details: { ...failure.details, id } }
+}
+
+/** How each next step begins, or ends, where nobody knows whether it has happened. */
+const look_first = 'It may have happened: look before you run it again'
+
+/** Names the Idempotency-Key of a command that may have created something: run again without it, it would create another. */
+export function withKey(failure: Failure, key: string | undefined): Failure {
+  const [before, after] = failure.next.split(look_first)
+  if (key === undefined || after === undefined) return failure
+  const next = `${before}It may have happened: with --idempotency-key ${shellWord(key)} it can be run again, and happens once.`
+  return { ...failure, next, details: { ...failure.details, idempotency_key: key } }
 }
 
 const wait = 'Wait a moment and run it again.'
@@ -83,7 +94,7 @@ export const own_next_steps: Partial<Record<WaystationError['code'], string>> = 
   IDEMPOTENCY_KEY_REUSED: 'Use a new --idempotency-key for a new request.',
   RATE_LIMITED: wait,
   UNAVAILABLE: wait,
-  OUTCOME_UNKNOWN: 'It may have happened: look before you run it again.',
+  OUTCOME_UNKNOWN: `${look_first}.`,
 }
 
 /** The next step after a refusal; for what is not found with the command that lists what there is. */
@@ -140,7 +151,7 @@ export function failureOf(error: unknown, url?: string): Failure {
       message: `No answer from ${url}${typeof why === 'string' ? ` (${why})` : ''}.${repeatOf(error)}`,
       exit_code: exit.unavailable,
       next: may_have_arrived
-        ? 'It may have happened: look before you run it again.'
+        ? `${look_first}.`
         : 'Is the service running there? waystation serve starts one; waystation login keeps another address.',
     }
   }
@@ -152,7 +163,7 @@ export function failureOf(error: unknown, url?: string): Failure {
       message: `${error.message}${repeatOf(error)}`,
       exit_code: exit.unavailable,
       next: is_unanswered
-        ? 'It may have happened: look before you run it again, with more time if it needs that.'
+        ? `${look_first}, with more time if it needs that.`
         : 'Run it again, with more time if it needs that.',
     }
   }

@@ -3,7 +3,7 @@
 import { type Command, CommanderError } from 'commander'
 import { Cli } from './cli.ts'
 import { runAdmin } from './commands/admin.ts'
-import { exit, failureOf, withCommand, withMade } from './failures.ts'
+import { exit, failureOf, withCommand, withKey, withMade } from './failures.ts'
 import type { Io } from './io.ts'
 import { programOf } from './program.ts'
 
@@ -27,7 +27,9 @@ export async function run(args: string[], io: Io): Promise<number> {
       if (error.code === 'commander.help' && !cli.out.json) return exit.usage // that help was printed
     }
     const found = withCommand(failureOf(error, cli.called_url), commandIn(program, options))
-    const failure = withMade(found, cli.made)
+    const failure = cli.made
+      ? withMade(found, cli.made)
+      : withKey(found, cli.counts_from_now ? undefined : cli.key_sent)
     cli.out.failure(failure)
     return failure.exit_code
   }

@@ -110,8 +110,9 @@ function chosenOf(cli: Cli, { flag, or, is_required }: CommandOption, options: G
   }
   if (other === undefined) return value
   if (or.flag.endsWith('<path>')) return withoutMark(fileText(String(other)))
-  if (or.flag.endsWith('<duration>')) return timeFromNow(cli, Number(other), longOf(or.flag))
-  return or.value
+  if (!or.flag.endsWith('<duration>')) return or.value
+  cli.counts_from_now = true
+  return timeFromNow(cli, Number(other), longOf(or.flag))
 }
 
 function longOf(flag: string): string {

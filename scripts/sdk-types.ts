@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { resolved } from '../mcp/schema.ts'
+import { memberOfAll } from './clients/model.ts'
 import { commentOf } from './clients/print.ts'
 
 interface Schema {
@@ -45,9 +46,16 @@ export function sdkTypesText(): string {
   const shapes = new Shapes()
   for (const { answers } of operations) for (const [, schema] of answers) shapes.addNamed(schema)
   const members = operations.map((found) => memberOf(found, shapes))
-  const table = operations.map(({ operation, method, path, wrapped }) => {
+  const table = operations.map(({ operation, method, path, wrapped, answers }) => {
     const creates = operation.parameters?.some(({ name }) => name === 'Idempotency-Key') ?? false
-    const marks = [...(creates ? ['creates: true'] : []), ...(wrapped ? ['wrapped: true'] : [])]
+    const bodies = answers.map(([, schema]) => schema)
+    const member = memberOfAll(bodies)
+    const marks = [
+      ...(creates ? ['creates: true'] : []),
+      ...(wrapped ? ['wrapped: true'] : []),
+      ...(bodies.includes(undefined) ? ['empty: true'] : []),
+      ...(member ? [`has: '${member}'`] : []),
+    ]
     const members = [`method: '${method}'`, `path: '${path}'`, ...marks]
     const line = `  ${operation.operationId}: { ${members.join(', ')} },\n`
     if (line.length - 1 <= columns_max) return line
@@ -71,6 +79,10 @@ export interface OperationSpec {
   readonly creates?: true
   /** Answers \`{success, data}\`. */
   readonly wrapped?: true
+  /** An answer may have no body. */
+  readonly empty?: true
+  /** A member of every answer with a body. */
+  readonly has?: string
 }
 
 export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {

@@ -13,6 +13,7 @@ import { WaystationError } from '../sdk/src/index.ts'
 import { operations } from '../sdk/src/types.ts'
 import { errors } from '../src/base/errors.ts'
 import { Bench, root, runInside } from './support/cli.ts'
+import { leastAnswer } from './support/least-answers.ts'
 
 const bench = new Bench()
 afterAll(() => bench.clean())
@@ -188,9 +189,9 @@ describe('The commands and openapi.json', () => {
   )
 
   async function expectCall(operation_id: string, args: string[]): Promise<void> {
-    const list = { items: [], next_cursor: null, nextAfter: null, total: 0 }
-    const wait = { event: { seq: 1, type: 'agent.created' }, after: 1 }
-    const answer = () => Response.json({ ...list, ...wait, data: { ...list, allowed: true } })
+    const list = { items: [], next_cursor: null, nextAfter: null, total: 0, allowed: true }
+    const all = { ...list, event: { seq: 1, type: 'agent.created' }, after: 1 }
+    const answer = (path: string, method: string) => leastAnswer(method, path, all)
     const { asked, stderr, code } = await runInside([...args, '--json'], { answer })
     expect([code, stderr, asked.length]).toEqual([0, '', 1])
     const { method, path } = operations[operation_id as keyof typeof operations]
@@ -498,15 +499,14 @@ describe('What is printed', () => {
     const { stderr } = await runInside(['audit', 'append', 'a', '--retries', '0'], { answer })
     expect(stderr).toStartWith('waystation: INTERNAL: \\u0007 (\\u001b[2J\\u009b) Next: ')
     const used = { calls: { used: '\x1b[2J', limit: 1 }, keys: { used: 1, limit: null } }
-    const { stdout } = await runInside(['tenant', 'get', 'ten_1'], {
-      answer: () =>
-        new Response(JSON.stringify({ used }).replace('"limit":1', '"limit":10000000000000000001')),
-    })
-    expect(stdout).toBe('used.calls\t\\u001b[2J of 10000000000000000001\nused.keys\t1 of any number\n')
+    const text = JSON.stringify({ tenant_id: 't', used }).replace('"limit":1', '"limit":10000000000000000001')
+    const { stdout } = await runInside(['tenant', 'get', 't'], { answer: () => new Response(text) })
+    const used_lines = 'used.calls\t\\u001b[2J of 10000000000000000001\nused.keys\t1 of any number\n'
+    expect(stdout).toBe(`tenant_id\tt\n${used_lines}`)
   })
 
   test('keeps every digit of a number, in answers with --json as well', async () => {
-    const text = '{"value":[12345678901234567890,1.0,1e400,-0,7]}'
+    const text = '{"namespace":"state","value":[12345678901234567890,1.0,1e400,-0,7]}'
     expect(JSON.stringify(parseExact(text))).toBe(text)
     const { stdout } = await runInside(commands.getValue!, { answer: () => new Response(text) })
     expect(stdout).toBe(`${text}\n`)
@@ -558,7 +558,8 @@ describe('What is printed', () => {
 
 describe('What is sent', () => {
   test('a key goes to the address that it came with, and nowhere else', async () => {
-    const { asked } = await runInside(['audit', 'list', '--url', 'http://service.test/other'])
+    const answer = () => Response.json({ items: [], next_cursor: null })
+    const { asked } = await runInside(['audit', 'list', '--url', 'http://service.test/other'], { answer })
     expect(asked.map(({ path, headers }) => [path, headers.authorization])).toEqual([
       ['/other/v1/audit', undefined],
     ])

@@ -10,6 +10,7 @@ test.each([
   ['rejected', 8],
   ['failed', 8],
   ['unknown', 8],
+  ['in a status of a newer service', 8],
 ])('The exit code of a wait for an effect that is %s is %d', async (status, expected) => {
   const { code, stdout } = await runInside(['effect', 'wait', 'eff_1', '--json'], {
     answer: () => Response.json({ id: 'eff_1', status }),

@@ -191,7 +191,7 @@ describe('A command that is shown', () => {
 
   test.each(hostile)('names the workflow as one word: %s', async (workflow_id) => {
     const items = Array.from({ length: 2_000 }, () => ({ seq: 1 }))
-    const page = { items, events: 3_000, waiting: 0, failing: 0, more: true, next_after: 2_000 }
+    const page = { workflow_id, items, events: 3_000, waiting: 0, failing: 0, more: true, next_after: 2_000 }
     const ends = workflow_id.startsWith('-') ? ['--', workflow_id] : [workflow_id]
     const command = "'/opt/it'\\''s'"
     const { stderr } = await runInside(['workflow', 'show', ...ends], {
@@ -252,10 +252,11 @@ test('A lost answer whose repeat is refused may have had its effect, and the ref
     const error = { code: 'TENANT_FROZEN', message: 'It is frozen.' }
     return Response.json({ error }, { status: 403 })
   }
-  const { code, stderr } = await runInside(['audit', 'append', 'a', '--retries', '1'], { fetch })
+  const words = ['audit', 'append', 'a', '--retries', '1', '--idempotency-key', 'a-1']
+  const { code, stderr } = await runInside(words, { fetch })
   expect([code, stderr]).toEqual([
     7,
-    'waystation: UNREACHABLE: No answer from http://service.test. Its repeat was refused: TENANT_FROZEN: It is frozen. Next: It may have happened: look before you run it again.\n',
+    'waystation: UNREACHABLE: No answer from http://service.test. Its repeat was refused: TENANT_FROZEN: It is frozen. Next: It may have happened: with --idempotency-key a-1 it can be run again, and happens once.\n',
   ])
 })
 
@@ -326,11 +327,43 @@ test('every option says what it does', () => {
   expect(flags.filter(({ about }) => about === '')).toEqual([])
 })
 
+test.each([
+  ['is lost', 7, () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }))],
+  [
+    'is not known to have been committed',
+    7,
+    async () => Response.json({ error: { code: 'OUTCOME_UNKNOWN', message: 'm' } }, { status: 503 }),
+  ],
+])(
+  'A creation whose answer %s ends with %d, and names the key with which a repeat happens once',
+  async (_, code, answer) => {
+    const keys: string[] = []
+    const fetch = (_url: string, { headers }: RequestInit) => {
+      keys.push((headers as Record<string, string>)['idempotency-key']!)
+      return answer()
+    }
+    const words = ['tenant', 'create', 'acme', '--email', 'a@b.co', '--retries', '0', '--json']
+    const told = await runInside(words, { fetch })
+    const { error } = JSON.parse(told.stderr)
+    expect([told.code, error.details.idempotency_key]).toEqual([code, keys[0]])
+    expect(error.next).toContain(`with --idempotency-key ${keys[0]} it can be run again`)
+    const again = await runInside([...words, '--idempotency-key', keys[0]!], { fetch })
+    expect(JSON.parse(again.stderr).error.details.idempotency_key).toBe(keys[0])
+    expect(keys).toEqual([keys[0]!, keys[0]!])
+  },
+)
+
+test('A creation at a time from now on does not name its key: a repeat would ask for another time', async () => {
+  const fetch = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
+  const words = ['schedule', 'create', 'https://example.com/wake', '1', '--in', '10m', '--retries', '0']
+  expect((await runInside(words, { fetch })).stderr).toEndWith('look before you run it again.\n')
+})
+
 test('dlq redrive-many --wait names the operation when it can no longer be followed', async () => {
   const told = await runInside(['dlq', 'redrive-many', '--all', '--wait', '--retries', '0', '--json'], {
     answer: (path) =>
       path === '/v1/dlq/redrive'
-        ? Response.json({ id: 'dop_1', status: 'running' })
+        ? Response.json({ id: 'dop_1', status: 'running', matched: 1 })
         : Response.json({ error: { code: 'UNAVAILABLE', message: 'Away.' } }, { status: 503 }),
   })
   const { error } = JSON.parse(told.stderr)

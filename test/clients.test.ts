@@ -113,7 +113,7 @@ test('A new resource is a class of the Python client, with a method for each ope
   expect(text).toContain('        await self._transport.call("deleteParasol", given_, options)')
   expect(types.text()).toContain('class CreateParasolAnswer(TypedDict):\n    id: str\n')
   expect(pythonOperations(operations, named)).toContain(
-    '    "createParasol": Operation("POST", "/v1/parasols", creates=True),',
+    '    "createParasol": Operation("POST", "/v1/parasols", creates=True, has="id"),',
   )
   expect(pythonRetries(operations)).toContain(
     '    "deleteParasol": Retry(why="a released parasol stays released"),',

@@ -112,6 +112,23 @@ forEachService('client.inboxes', (service) => {
     expect(messages.map(({ body }) => body)).toEqual(['late'])
   })
 
+  test('follow ends with the inbox although our clock says that it has not expired', async () => {
+    const behind = new TestPlatform(() => service.clock.now() - 3_600_000)
+    const tenant = await service.signUp()
+    const { agent: slow } = await clientsOf(service, tenant, service.url, { platform: behind })
+    const { id, url } = await slow.inboxes.create({ ttl: 60 })
+    await send(url, 1)
+    behind.onSleep = () => {
+      if (behind.slept.length > 3) throw new Error('It goes on.')
+    }
+    const bodies: unknown[] = []
+    for await (const { body } of slow.inboxes.messages(id, { follow: true, wait_seconds: 1 })) {
+      bodies.push(body)
+      service.clock.advance(60_000)
+    }
+    expect(bodies).toEqual([1])
+  })
+
   test('follow asks for the end of the inbox once', async () => {
     const asked: string[] = []
     const { agent, platform } = await clientsOf(service, await service.signUp(), service.url, {

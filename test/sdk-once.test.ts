@@ -236,11 +236,27 @@ forEachService('effects.once', (service) => {
       expect(await clients.agent.effects.once<unknown>(effect, () => 2)).toBeNull()
     })
 
+    test('for a result whose own toJSON throws in the same way', async () => {
+      const effect = newEffect()
+      const toJSON = () => {
+        throw new Error('The receipt is closed.')
+      }
+      const error = await failureOf(clients.agent.effects.once(effect, () => ({ toJSON })))
+      expect(error).toMatchObject({ name: 'EffectUnrecordedError', has_succeeded: true })
+      expect((await only(effect)).status).toBe('succeeded')
+    })
+
     test('for a result that is too large in the same way', async () => {
       const effect = newEffect()
       const error = await failureOf(clients.agent.effects.once(effect, () => 'x'.repeat(262_145)))
       expect(error).toMatchObject({ name: 'EffectUnrecordedError', has_succeeded: true })
       expect((await only(effect)).status).toBe('succeeded')
+    })
+
+    test('for a status of a newer service, and does not take it for done', async () => {
+      proxy.next = [{ status: 200, body: '{"id":"eff_1","status":"withdrawn","result":null}' }]
+      const error = await failureOf(clients.agent.effects.once(newEffect(), () => 1))
+      expect(hasCode(error, 'UNEXPECTED_ANSWER')).toBe(true)
     })
 
     test('TypeError without a payload, and asks nothing', async () => {

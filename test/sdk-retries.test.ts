@@ -419,6 +419,13 @@ const changing: [
     { status: 'approved', reason: 'r' },
   ],
   [
+    'approveCheckpoint',
+    'with an edit to null',
+    'is not sent again',
+    checkpoint,
+    (c, id) => c.admin.checkpoints.approve(id, { effective_payload: null }),
+  ],
+  [
     'rejectCheckpoint',
     '',
     'is sent again',
@@ -882,7 +889,7 @@ forEachWholeService('A call that takes too long', (service) => {
     const clients = await clientsOf(service, await service.signUp(), service.url, {
       fetch: async () => {
         seen.push(...[...clients.platform.timers.values()].map(({ ms }) => ms))
-        return new Response('{"status":"approved"}')
+        return new Response('{"id":"chk_1","status":"approved"}')
       },
     })
     await clients.agent.checkpoints.get('chk_1')

@@ -11,6 +11,9 @@ import {
 } from '../sdk/src/index.ts'
 import { encodeJson } from '../sdk/src/json.ts'
 import { platform } from '../sdk/src/platform.ts'
+import { Transport } from '../sdk/src/transport.ts'
+import { type Operations, operations } from '../sdk/src/types.ts'
+import { leastAnswer } from './support/least-answers.ts'
 import { failureOf, TestPlatform } from './support/sdk.ts'
 
 const sdk_operations = operationsOf(openapi as unknown as Document)
@@ -204,7 +207,7 @@ describe('What the client takes from its surroundings', () => {
   test('a time-out never is longer than timers can be', async () => {
     const ms: number[] = []
     const test_platform = new TestPlatform()
-    const { client } = answered([() => new Response('{"status":"approved"}')], {
+    const { client } = answered([() => new Response('{"id":"chk_1","status":"approved"}')], {
       platform: {
         timer: (wait_ms, fire) => {
           ms.push(wait_ms)
@@ -215,6 +218,29 @@ describe('What the client takes from its surroundings', () => {
     await client.checkpoints.get('chk_1', { wait: 50, timeout_ms: 2 ** 31 - 1 })
     expect(ms).toEqual([2 ** 31 - 1])
   })
+})
+
+describe('What stands before the service', () => {
+  const answering = sdk_operations.filter(({ id, sdk }) => sdk && id !== 'openapi')
+  test.each(answering.map(({ id }) => id as keyof Operations))(
+    'does not answer %s by JSON of its own, or by nothing',
+    async (name) => {
+      const bodies = [{}, { success: true }, { success: true, data: {} }]
+      const answers = bodies.map((body) => () => Response.json(body))
+      answers.push(() => new Response(null, { status: 304 }))
+      if (!operations[name].empty) answers.push(() => new Response(null, { status: 204 }))
+      for (const answer of answers) {
+        const transport = new Transport({
+          ...{ url: 'http://service.test', key: 'k', agent_id: undefined, workflow_id: undefined },
+          ...{ timeout_ms: 1_000, retries: 0, parse_json: JSON.parse },
+          platform: { ...platform, fetch: async () => answer() },
+        })
+        const params = new Proxy({}, { get: () => 'x' })
+        const error = await failureOf(transport.call(name, { params } as never))
+        expect(error).toMatchObject({ code: 'UNEXPECTED_ANSWER', exit: 'unexpected' })
+      }
+    },
+  )
 })
 
 describe('A header that cannot be sent', () => {
@@ -275,7 +301,7 @@ describe('The signal of a caller', () => {
       unavailable,
       lost,
       () => new Response(error_of('KEY_NOT_FOUND'), { status: 404 }),
-      () => new Response('{"value":1,"version":1}'),
+      () => new Response('{"namespace":"n","value":1,"version":1}'),
       () => new Response(null, { status: 204 }),
     ]
     const { client } = answered(answers, { platform: { ...platform, random: () => 0 } })
@@ -316,7 +342,7 @@ describe('A value', () => {
   test.each(with_arguments.map((operation) => [operation.sdk!.name, operation] as const))(
     'that is an argument of %s wins over a field of the same name beside it',
     async (_, operation) => {
-      const { client, asked } = answered([() => Response.json({ success: true, data: {} })])
+      const { client, asked } = answered([() => leastAnswer(operation.method, operation.path)])
       const names = operation.sdk!.arguments!
       const stale = Object.fromEntries(names.map((name) => [name, 'stale']))
       const owner = Reflect.get(client, resourceOf(operation)) as object
@@ -330,7 +356,7 @@ describe('A value', () => {
   )
 
   test('put with the fields of an entry is the new one, under the version that was read', async () => {
-    const { client, asked } = answered([() => Response.json({ version: 8 })])
+    const { client, asked } = answered([() => Response.json({ namespace: 'n', version: 8 })])
     const entry = { value: 'old', version: 7, ttl_seconds: 60 }
     const { version: cas_version, ...rest } = entry
     await client.kv.put('n', 'k', 'new', { ...rest, cas_version })

@@ -13,6 +13,7 @@ import { clientFiles } from '../scripts/clients.ts'
 import { hasCode, type Pages, RawJson, Waystation, WaystationError } from '../sdk/src/index.ts'
 import { encodeJson, memberText } from '../sdk/src/json.ts'
 import { type Operations, operations } from '../sdk/src/types.ts'
+import { leastAnswer } from './support/least-answers.ts'
 import { all, clientsOf, failureOf, TestPlatform } from './support/sdk.ts'
 import { forEachService } from './support/service.ts'
 
@@ -152,7 +153,7 @@ for (const operation of generated) {
 function recording(answer: { status?: number; body?: string; headers?: Record<string, string> } = {}) {
   const list = { items: [], next_cursor: null, nextAfter: null, total: 0 }
   const wait = { event: { seq: 1 }, after: 1 }
-  const { status = 200, body = JSON.stringify({ ...list, ...wait, data: list }), headers = {} } = answer
+  const { status = 200, body, headers = {} } = answer
   const asked: { url: string; init: RequestInit & { headers: Record<string, string> } }[] = []
   const client = new Waystation({
     url: 'http://service.test/base/',
@@ -160,7 +161,8 @@ function recording(answer: { status?: number; body?: string; headers?: Record<st
     platform: new TestPlatform(),
     fetch: async (url, init) => {
       asked.push({ url, init: init as (typeof asked)[number]['init'] })
-      return new Response(body, { status, headers })
+      if (body !== undefined) return new Response(body, { status, headers })
+      return leastAnswer(init.method!, url.slice('http://service.test/base'.length), { ...list, ...wait })
     },
   })
   return { client, asked }
@@ -236,7 +238,7 @@ describe('A request of the SDK', () => {
     const asked: (string | undefined)[] = []
     const fetch = async (_: string, init: RequestInit) => {
       asked.push((init.headers as Record<string, string>)['x-workflow-id'])
-      return new Response('{}')
+      return new Response('{"status":"alive"}')
     }
     const client = new Waystation({ url: 'http://x', workflow_id: 'order-7', fetch })
     for (const each of [client, client.inWorkflow('Größe'), new Waystation({ url: 'http://x', fetch })])
@@ -251,7 +253,7 @@ describe('A request of the SDK', () => {
     const asked: Record<string, string>[] = []
     const fetch = async (_: string, init: RequestInit) => {
       asked.push(init.headers as Record<string, string>)
-      return new Response('{}')
+      return new Response('{"agent_id":"a","status":"alive"}')
     }
     const client = new Waystation({ url: 'http://x', key: 'k', agent_id: 'worker', fetch })
     await client.agents.get('a', { request_id: 'my-request' })

@@ -27,8 +27,8 @@ export const effectClaim: Override = {
   },
 }
 
-/** In which nothing may be done any more, or until a person has looked. */
-const closed = ['rejected', 'failed', 'unknown']
+/** In which it may be started, or has happened. In others, also those of a newer service, nothing may follow. */
+const open = ['ready', 'approved', 'succeeded']
 
 export const effectWait: OwnCommand = {
   usage: 'effect wait <id>',
@@ -44,7 +44,7 @@ export const effectWait: OwnCommand = {
     const next = `waystation effect wait ${shellWord(id)} waits on.`
     const wait = (signal?: AbortSignal) => effects.waitFor(id, { ...cli.retries, signal })
     const effect = await within(wait_seconds, 'Neither decided nor over', next, wait)
-    if (closed.includes(effect.status)) cli.exit_code = exit.declined
+    if (!open.includes(effect.status)) cli.exit_code = exit.declined
     cli.out.record(effect)
   },
 }

@@ -70,6 +70,10 @@ export interface Operation {
   one_of: readonly string[]
   /** The type of an answer with a body; empty when none has one. */
   answer_fields: string[]
+  /** A member of every answer with a body. */
+  answer_member: string | undefined
+  /** An answer may have no body. */
+  has_empty: boolean
   /** Some answers have a body, others have none. */
   may_be_empty: boolean
   /** `cursor` under /v1, `offset` under /api, `whole` when all items are in one answer. */
@@ -134,9 +138,12 @@ function operationOf(method: string, path: string, found: OperationObject): Oper
   const body = found.requestBody?.content['application/json']?.schema
   const headers = fieldsIn('header').map(({ name }) => name)
   const answers = Object.entries(responses).filter(([status]) => /^2/.test(status))
-  const answer = answers[0]?.[1].content?.['application/json']?.schema
-  const data = found['x-wrapped'] ? answer?.properties?.data : answer
-  const answer_fields = Object.keys(data?.properties ?? {})
+  const bodies = answers.map(([, { content }]) => {
+    const answer = content?.['application/json']?.schema
+    return found['x-wrapped'] ? answer?.properties?.data : answer
+  })
+  const answer_fields = Object.keys(bodies[0]?.properties ?? {})
+  const has_empty = bodies.includes(undefined)
   const query_fields = fieldsIn('query')
   return {
     id: found.operationId,
@@ -159,9 +166,17 @@ function operationOf(method: string, path: string, found: OperationObject): Oper
     })),
     one_of: body?.['x-one-of'] ?? [],
     answer_fields,
-    may_be_empty: answers.length > 1 && answers.some(([, { content }]) => !content),
+    answer_member: memberOfAll(bodies),
+    has_empty,
+    may_be_empty: answers.length > 1 && has_empty,
     pages: pagesOf(answer_fields, query_fields),
   }
+}
+
+/** A member that each of these answers has, of those with a body. */
+export function memberOfAll(bodies: readonly ({ required?: string[] } | undefined)[]): string | undefined {
+  const [first, ...others] = bodies.filter((body) => body !== undefined)
+  return first?.required?.find((name) => others.every(({ required }) => required?.includes(name)))
 }
 
 function pagesOf(answer_fields: string[], query: Field[]): Operation['pages'] {

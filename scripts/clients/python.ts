@@ -220,8 +220,13 @@ export function pythonOperations(operations: Operation[], document: Document): s
   )
   const rows = operations
     .filter(({ sdk }) => sdk)
-    .map(({ id, method, path, creates }) => {
-      const marks = [...(creates ? ['creates=True'] : []), ...(wrapped.has(id) ? ['wrapped=True'] : [])]
+    .map(({ id, method, path, creates, has_empty, answer_member }) => {
+      const marks = [
+        ...(creates ? ['creates=True'] : []),
+        ...(wrapped.has(id) ? ['wrapped=True'] : []),
+        ...(has_empty ? ['empty=True'] : []),
+        ...(answer_member ? [`has="${answer_member}"`] : []),
+      ]
       return `    "${id}": Operation(${[JSON.stringify(method), JSON.stringify(path), ...marks].join(', ')}),\n`
     })
   const errors = Object.entries(contract['x-errors']).map(
@@ -248,6 +253,10 @@ class Operation:
     """Takes an Idempotency-Key."""
     wrapped: bool = False
     """Answers \`\`{success, data}\`\`."""
+    empty: bool = False
+    """An answer may have no body."""
+    has: str | None = None
+    """A member of every answer with a body."""
 
 
 operations: Final[Mapping[str, Operation]] = {

@@ -14,6 +14,7 @@ import httpx
 
 from waystation import AsyncWaystation, Waystation
 from waystation._async.platform import AsyncPlatform
+from waystation._operations import operations
 from waystation._sync.platform import Platform
 
 
@@ -24,6 +25,15 @@ class Kind:
 
 
 kinds = [Kind("sync", False), Kind("async", True)]
+
+
+def least_answer(name: str, **members: Any) -> httpx.Response:
+    """The least that a client takes for an answer of this operation, with these members of its body."""
+    operation = operations[name]
+    if operation.empty and operation.has is None:
+        return httpx.Response(204)
+    body = {operation.has or "openapi": None, **members}
+    return httpx.Response(200, json={"success": True, "data": body} if operation.wrapped else body)
 
 
 @dataclass

@@ -145,6 +145,15 @@ def test_a_result_that_cannot_be_encoded_is_recorded_as_having_happened(driver: 
     assert calls == ["effects", "succeed"]
 
 
+def test_a_status_of_a_newer_service_is_not_taken_for_done(driver: Driver) -> None:
+    client = driver.lossy(at)
+    newer = {"id": "eff_1", "status": "withdrawn", "result": None}
+    driver.network.always = lambda request: httpx.Response(200, json=newer)
+    with pytest.raises(WaystationError) as raised:
+        client.effects.once(driver.handler(lambda permit: 1), type="refund", key="1", payload=1)
+    assert raised.value.code == "UNEXPECTED_ANSWER"
+
+
 class TestWork:
     def test_ends_with_an_error_that_no_other_try_mends(self, driver: Driver) -> None:
         client = driver.watched(at)

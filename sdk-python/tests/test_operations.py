@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from driver import Driver
+from driver import Driver, least_answer
 
 from waystation import AsyncWaystation, Waystation
 from waystation._operations import operations
@@ -38,17 +38,17 @@ def arguments_of(function: Any) -> Iterator[tuple[str, Any, bool]]:
             yield name, [{"subject": "x"}] if name == "any" else "x", positional
 
 
-def answer(request: httpx.Request) -> httpx.Response:
+def answer(name: str) -> httpx.Response:
     page: dict[str, Any] = {"items": [], "next_cursor": None, "total": 0, "nextAfter": None, "next_after": 0}
     page |= {"event": {"seq": 1}, "after": 0}
-    return httpx.Response(200, json={**page, "success": True, "data": page})
+    return least_answer(name, **page)
 
 
 @pytest.mark.parametrize("name", methods)
 def test_an_operation_has_its_method(driver: Driver, name: str) -> None:
     method, path, called = methods[name]
     client = driver.lossy("http://service.example")
-    driver.network.always = answer
+    driver.network.always = lambda request: answer(name)
     owner, _, verb = called.rpartition(".")
     resource = getattr(client, owner) if owner else client
     function = getattr(resource._owner, verb)

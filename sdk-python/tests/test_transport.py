@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from driver import Called, Driver
+from driver import Called, Driver, least_answer
 
 from waystation import Aborted, Signal, WaystationError, WaystationNetworkError, WaystationTimeoutError, has_code
 from waystation._operations import operations
@@ -24,8 +24,7 @@ def refusal(status: int, code: str, headers: dict[str, str] | None = None, **mor
 
 
 def ok(name: str = "getValue") -> httpx.Response:
-    answer: dict[str, Any] = {"id": "x"}
-    return httpx.Response(200, json={"success": True, "data": answer} if operations[name].wrapped else answer)
+    return least_answer(name, id="x")
 
 
 def send(driver: Driver, client: Any, name: str, **given: Any) -> Any:
@@ -49,7 +48,8 @@ def test_a_lost_answer_is_followed_by_another_try_only_where_the_rules_say_so(dr
     creates = operations[name].creates
     driver.network.next = ["lose_request", ok(name)]
     if creates or (rule and rule.safe and rule.with_ is None):
-        assert send(driver, client, name, body={})["id"] == "x"
+        answer = send(driver, client, name, body={})
+        assert answer is None if operations[name].has is None else answer["id"] == "x"
         first, second = driver.network.seen
         assert first.headers.get("idempotency-key") == second.headers.get("idempotency-key")
         assert ("idempotency-key" in first.headers) == creates
@@ -76,6 +76,13 @@ def test_with_its_condition_a_call_is_not_sent_again(driver: Driver, name: str) 
     given: dict[str, Any] = {"headers": {member: '"1"'}} if member.startswith("if-") else {"body": {member: "x"}}
     with pytest.raises(WaystationNetworkError):
         send(driver, client, name, **given)
+
+
+def test_an_edit_to_null_is_not_sent_again(driver: Driver) -> None:
+    client = driver.lossy(at)
+    driver.network.next = ["lose_request", ok("approveCheckpoint")]
+    with pytest.raises(WaystationNetworkError):
+        send(driver, client, "approveCheckpoint", body={"effective_payload": None})
 
 
 done_rules = [(name, done) for name, rule in rules.items() for done in rule.done]
@@ -204,6 +211,18 @@ def test_no_answer_of_the_service(driver: Driver) -> None:
         assert raised.value.exit == "unexpected"
 
 
+@pytest.mark.parametrize("name", set(operations) - {"openapi"})
+def test_json_of_something_before_the_service_is_unexpected(driver: Driver, name: str) -> None:
+    client = driver.lossy(at)
+    answers = [httpx.Response(200, json=body) for body in ({}, {"success": True}, {"success": True, "data": {}})]
+    answers.append(httpx.Response(304))
+    for answer in answers if operations[name].empty else [*answers, httpx.Response(204)]:
+        driver.network.next = [answer]
+        with pytest.raises(WaystationError) as raised:
+            send(driver, client, name)
+        assert raised.value.code == "UNEXPECTED_ANSWER"
+
+
 def test_errors_say_what_there_is_and_survive_pickle(driver: Driver) -> None:
     client = driver.lossy(at)
     issues = [{"path": "/key", "message": "is too long"}]
@@ -274,8 +293,8 @@ def test_a_name_that_a_path_does_not_keep_is_refused(driver: Driver, name: str) 
 
 def test_a_parser_of_the_caller(driver: Driver) -> None:
     client = driver.lossy(at, parse_json=lambda text: {"text": text})
-    driver.network.next = [httpx.Response(200, text='{"value": 1.10}')]
-    assert client.kv.get("a", "b") == {"text": '{"value": 1.10}'}
+    driver.network.next = [httpx.Response(200, text='{"namespace": "a", "value": 1.10}')]
+    assert client.kv.get("a", "b") == {"text": '{"namespace": "a", "value": 1.10}'}
 
 
 class Slow(BaseHTTPRequestHandler):

@@ -117,7 +117,7 @@ class FakeItem:
         self.handled: list[list[str]] = []
         self._network = driver.network
         self._late_ms = late_ms
-        self._extended = extended or httpx.Response(200, json={})
+        self._extended = extended or httpx.Response(200, json={"id": "dlq_1"})
         driver.network.always = self._answer
         driver.network.endless_ms = lease_ms / 2
         self._work = driver.lossy(at, retries=0).dlq.work
@@ -179,7 +179,9 @@ def test_work_goes_on_after_a_freeze_and_a_pause(driver: Driver, code: str) -> N
 
 
 class TestAnInboxThatIsFollowed:
-    def answers(self, driver: Driver, messages: list[list[str]], listed: list[bool], expires_at: str) -> list[str]:
+    def answers(
+        self, driver: Driver, messages: list[list[str]], listed: list[bool], expires_at: str, held: bool = False
+    ) -> list[str]:
         asked: list[str] = []
 
         def answer(request: httpx.Request) -> httpx.Response:
@@ -188,6 +190,8 @@ class TestAnInboxThatIsFollowed:
             asked.append(path.rpartition("/")[2] + (f"?wait={query['wait']}" if "wait" in query else ""))
             if path.endswith("/messages"):
                 page = messages.pop(0) if messages else []
+                if held and not page:
+                    driver.network.now_ms += 1_000 * int(query.get("wait", 0))
                 data: Any = {"items": [{"id": id} for id in page], "nextAfter": page[-1] if page else None}
             elif path.endswith("/ibx"):
                 data = {"inbox": {"id": "ibx", "expiresAt": expires_at}, "messages": []}
@@ -199,7 +203,7 @@ class TestAnInboxThatIsFollowed:
         return asked
 
     def test_ends_when_the_service_lists_it_no_more_after_one_more_read(self, driver: Driver) -> None:
-        asked = self.answers(driver, [["a", "b"], [], ["c"], []], [False], "2020-01-01T00:00:00.000Z")
+        asked = self.answers(driver, [["a", "b"], [], ["c"], []], [False], "2020-01-01T00:00:00.000Z", held=True)
         client = driver.lossy(at)
         found = [message["id"] for message in client.inboxes.messages("ibx", follow=True)]
         assert found == ["a", "b", "c"]
@@ -210,6 +214,12 @@ class TestAnInboxThatIsFollowed:
         client = driver.lossy(at)
         assert [message["id"] for message in client.inboxes.messages("ibx", follow=True)] == ["a"]
         assert driver.network.slept_ms[0] == 1_500
+
+    def test_ends_although_our_clock_says_that_it_has_not_expired(self, driver: Driver) -> None:
+        asked = self.answers(driver, [["a"], [], []], [True, False], "2099-01-01T00:00:00.000Z")
+        client = driver.lossy(at)
+        assert [message["id"] for message in client.inboxes.messages("ibx", follow=True)] == ["a"]
+        assert asked == ["messages?wait=50", *["messages?wait=50", "webhook"] * 2, "messages"]
 
     def test_without_follow_ends_with_what_is_there(self, driver: Driver) -> None:
         asked = self.answers(driver, [["a"], []], [], "2099-01-01T00:00:00.000Z")

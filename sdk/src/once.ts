@@ -14,7 +14,7 @@ import { EventWait } from './events.ts'
 import { encodeJson, RawJson } from './json.ts'
 import { caught, keepLock } from './lock.ts'
 import type { Body } from './options.ts'
-import { isOutcomeUnknown, refusalOf } from './outcome.ts'
+import { isFailedTry, isOutcomeUnknown, refusalOf } from './outcome.ts'
 import { type CallOptions, retries_max, type Transport } from './transport.ts'
 import type { ClaimedEffect, Effect } from './types.ts'
 
@@ -402,14 +402,17 @@ function meaningOf(error: unknown, on_throw: OnceEffect['on_throw'] = 'unknown')
 }
 
 function resultOf<T>(effect: Effect): T {
-  if (effect.status === 'failed') throw new EffectFailedError(effect)
-  return effect.result as T
+  const { status, result } = effect
+  if (status === 'succeeded') return result as T
+  if (status === 'failed') throw new EffectFailedError(effect)
+  const message = `The effect is ${status}, which this version does not know.`
+  throw new WaystationError('UNEXPECTED_ANSWER', message, 200, undefined, null, undefined)
 }
 
-/** A result that is not JSON, or too large. */
+/** A result that is not JSON, whatever its encoding has thrown, or too large. */
 function isUnfit(error: unknown): boolean {
   const refusal = refusalOf(error)
-  if (!refusal) return error instanceof TypeError || error instanceof RangeError
+  if (!refusal) return !isFailedTry(error)
   return refusal.status === 400 || refusal.status === 413
 }
 

@@ -1,7 +1,7 @@
 // The outcome of a try: a success, or an error, with the reasons for and against another try.
 
 import { WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
-import type { ErrorCode } from './types.ts'
+import type { ErrorCode, OperationSpec } from './types.ts'
 
 /** A success. */
 export interface Answer {
@@ -20,19 +20,30 @@ export function isFailedTry(error: unknown): error is FailedTry {
 }
 
 /** `now`: for a Retry-After that is a date, where the answer does not say its own. */
-export function answerOf(response: Response, text: string, now: number): Answer | WaystationError {
+export function answerOf(
+  response: Response,
+  text: string,
+  { operation, headers }: { operation: OperationSpec; headers: Readonly<Record<string, string>> },
+  now: number,
+): Answer | WaystationError {
   const { status } = response
-  if (status === 204 || status === 304) return { status, text: '' }
+  const is_empty = status === 304 ? 'if-none-match' in headers : status === 204 && operation.empty
+  if (is_empty) return { status, text: '' }
   const body = parsed(text)
   if (isObject(body) && isObject(body.error) && typeof body.error.code === 'string') {
     return refusal(response, body.error, now)
   }
   // A blocked rate check is a result, although its status is 429.
-  const is_success =
-    (status >= 200 && status < 300) || (status === 429 && isObject(body) && isObject(body.data))
-  if (is_success && isObject(body)) return { status, text }
+  const is_success = (status >= 200 && status < 300) || (status === 429 && operation.wrapped)
+  if (is_success && isOf(operation, body)) return { status, text }
   const message = `Status ${status}, not from the service.`
   return refusal(response, { code: 'UNEXPECTED_ANSWER', message }, now)
+}
+
+/** True for an answer of this operation: something before the service may answer JSON, too. */
+function isOf({ wrapped, empty, has }: OperationSpec, body: unknown): boolean {
+  const data = wrapped && isObject(body) ? body.data : body
+  return isObject(data) && (has === undefined ? !empty : Object.hasOwn(data, has))
 }
 
 /** True when another try may succeed. */

@@ -44,8 +44,9 @@ export const repeats = Object.fromEntries(
   ]),
 ) as { readonly [K in keyof Operations]?: Rule }
 
-function isSafe(safe: Retry['safe'], { body, headers }: Sent): boolean {
+function isSafe(safe: Retry['safe'], { body = {}, headers = {} }: Sent): boolean {
   if (typeof safe === 'boolean') return safe
-  const isSent = (name: string) => (body?.[name] ?? headers?.[name]) !== undefined
-  return 'with' in safe ? isSent(safe.with) : !safe.without.some(isSent)
+  if ('with' in safe) return body[safe.with] !== undefined && body[safe.with] !== null
+  // null is a value of its own where any JSON goes, such as the payload of an edit.
+  return !safe.without.some((name) => body[name] !== undefined || headers[name] !== undefined)
 }

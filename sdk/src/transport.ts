@@ -14,7 +14,7 @@ import {
 } from './outcome.ts'
 import { type Platform, timer_ms_max } from './platform.ts'
 import { type Done, repeats } from './repeats.ts'
-import { type Operations, operations } from './types.ts'
+import { type OperationSpec, type Operations, operations } from './types.ts'
 
 export interface CallOptions {
   /** Ends the call, its waits between tries included, with the signal's reason. */
@@ -63,7 +63,7 @@ export interface Input<K extends keyof Operations> {
 }
 
 interface Request {
-  method: string
+  operation: OperationSpec
   url: string
   headers: Record<string, string>
   body: string | undefined
@@ -122,7 +122,7 @@ export class Transport {
       const wait_ms = this.#waitAfter(outcome, tried)
       if (tried >= retries || wait_ms === undefined || (is_unknown && !repeatable)) {
         // The last try had no effect, but an earlier one may have had it: its error counts.
-        throw request.method === 'GET' || !unknown ? outcome : afterwards(unknown, outcome)
+        throw request.operation.method === 'GET' || !unknown ? outcome : afterwards(unknown, outcome)
       }
       await sleep(wait_ms, options.signal)
     }
@@ -134,7 +134,8 @@ export class Transport {
     { signal, timeout_ms = this.#settings.timeout_ms, request_id, idempotency_key }: CreateOptions,
   ): Promise<Request> {
     const { url, key, agent_id, workflow_id, platform } = this.#settings
-    const { method, path, creates } = operations[name]
+    const operation = operations[name]
+    const { method, path, creates } = operation
     const rule = repeats[name]
     const sent = { headers, body: body as Record<string, unknown> | undefined }
     const repeatable = method === 'GET' || creates === true || (rule?.repeat(sent) ?? false)
@@ -151,7 +152,7 @@ export class Transport {
     }
     if (body !== undefined) own_headers['content-type'] = 'application/json'
     return {
-      method,
+      operation,
       url: `${url}${pathOf(path, params ?? {})}${queryOf(query ?? {})}`,
       headers: own_headers,
       body: body === undefined ? undefined : encodeJson(body),
@@ -164,7 +165,8 @@ export class Transport {
 
   /** Returns the error of a failed try; an aborted call throws. */
   async #try(request: Request): Promise<Answer | FailedTry> {
-    const { method, url, headers, body, timeout_ms, signal, harmless } = request
+    const { operation, url, headers, body, timeout_ms, signal, harmless } = request
+    const { method } = operation
     signal?.throwIfAborted()
     const { platform } = this.#settings
     const controller = new AbortController()
@@ -189,7 +191,7 @@ export class Transport {
         // own it does not; elsewhere this is the default and says something else.
         ...(harmless || method === 'POST' ? {} : { keepalive: false }),
       })
-      return answerOf(response, await response.text(), platform.now())
+      return answerOf(response, await response.text(), request, platform.now())
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       if (timed_out) return new WaystationTimeoutError(timeout_ms)

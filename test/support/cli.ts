@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Io } from '../../cli/io.ts'
 import { run } from '../../cli/run.ts'
+import { leastAnswer } from './least-answers.ts'
 
 export const root = join(import.meta.dir, '..', '..')
 export const cli_command = [process.execPath, join(root, 'cli/main.ts')]
@@ -144,9 +145,9 @@ export interface Inside extends Ended {
 export async function runInside(
   args: string[],
   {
-    answer = () => new Response('{}', { headers: { 'content-type': 'application/json' } }),
+    answer = (path, method) => leastAnswer(method, path),
     ...world
-  }: Partial<Io> & { answer?: (path: string) => Response } = {},
+  }: Partial<Io> & { answer?: (path: string, method: string) => Response } = {},
 ): Promise<Inside> {
   const ended: Inside = { code: 0, stdout: '', stderr: '', asked: [] }
   async function* nothing() {}
@@ -171,7 +172,7 @@ export async function runInside(
       const path = url.slice('http://service.test'.length)
       const sent = typeof body === 'string' ? JSON.parse(body) : undefined
       ended.asked.push({ method: method!, path, headers: headers as Record<string, string>, body: sent })
-      return answer(path)
+      return answer(path, method!)
     },
     ...world,
   })

@@ -13,6 +13,7 @@ import httpx
 
 from ._errors import Code, FailedTry, WaystationError, WaystationNetworkError, WaystationTimeoutError
 from ._json import parse_json
+from ._operations import Operation
 
 
 @dataclass(frozen=True)
@@ -36,22 +37,33 @@ class TimedOut(Exception):
     """The time of a try is over."""
 
 
-def answer_of(received: Received, now_ms: float) -> Answer | WaystationError:
-    """`now_ms`: for a Retry-After that is a date, where the answer does not say its own."""
+def answer_of(
+    received: Received, operation: Operation, now_ms: float, *, conditional: bool = False
+) -> Answer | WaystationError:
+    """`now_ms`: for a Retry-After that is a date, where the answer does not say its own. `conditional`: it was asked for another
+    version than this."""
     status = received.status
-    if status in (204, 304):
+    if (status == 304 and conditional) or (status == 204 and operation.empty):
         return Answer(status, "")
     body = _object(_parsed(received.text))
     error = _object(body.get("error")) if body is not None else None
     if error is not None and isinstance(error.get("code"), str):
         return _refusal(received, error, now_ms)
     # A blocked rate check is a result, although its status is 429.
-    is_blocked = status == 429 and body is not None and _object(body.get("data")) is not None
-    if (200 <= status < 300 or is_blocked) and body is not None:
+    is_blocked = status == 429 and operation.wrapped
+    if (200 <= status < 300 or is_blocked) and _is_of(operation, body):
         return Answer(status, received.text)
     return _refusal(
         received, {"code": "UNEXPECTED_ANSWER", "message": f"Status {status}, not from the service."}, now_ms
     )
+
+
+def _is_of(operation: Operation, body: dict[str, Any] | None) -> bool:
+    """True for an answer of this operation: something before the service may answer JSON, too."""
+    data = _object(body.get("data")) if body is not None and operation.wrapped else body
+    if operation.has is None:
+        return data is not None and not operation.empty
+    return data is not None and operation.has in data
 
 
 def is_transient(error: FailedTry) -> bool:

@@ -46,9 +46,8 @@ class Retry:
     done: tuple[Done, ...] = ()
 
     def is_safe(self, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> bool:
-        def is_sent(name: str) -> bool:
-            return (body is not None and body.get(name) is not None) or name in headers
-
         if self.with_ is not None:
-            return is_sent(self.with_)
-        return self.safe and not any(is_sent(name) for name in self.without)
+            return body is not None and body.get(self.with_) is not None
+        # None is a value of its own where any JSON goes, such as the payload of an edit.
+        sent = {*(body or {}), *headers}
+        return self.safe and not any(name in sent for name in self.without)

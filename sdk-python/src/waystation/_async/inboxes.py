@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .._values import CallOptions, Page, WaitOptions, fields
 from ..types import Message
 from . import resources
-from .look import held_seconds, patient, pause_after
+from .look import held_seconds, is_at_once, patient, pause_after
 from .transport import AsyncTransport, Input
 
 if sys.version_info >= (3, 11):
@@ -104,8 +104,11 @@ class AsyncMessages:
             # A message may have come between the empty page and the end, so one more read follows.
             if not reading.follow or over:
                 return
-            if expires_ms is None:
+            # The service holds no request for an inbox that has expired, whatever the clock here says.
+            not_held = reading.wait > 0 and is_at_once(platform, asked_at)
+            if not not_held and expires_ms is None:
                 expires_ms = await reading.expires_ms()
-            over = expires_ms <= platform.wall_ms() and not await reading.is_listed()
+            may_be_over = not_held or (expires_ms is not None and expires_ms <= platform.wall_ms())
+            over = may_be_over and not await reading.is_listed()
             if not over:
                 await pause_after(platform, asked_at, reading.call.get("signal"))

@@ -39,9 +39,14 @@ def patient(options: CallOptions) -> CallOptions:
     }
 
 
+def is_at_once(platform: Platform, asked_at: float) -> bool:
+    """True for an answer that the service did not hold back."""
+    return platform.now_ms() - asked_at < look_again_ms
+
+
 def pause_after(platform: Platform, asked_at: float, signal: Signal | None) -> None:
     """For an answer that came at once although there was nothing."""
-    if platform.now_ms() - asked_at < look_again_ms:
+    if is_at_once(platform, asked_at):
         platform.sleep(look_again_ms + platform.random() * look_again_ms, signal)
 
 

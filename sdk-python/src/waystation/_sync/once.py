@@ -446,6 +446,9 @@ def _meaning_of(
 def _result_of(effect: Effect) -> object:
     if effect["status"] == "failed":
         raise EffectFailedError(effect["id"], effect["type"], effect["key"], effect["error"])
+    if effect["status"] != "succeeded":
+        message = f"The effect is {effect['status']}, which this version does not know."
+        raise WaystationError("UNEXPECTED_ANSWER", message, 200, None, None, None)
     return effect["result"]
 
 

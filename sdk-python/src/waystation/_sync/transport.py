@@ -12,7 +12,7 @@ import httpx
 
 from .._errors import FailedTry, WaystationError, WaystationNetworkError, WaystationTimeoutError, has_code
 from .._json import encode_json
-from .._operations import operations
+from .._operations import Operation, operations
 from .._outcome import Answer, TimedOut, afterwards, answer_of, is_outcome_unknown, is_transient, never_sent
 from .._retries import retries as rules
 from .._settings import (
@@ -47,7 +47,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Request:
-    method: str
+    operation: Operation
     url: str
     headers: list[tuple[bytes, bytes]]
     content: bytes | None
@@ -55,6 +55,8 @@ class Request:
     signal: Signal | None
     repeatable: bool
     """May be sent again although it may have had its effect."""
+    conditional: bool
+    """Asks for another version than the one that is known."""
 
 
 class Transport:
@@ -95,7 +97,7 @@ class Transport:
             wait_ms = self._wait_after(outcome, tried)
             if tried >= retries or wait_ms is None or (is_unknown and not request.repeatable):
                 # The last try had no effect, but an earlier one may have had it: its error counts.
-                raise outcome if request.method == "GET" or unknown is None else afterwards(unknown, outcome)
+                raise outcome if request.operation.method == "GET" or unknown is None else afterwards(unknown, outcome)
             self.platform.sleep(wait_ms, request.signal)
             tried += 1
 
@@ -111,13 +113,14 @@ class Transport:
             timeout_ms = settings.timeout_ms
         limited("timeout_ms", timeout_ms, 1, timeout_ms_max)
         return Request(
-            operation.method,
+            operation,
             f"{settings.url}{path_of(operation.path, given.params)}{query_of(given.query)}",
             self._headers(operation.creates, given, options),
             None if given.body is None else encode_json(given.body).encode(),
             min(timeout_ms + given.held_ms, timeout_ms_max),
             options.get("signal"),
             repeatable,
+            "if-none-match" in given.headers,
         )
 
     def _headers(self, creates: bool, given: Input, options: CallOptions) -> list[tuple[bytes, bytes]]:
@@ -151,7 +154,7 @@ class Transport:
         platform = self.platform
         try:
             sent = platform.client.build_request(
-                request.method, request.url, headers=request.headers, content=request.content, timeout=None
+                request.operation.method, request.url, headers=request.headers, content=request.content, timeout=None
             )
             received = platform.send(sent, request.timeout_ms, request.signal)
         except (TimedOut, httpx.TimeoutException):
@@ -160,7 +163,7 @@ class Transport:
             failed = WaystationNetworkError(not never_sent(error), self._settings.url)
             failed.__cause__ = error
             return failed
-        return answer_of(received, platform.wall_ms())
+        return answer_of(received, request.operation, platform.wall_ms(), conditional=request.conditional)
 
     def _wait_after(self, error: FailedTry, tried: int) -> float | None:
         """Ms; None when another try makes no sense. Full jitter, never earlier than Retry-After."""
