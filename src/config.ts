@@ -98,7 +98,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** Reads, checks and freezes. Throws ConfigError for the first setting that is wrong. */
 export function readConfig(environment: Environment): Config {
   const get = (name: SettingName) => environment[name]?.trim() || undefined
-  const host = get('HOST') ?? settings.HOST.initial
+  const host = unbracketed(get('HOST') ?? settings.HOST.initial)
   const port = wholeNumber('PORT', get('PORT') ?? settings.PORT.initial, 0, 65_535)
   const public_url = publicUrl(get('PUBLIC_URL')) ?? `http://${bracketed(reachable(host))}:${port}`
   const trusted_proxies = ranges(get('TRUST_PROXY'))
