@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
@@ -429,18 +429,25 @@ describe('The words of the command', () => {
     }
   })
 
+  const empty = mkdtempSync(join(folder, 'empty-'))
+
   test.each([
     [['teach'], 'unknown command teach; see npm run admin -- help'],
     [['set-plan', 'acme'], 'set-plan takes <tenant> <plan>; see npm run admin -- help'],
     [['tenants', 'acme'], 'tenants takes no arguments; see npm run admin -- help'],
     [['tenants', '--loud'], 'tenants has no option --loud; see npm run admin -- help'],
-    [['tenants'], `there is no database at ${join(folder, 'none.db')}; start the service first`],
-    [['backup', 'x.db'], `there is no database at ${join(folder, 'none.db')}`],
-    [['verify', join(folder, 'none.db')], `there is no file ${join(folder, 'none.db')}`],
+    [['tenants'], `there is no database at ${join(empty, 'none.db')}; start the service first`],
+    [
+      ['backup', join(empty, 'x.db')],
+      `there is no database at ${join(empty, 'none.db')}; start the service first`,
+    ],
+    [['vacuum'], `there is no database at ${join(empty, 'none.db')}; start the service first`],
+    [['verify', join(empty, 'none.db')], `there is no file ${join(empty, 'none.db')}`],
   ])('%p is refused with one line', async (words, line) => {
-    const operator = new Operator({ DATABASE_URL: `sqlite:${join(folder, 'none.db')}`, DATA_DIR: folder })
+    const operator = new Operator({ DATABASE_URL: `sqlite:${join(empty, 'none.db')}`, DATA_DIR: empty })
     expect(await operator.refusal(...words)).toBe(`waystation admin: ${line}`)
     expect(JSON.parse(await operator.refusal(...words, '--json'))).toEqual({ error: line })
+    expect(readdirSync(empty)).toEqual([])
   })
 
   test('a name with control characters cannot move the cursor of the terminal', () => {

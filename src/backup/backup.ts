@@ -1,7 +1,7 @@
 // A backup: one consistent state of the database in one SQLite file, whatever engine it comes from, made while the service
 // runs, and looked through before it gets its name.
 
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Millis, systemClock } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
@@ -75,8 +75,6 @@ export async function writeBackup(
 }
 
 async function fromSqlite(source: string, draft: string, room: RoomOptions): Promise<Millis> {
-  if (source === ':memory:') throw new Error('a database in memory is seen by its own process only')
-  if (!existsSync(source)) throw new Error(`there is no database at ${source}`)
   // A copy is never larger than the database and its log.
   requireRoom(dirname(draft), sizeOf(source) + sizeOf(`${source}-wal`), source, room)
   const taken_at = systemClock.now()
