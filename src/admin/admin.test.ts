@@ -175,6 +175,22 @@ forEachDatabase("The operator's command", (databases) => {
     expect(await place.actors('tenant.resumed')).toEqual([['operator', { frozen_ms: expect.any(Number) }]])
   })
 
+  test('freeze takes the reasons that the API takes', async () => {
+    const { tenant, operator, service } = place
+    const { tenant_id, admin_key: key } = tenant
+    const ask = (verb: string, body: object) =>
+      service.ask('POST', `/v1/tenants/${tenant_id}/${verb}`, { key, body })
+    for (const reason of ['', '👻'.repeat(250), '👻'.repeat(500), 'x'.repeat(501), '👻'.repeat(501)]) {
+      const { code, stderr } = await operator.run('freeze', tenant.name, reason)
+      if (code !== 0) expect(stderr).toBe('waystation admin: a reason has 500 characters at most\n')
+      const frozen_reason = (await place.me()).body.frozen_reason
+      expect(frozen_reason).toBe(code === 0 ? reason : null)
+      await operator.does('resume', tenant.name)
+      expect((await ask('freeze', { reason })).status).toBe(code === 0 ? 200 : 400)
+      await operator.does('resume', tenant.name)
+    }
+  })
+
   test('unused-keys lists keys by when they were used last, to the day', async () => {
     const { tenant, service, operator } = place
     const unused = async (days: string) => {
