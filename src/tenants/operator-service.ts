@@ -8,7 +8,7 @@ import * as journal from '../journal/service.ts'
 import type * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import { freezeIn, resumeAll } from './freeze-service.ts'
-import { pauseOrResumeStep } from './pause.ts'
+import { pauseOrResume } from './pause.ts'
 import { signalChange } from './signal.ts'
 import * as store from './store.ts'
 import { type TenantView, type ViewDependencies, view } from './view.ts'
@@ -74,7 +74,7 @@ export async function freezeByOperator(db: Db, tenant_id: string, reason: string
   return frozen
 }
 
-/** With all that is moved by the frozen time. Throws TENANT_PENDING_DELETION. */
+/** With all that is moved by the frozen time, and without what other tenants have pending. Throws TENANT_PENDING_DELETION. */
 export async function resumeByOperator(
   db: Db,
   { deadlines }: Pick<Dependencies, 'deadlines'>,
@@ -82,8 +82,7 @@ export async function resumeByOperator(
 ): Promise<void> {
   const dependencies = { deadlines, keys: { cache: no_cache }, jobs: no_jobs }
   await resumeAll(db, dependencies, { tenant_id, cause: operator_cause }, async () => true)
-  for (let after: string | null = ''; after !== null; )
-    after = await pauseOrResumeStep(db, dependencies, after)
+  await pauseOrResume(db, dependencies, tenant_id)
   await signalChange(db, tenant_id)
 }
 

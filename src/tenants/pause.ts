@@ -87,6 +87,15 @@ export async function pauseOrResumeStep(
   return failed === count ? null : next
 }
 
+/** The rest of what one tenant has pending. */
+export async function pauseOrResume(
+  db: Db,
+  dependencies: MoveDependencies,
+  tenant_id: string,
+): Promise<void> {
+  while (!(await pauseChunk(db, dependencies, tenant_id)));
+}
+
 function raise(error: unknown): void {
   throw error
 }

@@ -213,6 +213,16 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     for (const one of [stuck, caller]) expect(await stateOf(one)).toEqual(runs)
   })
 
+  test('by the operator moves all of it, and waits for no other tenant', async () => {
+    const other = (await frozen()).caller
+    const { caller, planted_at } = await frozen()
+    await resume(other)
+    const pending = await stateOf(other)
+    await tenants.resumeByOperator(bench.db, bench.dependencies, caller.tenant_id)
+    expect(await moved(caller, planted_at)).toEqual(all(hour_ms))
+    expect([await stateOf(caller), await stateOf(other)]).toEqual([runs, pending])
+  })
+
   test('are tried again with the next look where none can be moved', async () => {
     const { caller } = await frozen()
     await resume(caller)
