@@ -252,7 +252,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ].map((value): [SettingName, string, string] => [
     'PUBLIC_URL',
     value,
-    `PUBLIC_URL: "${value}" is not a plain http or https URL`,
+    `PUBLIC_URL: "${value.replace(/user.*@/, '…@')}" is not a plain http or https URL`,
   ]),
   ...['sqlite', 'sqlite:', 'mysql://db/x', 'postgres:db', 'postgres://[', 'data/waystation.db'].map(
     (value): [SettingName, string, string] => [
@@ -494,11 +494,14 @@ describe('configuration', () => {
     expect(() => readConfig({ PLANS_FILE: folder })).toThrow(/^PLANS_FILE: [^\n]+$/)
   })
 
-  test('never repeats a secret, or the password of a database', () => {
+  test('never repeats a secret, or a password in a URL', () => {
     for (const [name, value] of [
       ['SECRET_KEY', 'short-secret'],
       ['CRON_SECRET', 'short-secret'],
       ['DATABASE_URL', 'mysql://user:short-secret@db/x'],
+      ['PUBLIC_URL', 'https://user:short-secret@example.com'],
+      ['PUBLIC_URL', 'https://user:a/short-secret@example.com'],
+      ['CORS_ORIGINS', 'https://user:short-secret@example.com'],
     ] as const) {
       expect(() => readConfig({ ...outside, [name]: value })).toThrow(ConfigError)
       expect(() => readConfig({ ...outside, [name]: value })).not.toThrow(/short-secret/)
