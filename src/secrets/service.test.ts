@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { keptSecret } from './service.ts'
@@ -15,4 +15,13 @@ test('a kept secret is used once its name was flushed, also when a process that 
   expect(made.value).toBe(readFileSync(join(folder, 'secret_key'), 'utf8').trim())
   expect(kept()).toEqual(made)
   expect(flushed).toEqual([folder, folder])
+})
+
+test('a secret that the disk does not take leaves nothing behind', () => {
+  const program = `
+    import { keptSecret } from '${join(import.meta.dir, 'service.ts')}'
+    try { keptSecret(null, '${folder}', 'secret_key') } catch (error) { console.log(error.code) }`
+  const without_room = `trap '' XFSZ; ulimit -f 0; exec "$0" -e "$1"`
+  const { stdout } = Bun.spawnSync(['sh', '-c', without_room, process.execPath, program])
+  expect([String(stdout), readdirSync(folder)]).toEqual(['EFBIG\n', []])
 })
