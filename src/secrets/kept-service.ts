@@ -126,9 +126,9 @@ export function beginFileRotation(data_dir: string): boolean {
   return true
 }
 
-/** True when there was one. */
-export function endFileRotation(data_dir: string): boolean {
-  if (foundFile(data_dir, previous_file) === null) return false
+/** True when this was the one before. Another one is that of a rotation that has begun since: nothing opens without it. */
+export function endFileRotation(data_dir: string, previous: string): boolean {
+  if (foundFile(data_dir, previous_file) !== previous) return false
   unlinkSync(join(data_dir, previous_file))
   flushFolder(data_dir)
   return true
