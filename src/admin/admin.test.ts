@@ -1,5 +1,6 @@
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
@@ -464,6 +465,26 @@ describe('The words of the command', () => {
     expect(await operator.refusal(...words)).toBe(`waystation admin: ${line}`)
     expect(JSON.parse(await operator.refusal(...words, '--json'))).toEqual({ error: line })
     expect(readdirSync(empty)).toEqual([])
+  })
+
+  test('a file that cannot be opened is not called damaged', async () => {
+    const place = mkdtempSync(join(folder, 'closed-'))
+    const file = join(place, 'waystation.db')
+    const database = new Database(file)
+    database.run('pragma journal_mode = wal')
+    database.run('create table t (a)')
+    database.close()
+    mkdirSync(`${file}-wal`) // as on a disk that takes no writes
+    const operator = new Operator({ DATABASE_URL: `sqlite:${file}`, DATA_DIR: place })
+    for (const words of [['tenants'], ['backup', join(place, 'b.db')], ['vacuum']])
+      expect(await operator.refusal(...words)).toBe(
+        `waystation admin: cannot write to ${file}: unable to open database file`,
+      )
+    const astray = operator.with({ DATABASE_URL: `sqlite:${place}` })
+    for (const words of [['tenants'], ['backup', join(place, 'b.db')], ['vacuum'], ['verify', place]])
+      expect(await astray.refusal(...words)).toMatch(
+        /^waystation admin: cannot (write to|open) \/.*closed-\w+: /,
+      )
   })
 
   test('a name with control characters cannot move the cursor of the terminal', () => {

@@ -22,7 +22,7 @@ const piece_bytes = 1_048_576
 
 /** True for a file that is there and, by its header, not a database in WAL mode: a backup is one file. */
 export function isOneFile(path: string): boolean {
-  if (!existsSync(path)) return false
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false
   const header = Buffer.alloc(20)
   const file = openSync(path, 'r')
   try {
