@@ -1,7 +1,7 @@
 // Where a restore keeps its draft, and what one leaves that was killed.
 
 import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
-import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
@@ -86,6 +86,14 @@ test.each([
   [['tenants', '--scratch', 'x'], 'tenants has no option --scratch; see npm run admin -- help'],
 ])('%p is refused with one line', async (words, line) => {
   expect(await operator.refusal(...words)).toBe(`waystation admin: ${line}`)
+})
+
+test('of SQLite into a folder that takes no writes is refused with the name of the file', async () => {
+  const path = join(newFolder(), 'waystation.db')
+  mkdirSync(`${path}.lock`)
+  expect(await operator.with({ DATABASE_URL: `sqlite:${path}` }).refusal('restore', file)).toBe(
+    `waystation admin: cannot write to ${path}: unable to open database file`,
+  )
 })
 
 test('of SQLite that was killed with its draft written is begun again', async () => {
