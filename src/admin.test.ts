@@ -66,7 +66,9 @@ describe('The operator’s command', () => {
     [{ DATABASE_URL: 'sqlite::memory:' }, 'a database in memory is seen by its own process only'],
     [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: "loud" is none of debug, info, warn, error, silent'],
   ] as [Environment, string][])('with %j it stops with one line', async (environment, line) => {
-    expect(await run(['tenants'], environment)).toEqual(refused(line))
+    for (const command of ['tenants', 'vacuum'])
+      expect(await run([command], environment)).toEqual(refused(line))
+    expect(existsSync(join(folder, ':memory:.lock'))).toBe(false)
   })
 })
 

@@ -55,6 +55,7 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ['HOST', 'localhost', { host: 'localhost', public_url: 'http://localhost:8420' }],
     ['HOST', '127.8.9.1', { host: '127.8.9.1', public_url: 'http://127.8.9.1:8420' }],
     ['HOST', '::1', { host: '::1', public_url: 'http://[::1]:8420' }],
+    ['HOST', '[::1]', { host: '::1', public_url: 'http://[::1]:8420' }],
     ['HOST', '0.0.0.0', { host: '0.0.0.0', loopback_only: false }],
     ['HOST', '::', { host: '::', public_url: 'http://[::1]:8420', loopback_only: false }],
     ['HOST', '192.0.2.7', { host: '192.0.2.7', public_url: 'http://192.0.2.7:8420', loopback_only: false }],
@@ -251,7 +252,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ].map((value): [SettingName, string, string] => [
     'PUBLIC_URL',
     value,
-    `PUBLIC_URL: "${value}" is not a plain http or https URL`,
+    `PUBLIC_URL: "${value.replace(/user.*@/, '…@')}" is not a plain http or https URL`,
   ]),
   ...['sqlite', 'sqlite:', 'mysql://db/x', 'postgres:db', 'postgres://[', 'data/waystation.db'].map(
     (value): [SettingName, string, string] => [
@@ -493,11 +494,14 @@ describe('configuration', () => {
     expect(() => readConfig({ PLANS_FILE: folder })).toThrow(/^PLANS_FILE: [^\n]+$/)
   })
 
-  test('never repeats a secret, or the password of a database', () => {
+  test('never repeats a secret, or a password in a URL', () => {
     for (const [name, value] of [
       ['SECRET_KEY', 'short-secret'],
       ['CRON_SECRET', 'short-secret'],
       ['DATABASE_URL', 'mysql://user:short-secret@db/x'],
+      ['PUBLIC_URL', 'https://user:short-secret@example.com'],
+      ['PUBLIC_URL', 'https://user:a/short-secret@example.com'],
+      ['CORS_ORIGINS', 'https://user:short-secret@example.com'],
     ] as const) {
       expect(() => readConfig({ ...outside, [name]: value })).toThrow(ConfigError)
       expect(() => readConfig({ ...outside, [name]: value })).not.toThrow(/short-secret/)
@@ -509,6 +513,7 @@ describe('configuration', () => {
       [{}, true],
       [{ HOST: 'localhost', PUBLIC_URL: 'http://localhost:1' }, true],
       [{ HOST: '::1', PUBLIC_URL: 'http://127.0.0.1' }, true],
+      [{ HOST: '[::1]' }, true],
       [{ PUBLIC_URL: 'https://example.com' }, false],
       [{ PUBLIC_URL: 'https://127.0.0.1.example.com' }, false],
       [{ HOST: '0.0.0.0' }, false],

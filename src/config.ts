@@ -98,7 +98,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** Reads, checks and freezes. Throws ConfigError for the first setting that is wrong. */
 export function readConfig(environment: Environment): Config {
   const get = (name: SettingName) => environment[name]?.trim() || undefined
-  const host = get('HOST') ?? settings.HOST.initial
+  const host = unbracketed(get('HOST') ?? settings.HOST.initial)
   const port = wholeNumber('PORT', get('PORT') ?? settings.PORT.initial, 0, 65_535)
   const public_url = publicUrl(get('PUBLIC_URL')) ?? `http://${bracketed(reachable(host))}:${port}`
   const trusted_proxies = ranges(get('TRUST_PROXY'))
@@ -195,9 +195,14 @@ function publicUrl(text: string | undefined): string | null {
   const base = url?.href.replace(/\/+$/, '')
   // An address below a path that begins with two slashes names another host.
   if (!plain || !base || !/^https?:$/.test(url.protocol) || /^[a-z]+:\/\/[^/]+\/\//.test(base)) {
-    throw new ConfigError('PUBLIC_URL', `"${text}" is not a plain http or https URL`)
+    throw new ConfigError('PUBLIC_URL', `"${withoutUser(text)}" is not a plain http or https URL`)
   }
   return base
+}
+
+/** A URL as a message may show it: a user comes with a password. */
+function withoutUser(text: string): string {
+  return text.replace(/\/\/.*@/, '//…@')
 }
 
 const default_file = 'waystation.db'
@@ -330,7 +335,10 @@ function origins(text: string | undefined): string[] {
   return text.split(',').map((part) => {
     const origin = part.trim()
     if (origin === '*' || URL.parse(origin)?.origin === origin) return origin
-    throw new ConfigError('CORS_ORIGINS', `"${origin}" is not an origin such as https://app.example.com`)
+    throw new ConfigError(
+      'CORS_ORIGINS',
+      `"${withoutUser(origin)}" is not an origin such as https://app.example.com`,
+    )
   })
 }
 

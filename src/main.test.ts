@@ -14,7 +14,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { open, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -370,10 +370,12 @@ forEachDatabase('A stop', (databases) => {
       cwd,
     )
     await given
+    const end = await open(plans, 'w') // once the backup reads
     const request = await halfSent(url)
     child.kill('SIGTERM')
     await stderr.until('draining')
-    await writeFile(plans, 'no plans')
+    await end.writeFile('no plans')
+    await end.close()
     await until(() => isUnread(plans))
     request.socket.write(request.rest)
     expect(await request.answer).toContain('HTTP/1.1 201 Created')

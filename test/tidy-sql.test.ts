@@ -18,6 +18,7 @@ describe('SQL', () => {
     'src/db/recount.ts': 'counts over the tables of all features',
     'src/db/reseal.ts': 'seals columns of all features again',
     'src/db/row-security.ts': 'the roles, rights and policies of PostgreSQL',
+    'src/db/same-database.ts': 'a lock of PostgreSQL that two logins of one database see',
     'src/db/table-sizes.ts': 'looks at all tables, for the operator',
     'src/db/stored.ts': 'the drivers count what is stored with every commit',
   }

@@ -418,7 +418,6 @@ describe('effects have their places', () => {
       /['"](node:)?fs(\/promises)?['"]|\bBun\.(file|write)\b/,
       {
         'src/app/listener.ts': 'which socket listens, by /proc',
-        'src/admin/run.ts': 'tells a missing database from a new one',
         'src/backup/backup.ts': 'writes over no file',
         'src/backup/file.ts': 'a backup as a file',
         'src/backup/kept.ts': 'which backups there are',
@@ -426,6 +425,7 @@ describe('effects have their places', () => {
         'src/backup/room.ts': 'old backups make room',
         'src/backup/sealed-secrets.ts': 'secrets beside a backup',
         'src/backup/timer.ts': 'which backups are kept',
+        'src/backup/whole.ts': 'tells a missing database from a new one',
         'src/base/folder.ts': 'makes folders, and flushes them',
         'src/base/output.ts': 'output that must be known to be taken',
         'src/callbacks/name-files.ts': '/etc/hosts and /etc/resolv.conf',

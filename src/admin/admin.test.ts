@@ -1,5 +1,6 @@
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
@@ -173,6 +174,22 @@ forEachDatabase("The operator's command", (databases) => {
     expect((await place.put()).status).toBe(200)
     expect(await place.actors('tenant.frozen')).toEqual([['operator', { reason: 'under attack' }]])
     expect(await place.actors('tenant.resumed')).toEqual([['operator', { frozen_ms: expect.any(Number) }]])
+  })
+
+  test('freeze takes the reasons that the API takes', async () => {
+    const { tenant, operator, service } = place
+    const { tenant_id, admin_key: key } = tenant
+    const ask = (verb: string, body: object) =>
+      service.ask('POST', `/v1/tenants/${tenant_id}/${verb}`, { key, body })
+    for (const reason of ['', '👻'.repeat(250), '👻'.repeat(500), 'x'.repeat(501), '👻'.repeat(501)]) {
+      const { code, stderr } = await operator.run('freeze', tenant.name, reason)
+      if (code !== 0) expect(stderr).toBe('waystation admin: a reason has 500 characters at most\n')
+      const frozen_reason = (await place.me()).body.frozen_reason
+      expect(frozen_reason).toBe(code === 0 ? reason : null)
+      await operator.does('resume', tenant.name)
+      expect((await ask('freeze', { reason })).status).toBe(code === 0 ? 200 : 400)
+      await operator.does('resume', tenant.name)
+    }
   })
 
   test('unused-keys lists keys by when they were used last, to the day', async () => {
@@ -429,18 +446,45 @@ describe('The words of the command', () => {
     }
   })
 
+  const empty = mkdtempSync(join(folder, 'empty-'))
+
   test.each([
     [['teach'], 'unknown command teach; see npm run admin -- help'],
     [['set-plan', 'acme'], 'set-plan takes <tenant> <plan>; see npm run admin -- help'],
     [['tenants', 'acme'], 'tenants takes no arguments; see npm run admin -- help'],
     [['tenants', '--loud'], 'tenants has no option --loud; see npm run admin -- help'],
-    [['tenants'], `there is no database at ${join(folder, 'none.db')}; start the service first`],
-    [['backup', 'x.db'], `there is no database at ${join(folder, 'none.db')}`],
-    [['verify', join(folder, 'none.db')], `there is no file ${join(folder, 'none.db')}`],
+    [['tenants'], `there is no database at ${join(empty, 'none.db')}; start the service first`],
+    [
+      ['backup', join(empty, 'x.db')],
+      `there is no database at ${join(empty, 'none.db')}; start the service first`,
+    ],
+    [['vacuum'], `there is no database at ${join(empty, 'none.db')}; start the service first`],
+    [['verify', join(empty, 'none.db')], `there is no file ${join(empty, 'none.db')}`],
   ])('%p is refused with one line', async (words, line) => {
-    const operator = new Operator({ DATABASE_URL: `sqlite:${join(folder, 'none.db')}`, DATA_DIR: folder })
+    const operator = new Operator({ DATABASE_URL: `sqlite:${join(empty, 'none.db')}`, DATA_DIR: empty })
     expect(await operator.refusal(...words)).toBe(`waystation admin: ${line}`)
     expect(JSON.parse(await operator.refusal(...words, '--json'))).toEqual({ error: line })
+    expect(readdirSync(empty)).toEqual([])
+  })
+
+  test('a file that cannot be opened is not called damaged', async () => {
+    const place = mkdtempSync(join(folder, 'closed-'))
+    const file = join(place, 'waystation.db')
+    const database = new Database(file)
+    database.run('pragma journal_mode = wal')
+    database.run('create table t (a)')
+    database.close()
+    mkdirSync(`${file}-wal`) // as on a disk that takes no writes
+    const operator = new Operator({ DATABASE_URL: `sqlite:${file}`, DATA_DIR: place })
+    for (const words of [['tenants'], ['backup', join(place, 'b.db')], ['vacuum']])
+      expect(await operator.refusal(...words)).toBe(
+        `waystation admin: cannot write to ${file}: unable to open database file`,
+      )
+    const astray = operator.with({ DATABASE_URL: `sqlite:${place}` })
+    for (const words of [['tenants'], ['backup', join(place, 'b.db')], ['vacuum'], ['verify', place]])
+      expect(await astray.refusal(...words)).toMatch(
+        /^waystation admin: cannot (write to|open) \/.*closed-\w+: /,
+      )
   })
 
   test('a name with control characters cannot move the cursor of the terminal', () => {

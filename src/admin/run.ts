@@ -1,7 +1,7 @@
 // The operator's command: works on the database of the service, beside it or while it is stopped.
 
-import { existsSync } from 'node:fs'
 import { requireNoBackup } from '../backup/facts-store.ts'
+import { requireDatabase } from '../backup/whole.ts'
 import { systemClock } from '../base/clock.ts'
 import { followTestClock } from '../clock/service.ts'
 import { type Config, readConfig } from '../config.ts'
@@ -133,9 +133,7 @@ async function show(printed: Printed, options: ReadonlySet<string>, terminal: Te
 /** `unfinished`: also a database whose restore was interrupted. */
 async function open({ database_owner_url: database_url }: Config, unfinished: boolean): Promise<Db> {
   const path = sqlitePath(database_url)
-  if (path === ':memory:') throw new Error('a database in memory is seen by its own process only')
-  if (path !== null && !existsSync(path))
-    throw new Error(`there is no database at ${path}; start the service first`)
+  if (path !== null) requireDatabase(path)
   requireNoBackup(path)
   const db = await openDb(database_url, {
     ...{ clock: systemClock, database_time: true, movable: true, exclusive: false, role: 'none' },

@@ -21,7 +21,7 @@ export const rotateSecretKey: DatabaseCommand = {
         text: 'no rotation is under way; docs/runbook.md says how one begins',
         value: { begun: false, resealed, done: true },
       }
-    const removed = config.secret_key === null && endFileRotation(config.data_dir)
+    const removed = config.secret_key === null && endFileRotation(config.data_dir, keys.previous)
     return {
       text: [
         `${resealed} secrets were sealed again: the new key alone is enough`,

@@ -109,6 +109,8 @@ const freeze: DatabaseCommand = {
   usage: 'freeze <tenant> [reason]',
   about: 'stops the agents of a tenant, and what it sends',
   async run(db, [tenant, reason = null]) {
+    if (reason !== null && !Check(tenants.FreezeReason, reason))
+      throw new Error('a reason has 500 characters at most')
     const { tenant_id, name } = await tenantCalled(db, tenant!)
     const changed = await inWords(() => tenants.freezeByOperator(db, tenant_id, reason))
     const text = `${tenant_id} (${name}) ${changed ? 'is frozen' : 'was frozen before'}`

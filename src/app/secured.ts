@@ -5,9 +5,10 @@ import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { isUnavailable } from '../db/errors.ts'
 import { migrate } from '../db/migrate.ts'
-import { openDb } from '../db/open.ts'
+import { type OpenOptions, openDb } from '../db/open.ts'
 import { refusesSettings } from '../db/postgres-session.ts'
 import { loginOf, type RowSecurity, roleOf, secureRows } from '../db/row-security.ts'
+import { areOneDatabase } from '../db/same-database.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import { requireWhole } from '../quarantine/service.ts'
@@ -93,20 +94,38 @@ async function prepareRows(
   const is_own = url === database_url
   const off = { off: 'ROW_LEVEL_SECURITY is off', is_late: false }
   if (is_own && row_level_security === 'off') return off // the service migrates by itself
-  const setting = is_own ? 'DATABASE_URL' : 'DATABASE_OWNER_URL'
-  let owner: Db
+  const options = { clock, connections_max: connections_min, onFatal, exclusive: false }
+  const owner = await openedBy(is_own ? 'DATABASE_URL' : 'DATABASE_OWNER_URL', url, options)
   try {
-    owner = await openDb(url, { clock, connections_max: connections_min, onFatal, exclusive: false })
-  } catch (error) {
-    throw new ConfigError(setting, (error as Error).message)
-  }
-  try {
+    if (!is_own) await requireSame(owner, await openedBy('DATABASE_URL', database_url, options))
     await requireWhole(owner) // before anything is written to it
     await migrate(owner, migrations)
     if (row_level_security === 'off') return off
     return await secureRows(owner, database_role, loginOf(config))
   } finally {
     await owner.close()
+  }
+}
+
+async function openedBy(
+  setting: 'DATABASE_URL' | 'DATABASE_OWNER_URL',
+  url: string,
+  options: OpenOptions,
+): Promise<Db> {
+  try {
+    return await openDb(url, options)
+  } catch (error) {
+    throw new ConfigError(setting, (error as Error).message)
+  }
+}
+
+/** Otherwise one would be served, and another one migrated, administered and backed up. Closes `served`. */
+async function requireSame(owner: Db, served: Db): Promise<void> {
+  try {
+    if (await areOneDatabase(owner, served)) return
+    throw new ConfigError('DATABASE_OWNER_URL', 'leads to another database than DATABASE_URL')
+  } finally {
+    await served.close()
   }
 }
 

@@ -1,7 +1,7 @@
 // A backup: one consistent state of the database in one SQLite file, whatever engine it comes from, made while the service
 // runs, and looked through before it gets its name.
 
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Millis, systemClock } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
@@ -11,7 +11,6 @@ import { openDb, sqlitePath } from '../db/open.ts'
 import { copyPostgres } from '../db/postgres-copy.ts'
 import { sizeOf } from '../db/space.ts'
 import { copySqlite, SqliteFile } from '../db/sqlite-file.ts'
-import { takeLock } from '../db/sqlite-lock.ts'
 import { migrations } from '../features.ts'
 import { requireOpenable } from '../secrets/service.ts'
 import { emptyCopy } from './empty.ts'
@@ -23,7 +22,16 @@ import {
   writeFacts,
   writeQuarantine,
 } from './facts-store.ts'
-import { bytesOf, draftOf, lockOf, publish, removeDraft, removeDrafts, requireNoFile } from './file.ts'
+import {
+  bytesOf,
+  draftOf,
+  lockOf,
+  lockWhile,
+  publish,
+  removeDraft,
+  removeDrafts,
+  requireNoFile,
+} from './file.ts'
 import { type RoomOptions, requireRoom } from './room.ts'
 import { requirePassphrase, type ServiceSecrets, sealSecrets } from './sealed-secrets.ts'
 import { requireWhole } from './verify.ts'
@@ -53,8 +61,7 @@ export async function writeBackup(
   requireNoFile(path)
   if (secrets !== null) requirePassphrase(secrets.passphrase)
   makeFolder(dirname(path))
-  const lock = takeLock(lockOf(path))
-  if (lock === null) throw new Error(`another backup to ${path} is under way`)
+  const lock = lockWhile(path, `another backup to ${path} is under way`)
   const draft = draftOf(path)
   try {
     removeDrafts(path)
@@ -75,8 +82,6 @@ export async function writeBackup(
 }
 
 async function fromSqlite(source: string, draft: string, room: RoomOptions): Promise<Millis> {
-  if (source === ':memory:') throw new Error('a database in memory is seen by its own process only')
-  if (!existsSync(source)) throw new Error(`there is no database at ${source}`)
   // A copy is never larger than the database and its log.
   requireRoom(dirname(draft), sizeOf(source) + sizeOf(`${source}-wal`), source, room)
   const taken_at = systemClock.now()

@@ -17,12 +17,14 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { flushFolder } from '../base/folder.ts'
+import { explained } from '../db/space.ts'
+import { takeLock } from '../db/sqlite-lock.ts'
 
 const piece_bytes = 1_048_576
 
 /** True for a file that is there and, by its header, not a database in WAL mode: a backup is one file. */
 export function isOneFile(path: string): boolean {
-  if (!existsSync(path)) return false
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false
   const header = Buffer.alloc(20)
   const file = openSync(path, 'r')
   try {
@@ -142,6 +144,21 @@ export function draftOf(path: string): string {
 /** Beside a file while it is written. */
 export function lockOf(path: string): string {
   return `${path}.part.lock`
+}
+
+/** Only one process writes a file. Throws when another one does, with this sentence. */
+export function lockWhile(path: string, held: string) {
+  const lock = takenLock(path)
+  if (lock === null) throw new Error(held)
+  return lock
+}
+
+function takenLock(path: string) {
+  try {
+    return takeLock(lockOf(path))
+  } catch (error) {
+    throw explained(error, path)
+  }
 }
 
 /** Drafts of this file that were interrupted. For the one who holds its lock. */

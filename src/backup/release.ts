@@ -17,11 +17,15 @@ const remembered_ms = 1_500
 
 /** Throws unless the database is in quarantine. Returns how many keys ended; null when none was to end. */
 export async function release(db: Db, revokes_keys: boolean): Promise<{ keys_revoked: number | null }> {
-  if ((await quarantine.find(db)) === null) throw new Error('the database is not in quarantine')
+  await requireQuarantine(db)
   const keys_revoked = revokes_keys ? await revokeAll(db) : null
-  if (!(await db.write((tx) => quarantine.end(tx))))
-    throw new Error('the restore of this database has not ended: restore again, into an empty one')
-  return { keys_revoked }
+  if (await db.write((tx) => quarantine.end(tx))) return { keys_revoked }
+  await requireQuarantine(db) // somebody else may have released it meanwhile
+  throw new Error('the restore of this database has not ended: restore again, into an empty one')
+}
+
+async function requireQuarantine(db: Db): Promise<void> {
+  if ((await quarantine.find(db)) === null) throw new Error('the database is not in quarantine')
 }
 
 async function revokeAll(db: Db): Promise<number> {

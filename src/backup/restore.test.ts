@@ -1,7 +1,7 @@
 // Where a restore keeps its draft, and what one leaves that was killed.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
+import { existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
@@ -10,7 +10,9 @@ import { test_ms_max } from '../../test/support/patience.ts'
 import { TestService } from '../../test/support/service.ts'
 import { sqlitePath } from '../db/open.ts'
 import { takeLock } from '../db/sqlite-lock.ts'
+import * as quarantine from '../quarantine/service.ts'
 import { lockOf } from './file.ts'
+import { release } from './release.ts'
 
 const SECRET_KEY = 'the secret key of these databases'
 const root = mkdtempSync(join(tmpdir(), 'waystation-restore-'))
@@ -63,6 +65,19 @@ forEachDatabase('A restore', (databases) => {
     },
     test_ms_max,
   )
+
+  test('is released once: who comes second reads that the database is not in quarantine', async () => {
+    const { db } = await databases.open()
+    await quarantine.enter(db, null, async () => false)
+    await db.write((tx) => quarantine.complete(tx))
+    const write = db.write.bind(db)
+    const writing = spyOn(db, 'write').mockImplementationOnce((async (work: never) => {
+      await release(db, false)
+      return write(work)
+    }) as unknown as typeof db.write)
+    await expect(release(db, false)).rejects.toThrow(new Error('the database is not in quarantine'))
+    expect(writing).toHaveBeenCalledTimes(2)
+  })
 })
 
 test.each([
@@ -71,6 +86,14 @@ test.each([
   [['tenants', '--scratch', 'x'], 'tenants has no option --scratch; see npm run admin -- help'],
 ])('%p is refused with one line', async (words, line) => {
   expect(await operator.refusal(...words)).toBe(`waystation admin: ${line}`)
+})
+
+test('of SQLite into a folder that takes no writes is refused with the name of the file', async () => {
+  const path = join(newFolder(), 'waystation.db')
+  mkdirSync(`${path}.lock`)
+  expect(await operator.with({ DATABASE_URL: `sqlite:${path}` }).refusal('restore', file)).toBe(
+    `waystation admin: cannot write to ${path}: unable to open database file`,
+  )
 })
 
 test('of SQLite that was killed with its draft written is begun again', async () => {

@@ -12,12 +12,12 @@ import { openDb, sqlitePath } from '../db/open.ts'
 import { fillPostgres, isEmptyPostgres } from '../db/postgres-copy.ts'
 import { spaceOf } from '../db/space.ts'
 import { SqliteFile } from '../db/sqlite-file.ts'
-import { lockInRoom, takeLock } from '../db/sqlite-lock.ts'
+import { lockInRoom } from '../db/sqlite-lock.ts'
 import { migrations } from '../features.ts'
 import * as quarantine from '../quarantine/service.ts'
 import { secretsOf } from '../secrets/service.ts'
 import { factsOf, removeFacts } from './facts-store.ts'
-import { flushFile, lockOf, removeDraft, restoringOf, takeName } from './file.ts'
+import { flushFile, lockOf, lockWhile, removeDraft, restoringOf, takeName } from './file.ts'
 import { markRestored, type Restored } from './mark.ts'
 import { type Keys, keysFor } from './restored-keys.ts'
 import { requireNoLog, type Verified, verifyBackup } from './verify.ts'
@@ -96,8 +96,7 @@ async function intoPostgres(
   makeFolder(folder, 0o700)
   requireRoom(folder, backup.bytes, scratch === null ? '; --scratch <folder> takes another one' : '')
   const draft = join(folder, 'restoring.db')
-  const lock = takeLock(lockOf(draft))
-  if (lock === null) throw new Error(`another restore has its draft in ${folder}: take another --scratch`)
+  const lock = lockWhile(draft, `another restore has its draft in ${folder}: take another --scratch`)
   try {
     removeDraft(draft)
     const backup_at = copyOf(backup, draft)

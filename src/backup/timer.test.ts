@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -6,7 +6,7 @@ import { Operator } from '../../test/support/admin.ts'
 import { TestClock } from '../../test/support/clock.ts'
 import { test_ms_max, until } from '../../test/support/patience.ts'
 import { startServer } from '../../test/support/server-process.ts'
-import { hour_ms } from '../base/clock.ts'
+import { hour_ms, minute_ms } from '../base/clock.ts'
 import { nameOf, nextAt, removable, timeOf } from './kept.ts'
 import { BackupTimer, writeInProcess } from './timer.ts'
 
@@ -69,6 +69,33 @@ test('writes one when it is due, keeps the newest, and logs one that failed', as
     'THE BACKUP FAILED: the next try is in 5 minutes',
   ])
   expect(readdirSync(folder)).toHaveLength(4)
+})
+
+test('one that failed is tried again 5 minutes later, however long it took and whatever the clock was set to', async () => {
+  const clock = new TestClock()
+  const waits: number[] = []
+  let run = () => {}
+  const setting = spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms: number) => {
+    run = work
+    waits.push(ms)
+    return { unref() {} }
+  }) as unknown as typeof setTimeout)
+  const timer = new BackupTimer({
+    ...{ every_ms: hour_ms, keep: 2, folder: join(root, 'failing'), clock, log: { info() {}, error() {} } },
+    async write() {
+      clock.advance(hour_ms / 2)
+      clock.jump(-24 * hour_ms)
+      throw new Error('the disk is full')
+    },
+  })
+  timer.start()
+  for (let failed = 1; failed <= 2; failed++) {
+    run()
+    await until(() => waits.length > failed)
+    clock.advance(waits.at(-1)!)
+  }
+  setting.mockRestore()
+  expect(waits).toEqual([0, 5 * minute_ms, 5 * minute_ms])
 })
 
 test('writes one at once when the newest has lost its checksum', async () => {

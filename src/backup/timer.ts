@@ -25,14 +25,14 @@ const looks_every_ms = hour_ms
 export class BackupTimer {
   #timer: Timer | undefined
   #stopped = false
-  #failed_at: Millis | null = null
+  /** By the clock that is never set; null when the last one was written. */
+  #retry_at: Millis | null = null
 
   constructor(private readonly options: BackupTimerOptions) {}
 
   start(): void {
     if (this.#stopped) return
-    const wait_ms = Math.max(0, this.#dueAt() - this.options.clock.now())
-    this.#timer = setTimeout(() => void this.#run(), Math.min(wait_ms, looks_every_ms))
+    this.#timer = setTimeout(() => void this.#run(), Math.min(this.#waitMs(), looks_every_ms))
     this.#timer.unref()
   }
 
@@ -46,28 +46,29 @@ export class BackupTimer {
     return namesIn(this.options.folder)
   }
 
-  #dueAt(): Millis {
-    const { every_ms, clock } = this.options
-    const due_at = nextAt(completeIn(this.options.folder), every_ms, clock.now())
-    return this.#failed_at === null ? due_at : Math.max(due_at, this.#failed_at + retry_ms)
+  #waitMs(): Millis {
+    const { every_ms, clock, folder } = this.options
+    const due_ms = nextAt(completeIn(folder), every_ms, clock.now()) - clock.now()
+    const again_ms = this.#retry_at === null ? 0 : this.#retry_at - clock.monotonic()
+    return Math.max(0, due_ms, again_ms)
   }
 
   async #run(): Promise<void> {
     const { folder, keep, clock, log, write } = this.options
+    if (this.#waitMs() > 0) return this.start()
     const began = clock.now()
-    if (this.#dueAt() > began) return this.start()
     const file = join(folder, nameOf(began))
     try {
       makeFolder(folder, 0o700)
       this.#remove(removable(this.#names(), Number.POSITIVE_INFINITY, began))
       const said = await write(file)
-      this.#failed_at = null
+      this.#retry_at = null
       const duration_ms = clock.now() - began
       log.info({ file, duration_ms, ...(said === '' ? {} : { said }) }, 'backup written')
       this.#remove(removable(this.#names(), keep, clock.now()))
     } catch (error) {
       if (this.#stopped) return
-      this.#failed_at = began
+      this.#retry_at = clock.monotonic() + retry_ms
       log.error({ file, error: (error as Error).message }, 'THE BACKUP FAILED: the next try is in 5 minutes')
     }
     this.start()

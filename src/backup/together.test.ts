@@ -1,7 +1,16 @@
 // Two backups at once to one name, and backups that were cut off.
 
 import { afterAll, expect, test } from 'bun:test'
-import { existsSync, linkSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
@@ -63,6 +72,12 @@ forEachDatabase('Backups to one name', (databases) => {
       `waystation admin: another backup to ${file} is under way`,
     )
     lock.close()
+    rmSync(lockOf(file))
+    mkdirSync(lockOf(file)) // as in a folder that takes no writes
+    expect(await operator.refusal('backup', file)).toBe(
+      `waystation admin: cannot write to ${file}: unable to open database file`,
+    )
+    rmSync(lockOf(file), { recursive: true })
     await operator.does('backup', file)
     expect(readdirSync(folder).toSorted()).toEqual(['a.db', 'a.db.sha256'])
   })

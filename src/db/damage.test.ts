@@ -257,6 +257,26 @@ describe('the reserve', () => {
     expect([reserve(), await growing(db)]).toEqual([null, false])
   })
 
+  test('that is full lets a database close in order, and open again with all that was written', async () => {
+    const db = open(disk(0))
+    await db.write((tx) => tx.run(CREATE, {}))
+    await write(db, 1)
+    const original = Connection.prototype.exec
+    const exec = spyOn(Connection.prototype, 'exec').mockImplementation(function (
+      this: Connection,
+      text: string,
+    ) {
+      if (text.includes('truncate')) throw Object.assign(new Error('no room'), { code: 'SQLITE_FULL' })
+      original.call(this, text)
+    })
+    try {
+      await db.close()
+    } finally {
+      exec.mockRestore()
+    }
+    expect(await read(open(disk(0)), 1)).toBe(3_000)
+  })
+
   test('counts what the database has free within its file', async () => {
     const db = open(disk(100 * mib))
     await db.write((tx) => tx.run(CREATE, {}))

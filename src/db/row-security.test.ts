@@ -133,6 +133,24 @@ onPostgres('Row-level security', () => {
     await connection.close()
   })
 
+  test.each(['auto', 'off'])(
+    'is not begun in another database than the one that is served (%s)',
+    async (when) => {
+      const [url, other] = [await ownDatabase(), await ownDatabase()]
+      const environment = { DATABASE_OWNER_URL: urlOf(other, owner), ROW_LEVEL_SECURITY: when }
+      await expect(started(urlOf(url, login), environment)).rejects.toThrow(
+        'DATABASE_OWNER_URL: leads to another database than DATABASE_URL',
+      )
+      for (const one of [url, other]) {
+        const connection = new SQL({ url: one, max: 1 })
+        expect([...(await connection`select tablename from pg_tables where schemaname = 'public'`)]).toEqual(
+          [],
+        )
+        await connection.close()
+      }
+    },
+  )
+
   test('is in force for a login that owns nothing, prepared by the owner', async () => {
     const url = await ownDatabase()
     const environment = {

@@ -65,6 +65,15 @@ export class Connection implements Reader {
     this.#plainly(text).run()
   }
 
+  /** For the last connection: all of the log gets into the file. Without room it stays a log, which the next start has. */
+  copyLog(): void {
+    try {
+      this.exec('pragma wal_checkpoint(truncate)')
+    } catch (error) {
+      if ((translate('sqlite', error) as DbError).kind !== 'full') throw error
+    }
+  }
+
   #plainly(text: string): Prepared {
     let prepared = this.#plain.get(text)
     if (!prepared) {

@@ -3,7 +3,8 @@
 import { Database, type SQLQueryBindings } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { limit } from '../base/limit.ts'
-import { translate } from './errors.ts'
+import { type DbError, translate } from './errors.ts'
+import { explained } from './space.ts'
 
 export interface Column {
   name: string
@@ -18,22 +19,32 @@ export interface Table {
 export class SqliteFile {
   readonly #db: Database
 
-  /** Throws when there is no such file, when it is not a SQLite database, or when its schema is damaged. */
+  /** Throws when there is no such file, when it cannot be opened or is not a SQLite database, or when its schema is damaged. */
   constructor(path: string, { readonly }: { readonly: boolean }) {
     if (!existsSync(path)) throw new Error(`there is no file ${path}`)
-    this.#db = new Database(path, readonly ? { readonly } : { readwrite: true })
     try {
+      this.#db = new Database(path, readonly ? { readonly } : { readwrite: true })
+    } catch (error) {
+      throw explained(error, path)
+    }
+    this.#require(path, 'is not a SQLite database, or its first page is damaged', () => {
       this.#db.run('pragma busy_timeout = 5000')
       this.values('pragma schema_version')
-    } catch (error) {
-      this.#db.close()
-      throw new Error(`${path} is not a SQLite database, or its first page is damaged`, { cause: error })
-    }
+    })
+    // The first statement reads the whole schema.
+    this.#require(path, 'is damaged: its schema cannot be read', () =>
+      this.values('select 1 from sqlite_schema limit 1'),
+    )
+  }
+
+  /** `damage`: said of the file when SQLite finds it damaged. Other failures, as on a disk that takes no writes, have their own reason. */
+  #require(path: string, damage: string, look: () => unknown): void {
     try {
-      this.values('select 1 from sqlite_schema limit 1') // the first statement reads the whole schema
+      look()
     } catch (error) {
       this.#db.close()
-      throw new Error(`${path} is damaged: its schema cannot be read`, { cause: error })
+      const { kind } = translate('sqlite', error) as DbError
+      throw kind === 'damaged' ? new Error(`${path} ${damage}`, { cause: error }) : explained(error, path)
     }
   }
 

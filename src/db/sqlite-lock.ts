@@ -5,7 +5,7 @@ import { closeSync, constants, existsSync, openSync, realpathSync } from 'node:f
 import { dirname } from 'node:path'
 import { flushFolder } from '../base/folder.ts'
 import { type DiskOptions, releaseReserve } from './disk.ts'
-import { isForLackOfRoom } from './space.ts'
+import { explained, isForLackOfRoom } from './space.ts'
 
 /**
  * Makes the file unless it is there, also where the path is a link that leads to nothing yet. Returns the file's own name:
@@ -29,7 +29,7 @@ export function lockInRoom(file: string, space: DiskOptions['space']): Database 
   try {
     return lockFile(`${file}.lock`)
   } catch (error) {
-    if (!isForLackOfRoom(error, file, space)) throw error
+    if (!isForLackOfRoom(error, file, space)) throw explained(error, file)
     releaseReserve(file)
     return lockFile(`${file}.lock`)
   }

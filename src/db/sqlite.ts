@@ -483,7 +483,7 @@ class SqliteDb implements Db {
     await this.#checkpoints?.close()
     await this.#snapshots?.close()
     // Not by a command beside the server: it would wait for the server's readers, and the server's writes for it.
-    if (this.#lock && !this.#failed) this.#writer.exec('pragma wal_checkpoint(truncate)')
+    if (this.#lock && !this.#failed) this.#writer.copyLog()
     this.#flush?.close()
     this.#writer.close()
     this.#lock?.close()

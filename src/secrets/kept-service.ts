@@ -1,6 +1,6 @@
 // The service's own secrets: from the environment, or made at first start and kept in DATA_DIR.
 
-import { existsSync, linkSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { flushFolder, flushFound, makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
@@ -60,13 +60,13 @@ function writeNew(
 ): void {
   makeFolder(data_dir, 0o700)
   const draft = `${file}.${newServiceSecret().slice(0, 8)}`
-  writeFileSync(draft, `${value}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {
+    writeFileSync(draft, `${value}\n`, { mode: 0o600, flag: 'wx', flush: true })
     linkSync(draft, file)
   } catch (error) {
     if ((error as { code?: string }).code !== 'EEXIST') throw error
   } finally {
-    unlinkSync(draft)
+    rmSync(draft, { force: true }) // also what a full disk took of it
   }
   flush(data_dir)
 }
@@ -126,9 +126,9 @@ export function beginFileRotation(data_dir: string): boolean {
   return true
 }
 
-/** True when there was one. */
-export function endFileRotation(data_dir: string): boolean {
-  if (foundFile(data_dir, previous_file) === null) return false
+/** True when this was the one before. Another one is that of a rotation that has begun since: nothing opens without it. */
+export function endFileRotation(data_dir: string, previous: string): boolean {
+  if (foundFile(data_dir, previous_file) !== previous) return false
   unlinkSync(join(data_dir, previous_file))
   flushFolder(data_dir)
   return true

@@ -1,11 +1,13 @@
 import { afterEach, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { keptSecret } from './service.ts'
+import { beginFileRotation, endFileRotation, foundKeys, keptSecret } from './service.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'waystation-secrets-'))
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const none = { secret_key: null, secret_key_previous: null }
 
 test('a kept secret is used once its name was flushed, also when a process that was killed has written it', () => {
   const flushed: string[] = []
@@ -15,4 +17,23 @@ test('a kept secret is used once its name was flushed, also when a process that 
   expect(made.value).toBe(readFileSync(join(folder, 'secret_key'), 'utf8').trim())
   expect(kept()).toEqual(made)
   expect(flushed).toEqual([folder, folder])
+})
+
+test('the end of a rotation keeps the key that the next one needs', () => {
+  const first = keptSecret(null, folder, 'secret_key').value
+  expect(beginFileRotation(folder)).toBe(true)
+  const { current: second, previous } = foundKeys({ ...none, data_dir: folder })
+  expect(previous).toBe(first)
+  expect([endFileRotation(folder, first), beginFileRotation(folder)]).toEqual([true, true])
+  expect(endFileRotation(folder, first)).toBe(false) // by a second call of the command, which began before
+  expect(foundKeys({ ...none, data_dir: folder }).previous).toBe(second)
+})
+
+test('a secret that the disk does not take leaves nothing behind', () => {
+  const program = `
+    import { keptSecret } from '${join(import.meta.dir, 'service.ts')}'
+    try { keptSecret(null, '${folder}', 'secret_key') } catch (error) { console.log(error.code) }`
+  const without_room = `trap '' XFSZ; ulimit -f 0; exec "$0" -e "$1"`
+  const { stdout } = Bun.spawnSync(['sh', '-c', without_room, process.execPath, program])
+  expect([String(stdout), readdirSync(folder)]).toEqual(['EFBIG\n', []])
 })

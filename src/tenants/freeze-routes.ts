@@ -2,19 +2,11 @@
 
 import { Type } from 'typebox'
 import { parseTime } from '../base/clock.ts'
-import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { action_request, Shape, Text, Time } from '../contract/schemas.ts'
+import { action_request, Shape, Time } from '../contract/schemas.ts'
 import * as tenants from './service.ts'
-import { type Fields, tag, tenantId, tenantOf } from './shapes.ts'
-
-const reason_characters_max = limit(
-  'tenants.freeze_reason',
-  500,
-  'characters',
-  'The reason of a freeze. Past it 400.',
-)
+import { type Fields, FreezeReason, tag, tenantId, tenantOf } from './shapes.ts'
 
 export const freezeTenant = (fields: Fields) =>
   route({
@@ -36,7 +28,7 @@ export const freezeTenant = (fields: Fields) =>
     params: { tenant_id: tenantId },
     body: Type.Object(
       {
-        reason: Type.Optional(Text(reason_characters_max, 'Shown to the agents that are refused.')),
+        reason: Type.Optional(FreezeReason),
       },
       action_request,
     ),

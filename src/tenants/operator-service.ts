@@ -74,7 +74,7 @@ export async function freezeByOperator(db: Db, tenant_id: string, reason: string
   return frozen
 }
 
-/** With all that is moved by the frozen time. Throws TENANT_PENDING_DELETION. */
+/** With all that is moved by the frozen time, and without what other tenants have pending. Throws TENANT_PENDING_DELETION. */
 export async function resumeByOperator(
   db: Db,
   { deadlines }: Pick<Dependencies, 'deadlines'>,

@@ -28,7 +28,7 @@ import {
 } from './operator-service.ts'
 import { beginPause, pauseOrResumeStep, pauseStragglers } from './pause.ts'
 import * as setting_store from './setting-store.ts'
-import { OwnerEmail, TenantName } from './shapes.ts'
+import { FreezeReason, OwnerEmail, TenantName } from './shapes.ts'
 import { signalChange } from './signal.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
 import * as store from './store.ts'
@@ -54,6 +54,7 @@ export {
   deadlineAt,
   deadlineNow,
   describe,
+  FreezeReason,
   type Frozen,
   type FrozenDeadlines,
   freeze,

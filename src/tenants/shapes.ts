@@ -2,8 +2,9 @@
 
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import type { CountedQuota } from '../contract/feature.ts'
-import { idParam, Nullable, Shape, Time } from '../contract/schemas.ts'
+import { idParam, Nullable, Shape, Text, Time } from '../contract/schemas.ts'
 import { quotasShown } from '../quotas/service.ts'
 import { frozenSince } from './tenant.ts'
 import type { TenantView } from './view.ts'
@@ -18,6 +19,14 @@ export const TenantName = Type.String({
   description: 'Unique regardless of case; no control characters; counted after trimming.',
 })
 export const OwnerEmail = Type.String({ format: 'email', maxLength: 254 })
+
+const reason_characters_max = limit(
+  'tenants.freeze_reason',
+  500,
+  'characters',
+  'The reason of a freeze. Past it 400.',
+)
+export const FreezeReason = Text(reason_characters_max, 'Shown to the agents that are refused.')
 
 const QuotaUse = Shape('Usage', 'How much of a quota is used.', {
   used: Type.Integer(),
