@@ -27,6 +27,7 @@ const looked_max = limits.get('pages.looked_at_rows')!.value
 const given: Params = {
   ...{ tenant_id: big, inbox_id: 'inb_a_1000001', now, rows_max, bytes_max: 4_194_304 },
   ...{ expired_before: now - day_ms, ended_before: now - 90 * day_ms, before: now, month: '2025-01' },
+  fence_step: 1,
   ...{ after_seq: 0, dropped_up_to: 40_000, looked_max, last_place: rows_max, until: now + day_ms },
   ...{ before_id: '~', from_id: '', status: 'fired', before_seq: 60_001, at: now },
   ...{
