@@ -1,15 +1,158 @@
-// A step of a sweep over the rows of several tenants, which may lie on several servers.
+// Steps of a sweep over the rows of several tenants, which may lie on several servers. A tenant of whom a step fails waits, and
+// keeps no other from its turn.
 
+import type { Clock, Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import { type Awaitable, type Db, type Tx, upkeep } from './db.ts'
 
-/** Each has its turn, also after one that failed; the first failure is thrown at the end. */
-export async function eachInTurn<Row>(
-  rows: readonly Row[],
-  work: (row: Row) => Promise<unknown>,
-): Promise<void> {
-  const errors: unknown[] = []
-  for (const row of rows) await work(row).catch((error) => errors.push(error))
-  if (errors.length > 0) throw errors[0]
+const failed_pause_ms = limit(
+  'sweep.failed_pause',
+  5_000,
+  'milliseconds',
+  'How long a sweep leaves a tenant alone of whom it has failed, or four times as long as that took; half a second for what leaves an event. Others have their turns meanwhile.',
+)
+/** Of a tenant: a statement that ends by its time-out each time must not take all of the sweep's. */
+const tenant_pauses_per_attempt = 4
+
+/** The turns of tenants, or of others by their keys: one that fails waits before its next. */
+export class Turns {
+  /** The monotonic times from which those that failed have turns again. */
+  readonly #waiting = new Map<string, number>()
+
+  constructor(
+    private readonly clock: Pick<Clock, 'monotonic'>,
+    readonly onError: (error: unknown) => void,
+    private readonly pause_ms: number,
+    /** It waits for so many times as long as it took to fail, where that is longer. */
+    private readonly pauses_per_attempt = 0,
+  ) {}
+
+  isWaiting(key: string): boolean {
+    return this.clock.monotonic() < (this.#waiting.get(key) ?? Number.NEGATIVE_INFINITY)
+  }
+
+  /** Null for one that waits, or has failed. */
+  async take<T>(key: string, work: () => Promise<T>, onError = this.onError): Promise<T | null> {
+    if (this.isWaiting(key)) return null
+    const began = this.clock.monotonic()
+    try {
+      const done = await work()
+      this.#waiting.delete(key)
+      return done
+    } catch (error) {
+      const now = this.clock.monotonic()
+      this.#waiting.set(key, now + Math.max(this.pause_ms, this.pauses_per_attempt * (now - began)))
+      onError(error)
+      return null
+    }
+  }
+
+  /** All have their turns again. */
+  resume(): void {
+    this.#waiting.clear()
+  }
+}
+
+/** `due` rows of a tenant among the first of a list, the last of them since `until`. */
+export interface Due {
+  tenant_id: string
+  due: number
+  until: Millis
+}
+
+export interface Touched {
+  touched: number
+  /** Another step would find more. */
+  more: boolean
+}
+
+const first_of_all: Millis = 0
+
+/** A list of due rows of all tenants, those first that have been due for longest. */
+class DueList {
+  /** The next step begins with what fell due then: behind rows of tenants that failed, which would fill it otherwise. */
+  #from = first_of_all
+  /** Before that, rows of others were left. */
+  #left = false
+
+  constructor(readonly turns: Turns) {}
+
+  /**
+   * One step. `list` reads the first `rows_max` rows that are due since a time, `work` returns how many of a tenant's it has
+   * touched. `together`: the same of several tenants; each has a turn of its own only where that fails. The first failure is
+   * reported: the others have its cause, more often than not.
+   */
+  async each<Row extends Due>(
+    list: (from: Millis) => Awaitable<Row[]>,
+    rows_max: number,
+    work: (row: Row) => Promise<number>,
+    together?: (rows: Row[]) => Promise<number>,
+  ): Promise<Touched> {
+    const found = await list(this.#from)
+    const rows = found.filter(({ tenant_id }) => !this.turns.isWaiting(tenant_id))
+    const all = rows.length > 1 ? await together?.(rows).catch(() => undefined) : undefined
+    let touched = all ?? 0
+    let passes = rows.length < found.length
+    let failed = false
+    const onError = (error: unknown) => {
+      if (!failed) this.turns.onError(error)
+      failed = true
+    }
+    for (const row of all === undefined ? rows : []) {
+      const done = await this.turns.take(row.tenant_id, () => work(row), onError)
+      passes ||= done === null
+      touched += done ?? 0
+      this.#left ||= done !== null && done < row.due
+    }
+    const is_full = found.reduce((sum, { due }) => sum + due, 0) >= rows_max
+    const more = is_full || this.#left
+    this.#goOn(is_full, passes, found)
+    return { touched, more }
+  }
+
+  /** At the end of the list it begins again. */
+  #goOn(is_full: boolean, passes: boolean, found: readonly Due[]): void {
+    const last = Math.max(...found.map(({ until }) => until))
+    if (is_full && passes) this.#from = Math.max(last, this.#from + 1)
+    if (is_full) return
+    this.#from = first_of_all
+    this.#left = false
+  }
+}
+
+/** The lists of a node by name, and the turns in them. */
+export class DueLists {
+  /** Of whole sweeps. */
+  readonly sweeps: Turns
+  readonly #lists = new Map<string, DueList>()
+
+  /** `onError`: it failed for a tenant. Absent: the step fails with it. `onSweepError`: a whole sweep did; absent: the same. */
+  constructor(
+    private readonly clock: Pick<Clock, 'monotonic'>,
+    private readonly onError: (error: unknown) => void = rethrow,
+    onSweepError = onError,
+    private readonly pause_ms = failed_pause_ms,
+  ) {
+    this.sweeps = new Turns(clock, onSweepError, pause_ms)
+  }
+
+  of(name: string): DueList {
+    const known = this.#lists.get(name)
+    if (known) return known
+    const turns = new Turns(this.clock, this.onError, this.pause_ms, tenant_pauses_per_attempt)
+    const list = new DueList(turns)
+    this.#lists.set(name, list)
+    return list
+  }
+
+  /** Those that failed need not wait any more. */
+  resume(): void {
+    for (const turns of [this.sweeps, ...[...this.#lists.values()].map((list) => list.turns)]) turns.resume()
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw error
 }
 
 type Sweep = (tx: Tx, tenant_id: string, rows_max: number) => Awaitable<number>
