@@ -2,11 +2,27 @@
 
 import { afterEach, expect, test } from 'bun:test'
 import { day_ms, second_ms } from '../src/base/clock.ts'
+import { unnamedAcrossTenants } from '../src/db/db.ts'
+import { DueLists } from '../src/db/sweep-tenants.ts'
 import { expire as expireKeys } from '../src/kv/sweep.ts'
 import { failStatementsOf } from './support/away.ts'
 import { rowsOf } from './support/job-bench.ts'
 import { sweep } from './support/maintenance.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
+
+const cron_secret = 'a-secret-for-ticks-alone'
+
+const PLANT_KEYS = unnamedAcrossTenants(
+  'test.plant_keys',
+  `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
+   with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < :count)
+   select :tenant_id, 'state', 'k' || n, '1', 1, 1, 1, :expires_at, 0 from numbers`,
+)
+const COUNT_KEYS = unnamedAcrossTenants(
+  'test.count_keys',
+  `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, 'kv_keys', :count, 0)
+   on conflict (tenant_id, quota) do update set used = quota_usage.used + excluded.used`,
+)
 
 forEachService(
   'The sweep beside a tenant that fails',
@@ -93,6 +109,42 @@ forEachService(
       },
     )
 
+    async function plantKeys({ tenant_id }: TestTenant, count: number, expires_at: number): Promise<void> {
+      await service.app.db.write(async (tx) => {
+        await tx.run(PLANT_KEYS, { tenant_id, count, expires_at })
+        await tx.run(COUNT_KEYS, { tenant_id, count })
+      })
+    }
+
+    const expiredOf = async ({ tenant_id }: TestTenant) => {
+      const text = 'select count(*) as n from kv_entries where tenant_id = :tenant_id and counted = 1'
+      const [row] = await rowsOf<{ n: number }>(service.app.db, text, { tenant_id })
+      return Number(row!.n)
+    }
+
+    test('goes on at full pace for the others, behind any number of rows of that one, and a tick answers 200', async () => {
+      const tenants = [await service.signUp('pro'), await service.signUp('pro')]
+      const [stuck, other] = tenants as [TestTenant, TestTenant]
+      const now = service.clock.now()
+      // Those that expired first fill each step.
+      await plantKeys(stuck, 1_100, now)
+      await plantKeys(other, 1_300, now + second_ms)
+      service.clock.advance(2 * second_ms)
+      const tick = () => service.ask('POST', '/v1/tick', { key: cron_secret })
+      fails = failStatementsOf(service.app.db, stuck.tenant_id)
+      const behind = await tick()
+      expect([behind.status, behind.body.expired?.kv_keys]).toEqual([200, 1_300])
+      expect(await Promise.all(tenants.map(expiredOf))).toEqual([1_100, 0])
+      fails.mockRestore()
+      expect((await tick()).body.expired.kv_keys).toBe(0)
+      service.clock.advance(5 * second_ms)
+      expect((await tick()).body.expired.kv_keys).toBe(1_100)
+      expect(await Promise.all(tenants.map(expiredOf))).toEqual([0, 0])
+      // Its keys have failed once, and its journal.
+      const failed = service.logged.filter(({ message }) => message === 'background work failed')
+      expect(failed.map(({ fields }) => fields.error)).toEqual(Array(2).fill('Error: its server is away'))
+    })
+
     test.each([0, 1, 2])(
       'keys of namespaces with events expire for each of the others: not for tenant %i',
       async (failing_at) => {
@@ -102,20 +154,23 @@ forEachService(
           await ask('PUT', '/v1/kv/state/expires', api_key, { value: 1, ttl_seconds: 1 })
         }
         service.clock.advance(2 * second_ms)
-        const look = () => expireKeys(service.app.db, service.clock.now())
+        const errors: unknown[] = []
+        const lists = new DueLists(service.clock, (error) => errors.push(error))
+        const look = () => expireKeys(service.app.db, service.clock.now(), lists)
         fails = failStatementsOf(service.app.db, tenants[failing_at]!.tenant_id)
-        await expect(look()).rejects.toThrow('its server is away')
+        expect([(await look()).expired, errors]).toEqual([2, [new Error('its server is away')]])
         const expired = async () => {
           const kept = await Promise.all(tenants.map(left))
           return kept.map(({ expired_keys }) => 1 - expired_keys)
         }
         expect(await expired()).toEqual(tenants.map((_, i) => (i === failing_at ? 0 : 1)))
         fails.mockRestore()
+        service.clock.advance(5 * second_ms)
         expect((await look()).expired).toBe(1)
         expect(await expired()).toEqual([1, 1, 1])
       },
     )
   },
-  {},
+  { CRON_SECRET: cron_secret },
   { background: false },
 )

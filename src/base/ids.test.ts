@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { last_instant_ms } from './clock.ts'
-import { type IdPrefix, newId, newSequencedId, sequenceOf } from './ids.ts'
+import { type IdPrefix, newId, newSequencedId, randomStep, sequenceOf } from './ids.ts'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const now = Date.UTC(2026, 0, 1)
@@ -116,4 +116,10 @@ describe('an id with a number', () => {
     ]
     expect(odd.map((text) => sequenceOf('msg', text))).toEqual(odd.map(() => null))
   })
+})
+
+test('a random step is a whole number from 1 to 65,536', () => {
+  const steps = Array.from({ length: 5_000 }, randomStep)
+  expect(steps.every((step) => Number.isInteger(step) && step >= 1 && step <= 65_536)).toBe(true)
+  expect(new Set(steps).size).toBeGreaterThan(4_000)
 })

@@ -30,6 +30,12 @@ function drawn(count: number): number {
   return at
 }
 
+/** A random number from 1 to 65,536. */
+export function randomStep(): number {
+  const at = drawn(2)
+  return pool[at]! * 256 + pool[at + 1]! + 1
+}
+
 const seq_characters = 8
 /** Eight characters hold 40 bits. */
 const seq_max = 2 ** 40 - 1

@@ -225,6 +225,23 @@ forEachDatabase('A test clock', (databases) => {
     })
   })
 
+  test('shows the checkpoint of the hour also of events that had no number yet at a restart', async () => {
+    const url = await databases.newUrl()
+    const environment = { TICK: 'external' } // its first number is given by the advance
+    await withService(
+      url,
+      async (service) => {
+        const { admin_key, api_key } = await service.signUp()
+        await schedule(service, api_key, 'http://127.0.0.1:9/', day_s)
+        await service.app.stop()
+        await service.start(url)
+        const { body } = await advance(service, admin_key, 2 * hour_s)
+        expect(body).toMatchObject({ done: true, counts: { 'seal.checkpoint': 1 } })
+      },
+      environment,
+    )
+  })
+
   test('is refused on a database that was made without it, and asked for on one that was made under it', async () => {
     const [under, without] = [await databases.newUrl(), await databases.newUrl()]
     await withService(under, async () => {})

@@ -7,6 +7,7 @@ import type { Awaitable, Db, Reader, Statement, Tx } from '../db/db.ts'
 import type { Migration } from '../db/migrate.ts'
 import type { StoredTable } from '../db/recount.ts'
 import type { SealedColumn } from '../db/reseal.ts'
+import type { Due, DueLists } from '../db/sweep-tenants.ts'
 import type { Dependencies } from './dependencies.ts'
 import type { EventRow, EventType } from './event.ts'
 import type { Route } from './route.ts'
@@ -41,8 +42,11 @@ export type Counters = Readonly<Record<string, readonly string[]>>
 /** One bounded step that removes, or releases, what has expired. */
 export interface Sweep {
   counters?: Counters
-  /** `rows_max` and `bytes_max` bound a step that has no bounds of its own. */
-  run(db: Db, now: Millis, rows_max: number, bytes_max: number): Promise<Swept>
+  /**
+   * `lists` has those of the node: what fails for some of their rows waits, and is reported. `rows_max` and `bytes_max` bound a
+   * step that has no bounds of its own.
+   */
+  run(db: Db, now: Millis, lists: DueLists, rows_max: number, bytes_max: number): Promise<Swept>
   /** Reads when the next row after `:now` leaves an event by expiring, which a test clock moves to. Of `expiries`. */
   nextAt?: Statement<{ at: Millis | null }>
 }
@@ -59,7 +63,8 @@ export type Purge = (tx: Tx, tenant_id: string, rows_max: number, bytes_max: num
 
 /** The rows of purgeable tenants: each is locked first in every step, and removed last. */
 export interface Purgeable {
-  due(q: Reader, now: Millis, rows_max: number): Awaitable<{ tenant_id: string }[]>
+  /** The first of those that are due since `due_from`. */
+  due(q: Reader, now: Millis, due_from: Millis, rows_max: number): Awaitable<Due[]>
   /** False when the tenant was restored, or is gone. */
   lock(tx: Tx, tenant_id: string): Promise<boolean>
   remove(tx: Tx, tenant_id: string): Awaitable<unknown>

@@ -44,8 +44,8 @@ export const dlq: Feature = {
   sweep: { run: sweep },
   expiries: {
     counters: { dlq: ['locks_released'] },
-    async run(db, now) {
-      const { locks_released, more } = await expire(db, now)
+    async run(db, now, lists) {
+      const { locks_released, more } = await expire(db, now, lists)
       return { counts: { 'dlq.locks_released': locks_released }, more }
     },
     nextAt: NEXT_EXPIRY,

@@ -6,6 +6,7 @@ import { limit } from '../base/limit.ts'
 import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
+import type { Due } from '../db/sweep-tenants.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 import type { OperationRow } from './operation.ts'
 import { claimable, expired_lock } from './store.ts'
@@ -166,10 +167,10 @@ export async function statusOf(q: Reader, tenant_id: string, id: string): Promis
   return (await q.one(STATUS, { tenant_id, id }))?.status ?? null
 }
 
-const ENDED = acrossTenants<{ tenant_id: string; id: string }>(
+const ENDED = acrossTenants<Due & { id: string }>(
   'dlq.ended_operations',
-  `select tenant_id, id from dlq_operations {by dlq_operations_ended}
-    where finished_at <= :ended_before order by finished_at limit :rows_max`,
+  `select tenant_id, id, 1 as due, finished_at as until from dlq_operations {by dlq_operations_ended}
+    where finished_at <= :ended_before and finished_at >= :due_from order by finished_at limit :rows_max`,
 )
 
 const DELETE = sql<{ bytes: number }>(
@@ -182,9 +183,9 @@ const DELETE_PARTS = sql<{ bytes: number }>(
   `delete from dlq_operation_parts where ${of_operation} returning octet_length(items) as bytes`,
 )
 
-/** Those that ended first. */
-export function ended(q: Reader, ended_before: Millis, rows_max: number) {
-  return q.all(ENDED, { ended_before, rows_max })
+/** Those that ended first since `due_from`. */
+export function ended(q: Reader, ended_before: Millis, due_from: Millis, rows_max: number) {
+  return q.all(ENDED, { ended_before, due_from, rows_max })
 }
 
 /** Removes an operation with its parts; returns the bytes of the texts of each row. */

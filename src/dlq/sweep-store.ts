@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import type { Due } from '../db/sweep-tenants.ts'
 import { bytes, table } from './store.ts'
 
 const expired = "status = 'claimed' and held = 0 and locked_until <= :now"
@@ -22,19 +23,21 @@ const RELEASE_EXPIRED = sql<Released>(
    returning id, workflow_id, lock_expired_at`,
 )
 
-const TENANTS_EXPIRED = acrossTenants<{ tenant_id: string; items: number }>(
+const TENANTS_EXPIRED = acrossTenants<Due>(
   'dlq.tenants_expired',
-  `select tenant_id, count(*) as items from
-     (select tenant_id from dlq_items {by dlq_items_locked} where ${expired} order by locked_until limit :rows_max) as due
+  `select tenant_id, count(*) as due, max(locked_until) as until from
+     (select tenant_id, locked_until from dlq_items {by dlq_items_locked}
+       where ${expired} and locked_until >= :due_from order by locked_until limit :rows_max) as due
     group by tenant_id`,
 )
 
 const ended = "status in ('resolved', 'archived') and updated_at <= :ended_before"
 
-const TENANTS_ENDED = acrossTenants<{ tenant_id: string; items: number }>(
+const TENANTS_ENDED = acrossTenants<Due>(
   'dlq.tenants_ended',
-  `select tenant_id, count(*) as items from
-     (select tenant_id from dlq_items {by dlq_items_ended} where ${ended} order by updated_at limit :rows_max) as due
+  `select tenant_id, count(*) as due, max(updated_at) as until from
+     (select tenant_id, updated_at from dlq_items {by dlq_items_ended}
+       where ${ended} and updated_at >= :due_from order by updated_at limit :rows_max) as due
     group by tenant_id`,
 )
 
@@ -48,9 +51,9 @@ const SWEEP_ENDED = sql<{ bytes: number }>(
    returning ${bytes}`,
 )
 
-/** Tenants of the `rows_max` locks that expired first, and how many of these each has. */
-export function tenantsWithExpired(q: Reader, now: Millis, rows_max: number) {
-  return q.all(TENANTS_EXPIRED, { now, rows_max })
+/** Tenants of the `rows_max` locks that expired first since `due_from`. */
+export function tenantsWithExpired(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
+  return q.all(TENANTS_EXPIRED, { now, due_from, rows_max })
 }
 
 /** An item whose lock ended at `lock_expired_at`. */
@@ -64,9 +67,9 @@ export function releaseExpired(tx: Tx, tenant_id: string, rows_max: number, byte
   return tx.all(RELEASE_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
 }
 
-/** Tenants of the `rows_max` items that ended first, and how many of these each has. */
-export function tenantsWithEnded(q: Reader, ended_before: Millis, rows_max: number) {
-  return q.all(TENANTS_ENDED, { ended_before, rows_max })
+/** Tenants of the `rows_max` items that ended first since `due_from`. */
+export function tenantsWithEnded(q: Reader, ended_before: Millis, due_from: Millis, rows_max: number) {
+  return q.all(TENANTS_ENDED, { ended_before, due_from, rows_max })
 }
 
 /** Returns the bytes of each item's texts. */

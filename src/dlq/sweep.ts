@@ -4,7 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
-import { eachInTurn } from '../db/sweep-tenants.ts'
+import { DueLists } from '../db/sweep-tenants.ts'
 import * as tenants from '../tenants/service.ts'
 import { locks } from './deadline-service.ts'
 import * as deadlines from './deadline-store.ts'
@@ -37,16 +37,22 @@ const swept_operations_max = limit(
 )
 
 /** One bounded step: expired locks are released for good. */
-export async function expire(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
-  const expired = await store.tenantsWithExpired(db, now, sweep_rows_max)
+export async function expire(
+  db: Db,
+  now: Millis,
+  lists = new DueLists(db.clock),
+): Promise<{ locks_released: number; more: boolean }> {
   let locks_released = 0
-  let locks_held = 0
-  await eachInTurn(expired, async ({ tenant_id }) => {
-    const { released, held } = await db.write(upkeep, (tx) => expireOf(tx, tenant_id))
-    locks_released += released
-    locks_held += held
-  })
-  return { locks_released, more: isMore(expired, locks_released + locks_held) }
+  const { more } = await lists.of('dlq.expired').each(
+    (from) => store.tenantsWithExpired(db, now, from, sweep_rows_max),
+    sweep_rows_max,
+    async ({ tenant_id }) => {
+      const { released, held } = await db.write(upkeep, (tx) => expireOf(tx, tenant_id))
+      locks_released += released
+      return released + held
+    },
+  )
+  return { locks_released, more }
 }
 
 /** Of a frozen tenant only the locks are released that had expired before. The others hold until the resume has moved them. */
@@ -71,32 +77,24 @@ async function releaseOrHold(
 }
 
 /** One bounded step: items that ended 90 days ago and operations that ended 7 days ago are removed. */
-export async function sweep(db: Db, now: Millis): Promise<{ more: boolean }> {
-  let any_more = false
-  await eachInTurn([sweepItems, sweepOperations], async (step) => {
-    if (await step(db, now)) any_more = true
-  })
-  return { more: any_more }
-}
-
-async function sweepItems(db: Db, now: Millis): Promise<boolean> {
-  const ended = await store.tenantsWithEnded(db, now - ended_kept_ms, sweep_rows_max)
-  let gone = 0
-  await eachInTurn(ended, async ({ tenant_id }) => {
-    gone += await db.write(upkeep, (tx) => sweepEnded(tx, tenant_id))
-  })
-  return isMore(ended, gone)
-}
-
-async function sweepOperations(db: Db, now: Millis): Promise<boolean> {
-  const ended = await operations.ended(db, now - operation_kept_ms, swept_operations_max)
-  await eachInTurn(ended, ({ tenant_id, id }) =>
-    db.write(upkeep, async (tx) => {
-      const gone = await operations.remove(tx, tenant_id, id)
-      tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
-    }),
+export async function sweep(db: Db, now: Millis, lists = new DueLists(db.clock)): Promise<{ more: boolean }> {
+  const items = await lists.of('dlq.ended').each(
+    (from) => store.tenantsWithEnded(db, now - ended_kept_ms, from, sweep_rows_max),
+    sweep_rows_max,
+    ({ tenant_id }) => db.write(upkeep, (tx) => sweepEnded(tx, tenant_id)),
   )
-  return ended.length > 0
+  const ended = await lists.of('dlq.operations').each(
+    (from) => operations.ended(db, now - operation_kept_ms, from, swept_operations_max),
+    swept_operations_max,
+    ({ tenant_id, id }) => db.write(upkeep, (tx) => removeOperation(tx, tenant_id, id)),
+  )
+  return { more: items.more || ended.more }
+}
+
+async function removeOperation(tx: Tx, tenant_id: string, id: string): Promise<number> {
+  const gone = await operations.remove(tx, tenant_id, id)
+  tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
+  return 1
 }
 
 async function sweepEnded(tx: Tx, tenant_id: string): Promise<number> {
@@ -104,10 +102,4 @@ async function sweepEnded(tx: Tx, tenant_id: string): Promise<number> {
   const gone = await store.sweepEnded(tx, tenant_id, ended_before, sweep_rows_max, sweep_bytes_max)
   tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
   return gone.length
-}
-
-/** True when there may be more than the statement found, or than the step touched. */
-function isMore(found: { items: number }[], touched: number): boolean {
-  const items = found.reduce((sum, tenant) => sum + tenant.items, 0)
-  return items >= sweep_rows_max || touched < items
 }

@@ -3,10 +3,11 @@
 import type { Move } from '../contract/deadlines.ts'
 import { bytesOf, inChunk, lockFirst } from '../db/chunk.ts'
 import { of_shard, sql, type Tx } from '../db/db.ts'
+import type { Due } from '../db/sweep-tenants.ts'
 import type { FrozenDeadlines } from '../tenants/service.ts'
 import type { WholeEffect } from './effect.ts'
 import { in_status_index } from './list-store.ts'
-import { after_run_out, type Due, run_out_columns, run_out_leases } from './sweep-store.ts'
+import { after_run_out, run_out_columns, run_out_leases } from './sweep-store.ts'
 
 const texts = ['payload', 'effective_payload', 'error', 'note']
 const table = { table: 'effects', key: 'tenant_id, id', texts }

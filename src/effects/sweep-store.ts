@@ -3,23 +3,18 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import type { Due } from '../db/sweep-tenants.ts'
 import type { WholeEffect } from './effect.ts'
 import { listed_columns } from './store.ts'
 
 const table = { table: 'effects', key: 'tenant_id, id' }
 const texts = ['payload', 'effective_payload', 'result', 'error', 'note']
 
-/** `effects` of a tenant are due, the last of them at `until`: nothing beyond that is walked for it. */
-export interface Due {
-  tenant_id: string
-  effects: number
-  until: Millis
-}
-
 const TENANTS_RUN_OUT = acrossTenants<Due>(
   'effects.tenants_run_out',
-  `select tenant_id, count(*) as effects, max(lease_until) as until from
-     (select tenant_id, lease_until from effects {by effects_leased} where status = 'running' and held = 0 and lease_until <= :now
+  `select tenant_id, count(*) as due, max(lease_until) as until from
+     (select tenant_id, lease_until from effects {by effects_leased}
+       where status = 'running' and held = 0 and lease_until <= :now and lease_until >= :due_from
        order by lease_until limit :rows_max) as due
     group by tenant_id`,
 )
@@ -51,8 +46,9 @@ const ASK = sql(
 
 const TENANTS_FORGETTING = acrossTenants<Due>(
   'effects.tenants_forgetting',
-  `select tenant_id, count(*) as effects, max(forget_at) as until from
-     (select tenant_id, forget_at from effects {by effects_forget} where forget_at is not null and forget_at <= :now
+  `select tenant_id, count(*) as due, max(forget_at) as until from
+     (select tenant_id, forget_at from effects {by effects_forget}
+       where forget_at is not null and forget_at <= :now and forget_at >= :due_from
        order by forget_at limit :rows_max) as due
     group by tenant_id`,
 )
@@ -84,12 +80,12 @@ const PURGE_POLICIES = sql(
   })}`,
 )
 
-/** Tenants of the `rows_max` leases that ran out first, and how many of these each has. */
-export function tenantsRunOut(q: Reader, now: Millis, rows_max: number) {
-  return q.all(TENANTS_RUN_OUT, { now, rows_max })
+/** Tenants of the `rows_max` leases that ran out first since `due_from`. */
+export function tenantsRunOut(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
+  return q.all(TENANTS_RUN_OUT, { now, due_from, rows_max })
 }
 
-/** Ends the leases that have run out; returns the effects without their payloads. */
+/** Ends the leases that had run out by `until`, beyond which nothing is walked; returns the effects without their payloads. */
 export function runOut(tx: Tx, { tenant_id, until }: Due, rows_max: number, bytes_max: number) {
   return tx.all(RUN_OUT, { tenant_id, due_until: until, now: tx.now, rows_max, bytes_max })
 }
@@ -99,9 +95,9 @@ export function ask(tx: Tx, tenant_id: string, id: string, question_id: string) 
   return tx.run(ASK, { tenant_id, id, question_id })
 }
 
-/** Tenants of the `rows_max` effects whose texts are to go first, and how many of these each has. */
-export function tenantsForgetting(q: Reader, now: Millis, rows_max: number) {
-  return q.all(TENANTS_FORGETTING, { now, rows_max })
+/** Tenants of the `rows_max` effects whose texts are to go first since `due_from`. */
+export function tenantsForgetting(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
+  return q.all(TENANTS_FORGETTING, { now, due_from, rows_max })
 }
 
 /** Removes payload and result; `kept_bytes` are the bytes that each had. */

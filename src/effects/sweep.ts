@@ -6,7 +6,7 @@ import { limit } from '../base/limit.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { service_cause } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
-import { eachInTurn } from '../db/sweep-tenants.ts'
+import { type Due, DueLists, type Touched } from '../db/sweep-tenants.ts'
 import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { leases } from './deadline-service.ts'
@@ -37,20 +37,26 @@ const question_ms = limit(
 )
 
 /** One bounded step: leases that ran out. */
-export async function runOut(db: Db, now: Millis): Promise<{ ran_out: number; more: boolean }> {
-  const due = await store.tenantsRunOut(db, now, sweep_rows_max)
+export async function runOut(
+  db: Db,
+  now: Millis,
+  lists = new DueLists(db.clock),
+): Promise<{ ran_out: number; more: boolean }> {
   let ran_out = 0
-  let leases_held = 0
-  await eachInTurn(due, async (of_tenant) => {
-    const { ended, held } = await db.write(upkeep, (tx) => runOutOf(tx, of_tenant))
-    ran_out += ended
-    leases_held += held
-  })
-  return { ran_out, more: isMore(due, ran_out + leases_held) }
+  const { more } = await lists.of('effects.run_out').each(
+    (from) => store.tenantsRunOut(db, now, from, sweep_rows_max),
+    sweep_rows_max,
+    async (due) => {
+      const { ended, held } = await db.write(upkeep, (tx) => runOutOf(tx, due))
+      ran_out += ended
+      return ended + held
+    },
+  )
+  return { ran_out, more }
 }
 
 /** Of a frozen tenant only the leases end that had run out before. The others hold until the resume has moved them. */
-async function runOutOf(tx: Tx, due: store.Due): Promise<{ ended: number; held: number }> {
+async function runOutOf(tx: Tx, due: Due): Promise<{ ended: number; held: number }> {
   const frozen = await tenants.lockFreeze(tx, due.tenant_id)
   const { effects, held } = await runOutOrHold(tx, due, frozen)
   for (const effect of effects.toSorted((a, b) => a.lease_until! - b.lease_until!))
@@ -60,7 +66,7 @@ async function runOutOf(tx: Tx, due: store.Due): Promise<{ ended: number; held: 
 
 async function runOutOrHold(
   tx: Tx,
-  due: store.Due,
+  due: Due,
   frozen: tenants.Frozen | null,
 ): Promise<{ effects: WholeEffect[]; held: number }> {
   if (frozen) {
@@ -151,16 +157,15 @@ function codeOf(text: string): string {
 }
 
 /** One bounded step: payload and result of effects whose time to be kept is over. The pair, its hash and the outcome stay. */
-export async function forget(db: Db, now: Millis): Promise<{ more: boolean }> {
-  const due = await store.tenantsForgetting(db, now, sweep_rows_max)
-  let forgotten = 0
-  await eachInTurn(due, async (of_tenant) => {
-    forgotten += await db.write(upkeep, (tx) => forgetOf(tx, of_tenant))
-  })
-  return { more: isMore(due, forgotten) }
+export function forget(db: Db, now: Millis, lists = new DueLists(db.clock)): Promise<Touched> {
+  return lists.of('effects.forgetting').each(
+    (from) => store.tenantsForgetting(db, now, from, sweep_rows_max),
+    sweep_rows_max,
+    (due) => db.write(upkeep, (tx) => forgetOf(tx, due)),
+  )
 }
 
-async function forgetOf(tx: Tx, due: store.Due): Promise<number> {
+async function forgetOf(tx: Tx, due: Due): Promise<number> {
   const { tenant_id } = due
   const effects = await store.forget(tx, due, sweep_rows_max, sweep_bytes_max)
   for (const { id, checkpoint_id, kept_bytes } of effects) {
@@ -169,10 +174,4 @@ async function forgetOf(tx: Tx, due: store.Due): Promise<number> {
       tx.stores(tenant_id, -(await checkpoints.forget(tx, tenant_id, checkpoint_id, id)))
   }
   return effects.length
-}
-
-/** True when there may be more than the statement found, or than the step touched. */
-function isMore(found: { effects: number }[], touched: number): boolean {
-  const effects = found.reduce((sum, tenant) => sum + tenant.effects, 0)
-  return effects >= sweep_rows_max || touched < effects
 }

@@ -49,8 +49,8 @@ export const inbox: Feature = {
   sweep: { run: sweep },
   expiries: {
     counters: { expired: ['inboxes'] },
-    async run(db, now) {
-      const { expired, more } = await expireDue(db, now)
+    async run(db, now, lists) {
+      const { expired, more } = await expireDue(db, now, lists)
       return { counts: { 'expired.inboxes': expired }, more }
     },
     nextAt: NEXT_EXPIRY,

@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import type { Due } from '../db/sweep-tenants.ts'
 import { expired_counted_max } from '../quotas/service.ts'
 import { type InboxKey, in_inbox, last_within, type Sized } from './message-store.ts'
 
@@ -26,17 +27,18 @@ const EXPIRE = sql<{ id: string; workflow_id: string | null }>(
    returning id, workflow_id`,
 )
 
-const TENANTS_EXPIRED = acrossTenants<{ tenant_id: string }>(
+const TENANTS_EXPIRED = acrossTenants<Due>(
   'inbox.tenants_expired',
-  `select distinct tenant_id from
-     (select tenant_id from inboxes {by inboxes_expiring}
-       where counted = 1 and expires_at <= :now order by expires_at limit :rows_max) as due`,
+  `select tenant_id, count(*) as due, max(expires_at) as until from
+     (select tenant_id, expires_at from inboxes {by inboxes_expiring}
+       where counted = 1 and expires_at <= :now and expires_at >= :due_from order by expires_at limit :rows_max) as due
+    group by tenant_id`,
 )
 
-const CLEARABLE = acrossTenants<InboxKey>(
+const CLEARABLE = acrossTenants<InboxKey & Due>(
   'inbox.clearable',
-  `select tenant_id, id as inbox_id from inboxes {by inboxes_clearing}
-    where clear_at is not null and clear_at <= :now order by clear_at limit :rows_max`,
+  `select tenant_id, id as inbox_id, 1 as due, clear_at as until from inboxes {by inboxes_clearing}
+    where clear_at is not null and clear_at <= :now and clear_at >= :due_from order by clear_at limit :rows_max`,
 )
 
 const CLEAR = sql<Sized>(
@@ -51,10 +53,10 @@ const CLEARED = sql(
       and not exists (select 1 from inbox_messages m where m.tenant_id = :tenant_id and m.inbox_id = :inbox_id)`,
 )
 
-const DELETABLE = acrossTenants<InboxKey>(
+const DELETABLE = acrossTenants<InboxKey & Due>(
   'inbox.deletable',
-  `select tenant_id, id as inbox_id from inboxes {by inboxes_deleting}
-    where clear_at is null and delete_at <= :now order by delete_at limit :rows_max`,
+  `select tenant_id, id as inbox_id, 1 as due, delete_at as until from inboxes {by inboxes_deleting}
+    where clear_at is null and delete_at <= :now and delete_at >= :due_from order by delete_at limit :rows_max`,
 )
 
 const DELETE_ROW = sql<Sized & { token_hash: string }>(
@@ -84,14 +86,14 @@ export function expire(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.all(EXPIRE, { tenant_id, now: tx.now, rows_max })
 }
 
-/** Tenants among the `rows_max` inboxes that expired first. */
-export function tenantsWithExpired(q: Reader, now: Millis, rows_max: number) {
-  return q.all(TENANTS_EXPIRED, { now, rows_max })
+/** Tenants among the `rows_max` inboxes that expired first since `due_from`. */
+export function tenantsWithExpired(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
+  return q.all(TENANTS_EXPIRED, { now, due_from, rows_max })
 }
 
-/** Inboxes whose messages are to be removed. */
-export function clearable(q: Reader, now: Millis, rows_max: number) {
-  return q.all(CLEARABLE, { now, rows_max })
+/** Inboxes whose messages are to be removed since `due_from`, the first. */
+export function clearable(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
+  return q.all(CLEARABLE, { now, due_from, rows_max })
 }
 
 /** Removes some messages, the oldest first; returns the bytes of each. */
@@ -104,9 +106,9 @@ export async function cleared(tx: Tx, { tenant_id, inbox_id }: InboxKey): Promis
   return (await tx.run(CLEARED, { tenant_id, inbox_id })) === 1
 }
 
-/** Inboxes without messages whose expiry is no longer shown. */
-export function deletable(q: Reader, now: Millis, rows_max: number) {
-  return q.all(DELETABLE, { now, rows_max })
+/** Inboxes without messages whose expiry is no longer shown since `due_from`, the first. */
+export function deletable(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
+  return q.all(DELETABLE, { now, due_from, rows_max })
 }
 
 export function deleteRow(tx: Tx, { tenant_id, inbox_id }: InboxKey) {

@@ -5,7 +5,7 @@ import { limit } from '../base/limit.ts'
 import { service_cause } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
-import { eachInTurn } from '../db/sweep-tenants.ts'
+import { DueLists } from '../db/sweep-tenants.ts'
 import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
@@ -40,32 +40,35 @@ const inboxes_a_step_max = limit(
 )
 
 /** One bounded step: expired inboxes leave the quota. Returns how many did, and true in `more` when there may be more. */
-export async function expireDue(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
-  let expired = 0
-  await eachInTurn(await store.tenantsWithExpired(db, now, expired_rows_max), async ({ tenant_id }) => {
-    expired += await db.write(upkeep, (tx) => expire(tx, tenant_id))
-  })
-  return { expired, more: expired >= expired_rows_max }
+export async function expireDue(
+  db: Db,
+  now: Millis,
+  lists = new DueLists(db.clock),
+): Promise<{ expired: number; more: boolean }> {
+  const { touched: expired, more } = await lists.of('inbox.expired').each(
+    (from) => store.tenantsWithExpired(db, now, from, expired_rows_max),
+    expired_rows_max,
+    ({ tenant_id }) => db.write(upkeep, (tx) => expire(tx, tenant_id)),
+  )
+  return { expired, more }
 }
 
 /**
  * One bounded step: messages of inboxes that expired a day ago or were deleted are removed, and then the inboxes
  * themselves. True in `more` when there may be more.
  */
-export async function sweep(db: Db, now: Millis): Promise<{ more: boolean }> {
-  const clearable = await store.clearable(db, now, inboxes_a_step_max)
-  let more = clearable.length === inboxes_a_step_max
-  const clearAll = () =>
-    eachInTurn(clearable, async (key) => {
-      if (!(await db.write(upkeep, (tx) => clear(tx, key)))) more = true
-    })
-  const deleteAll = async () => {
-    const deletable = await store.deletable(db, now, inboxes_a_step_max)
-    more ||= deletable.length === inboxes_a_step_max
-    await eachInTurn(deletable, (key) => db.write(upkeep, (tx) => deleteRow(tx, key)))
-  }
-  await eachInTurn([clearAll, deleteAll], (step) => step())
-  return { more }
+export async function sweep(db: Db, now: Millis, lists = new DueLists(db.clock)): Promise<{ more: boolean }> {
+  const cleared = await lists.of('inbox.clearable').each(
+    (from) => store.clearable(db, now, from, inboxes_a_step_max),
+    inboxes_a_step_max,
+    (key) => db.write(upkeep, (tx) => clear(tx, key)),
+  )
+  const deleted = await lists.of('inbox.deletable').each(
+    (from) => store.deletable(db, now, from, inboxes_a_step_max),
+    inboxes_a_step_max,
+    (key) => db.write(upkeep, (tx) => deleteRow(tx, key)),
+  )
+  return { more: cleared.more || deleted.more }
 }
 
 export async function expire(tx: Tx, tenant_id: string): Promise<number> {
@@ -81,17 +84,18 @@ export async function expire(tx: Tx, tenant_id: string): Promise<number> {
   return expired.length
 }
 
-async function deleteRow(tx: Tx, key: InboxKey): Promise<void> {
+async function deleteRow(tx: Tx, key: InboxKey): Promise<1> {
   const gone = await store.deleteRow(tx, key)
-  if (!gone) return
+  if (!gone) return 1
   tx.stores(key.tenant_id, -gone.bytes - row_bytes)
   await lookups.remove(tx, key.tenant_id, 'inbox', gone.token_hash)
+  return 1
 }
 
-/** True when nothing is left to clear. */
-async function clear(tx: Tx, key: InboxKey): Promise<boolean> {
+/** 0 while there is more to clear. */
+async function clear(tx: Tx, key: InboxKey): Promise<0 | 1> {
   deductMessages(tx, key.tenant_id, await store.clear(tx, key, cleared_rows_max, cleared_bytes_max))
-  return store.cleared(tx, key)
+  return (await store.cleared(tx, key)) ? 1 : 0
 }
 
 /** Removes rows of a tenant that is being purged; returns how many. */

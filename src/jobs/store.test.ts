@@ -186,6 +186,27 @@ forEachDatabase('jobs', (databases) => {
       },
     )
 
+    test('that expires is logged under its own token, by whatever step another node raises it', async () => {
+      const work = await plan(await newTenant())
+      const { tenant_id, source_id } = work
+      const kind = kindOf('schedule')
+      const leaseBy = (step: number) =>
+        write(async (tx) => {
+          const [leased] = await jobs.lease(tx, tenant_id, kind, [source_id], tx.now + lease_ms, step)
+          return leased!
+        })
+      const first = await leaseBy(5)
+      bench.clock.advance(lease_ms)
+      const second = await leaseBy(3)
+      expect([first.fence, second.fence]).toEqual([5, 8])
+      const late = { ok: false, status_code: 503, error: 'status', started_at: 1, duration_ms: 2 }
+      expect(await write((tx) => jobs.log(tx, kind, first, late))).toBe(true)
+      const source = { tenant_id, source: 'schedule', source_id }
+      expect(await jobs.attempts(bench.db, source, Number.MAX_SAFE_INTEGER, 10)).toEqual([
+        expect.objectContaining({ seq: 5, attempt: 1, status_code: 503, error: 'status' }),
+      ])
+    })
+
     const ended_early: [how: string, end: (tx: Tx, held: LeasedJob) => unknown][] = [
       ['all are ended at a restart', (tx) => endLeases(tx)],
       ['nobody has worked on it for long', (tx, held) => endLease(tx, held)],

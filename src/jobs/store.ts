@@ -82,7 +82,7 @@ const id_list = listOf(id_names)
 const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis; due_at: Millis }>(
   'jobs.lease',
   `update jobs
-      set lease_until = :lease_until, previous_lease_until = lease_until, fence = fence + 1, attempts = attempts + 1,
+      set lease_until = :lease_until, previous_lease_until = lease_until, fence = fence + :fence_step, attempts = attempts + 1,
           first_attempt_at = coalesce(first_attempt_at, :now)
     where ${of_shard} {rows_in tenant_id, kind, source_id} {each ${id_list}}
         select {row tenant_id, kind, source_id} from jobs
@@ -249,23 +249,33 @@ export function release(tx: Tx, { fence, ...key }: LeasedJob, again_at: Millis |
   return tx.run(RELEASE, { ...keyOf(key), fence, again_at })
 }
 
-/** Leases those that are still due, at most `lease_rows_max`, all of one tenant and kind. */
+/**
+ * Leases those that are still due, at most `lease_rows_max`, all of one tenant and kind. `fence_step`: by how much their fencing
+ * tokens rise.
+ */
 export async function lease(
   tx: Tx,
   tenant_id: string,
   kind: JobKind,
   source_ids: readonly string[],
   lease_until: Millis,
+  fence_step = 1,
 ): Promise<LeasedJob[]> {
   const ids = idParams(id_names, source_ids)
   const goes_on = goesOn(kind)
-  const rows = await tx.all(LEASE, { tenant_id, kind: kind.name, goes_on, lease_until, now: tx.now, ...ids })
+  const rows = await tx.all(LEASE, {
+    ...{ tenant_id, kind: kind.name, goes_on, lease_until, fence_step, now: tx.now },
+    ...ids,
+  })
   const leased: LeasedJob[] = []
   for (const { previous_lease_until, ...row } of rows) {
     const lease_expired = previous_lease_until > 0
     const job = { tenant_id, ...row, lease_expired, starts_at_once: kind.starts_at_once }
     leased.push(job)
-    if (lease_expired) await logInterrupted(tx, kind, job, previous_lease_until)
+    if (lease_expired) {
+      const previous = { ...job, fence: job.fence - fence_step, attempts: job.attempts - 1 }
+      await logInterrupted(tx, kind, previous, previous_lease_until)
+    }
   }
   return leased
 }
@@ -288,8 +298,12 @@ export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: Attempt
 }
 
 /** The attempt of the previous lease, which was not settled. */
-async function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, leased_until: Millis): Promise<void> {
-  const previous = { ...job, fence: job.fence - 1, attempts: job.attempts - 1 }
+async function logInterrupted(
+  tx: Tx,
+  kind: JobKind,
+  previous: LeasedJob,
+  leased_until: Millis,
+): Promise<void> {
   const started_at = startOf(previous, leased_until)
   const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
   const logged = await log(tx, kind, previous, interrupted)

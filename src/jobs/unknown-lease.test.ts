@@ -91,6 +91,22 @@ forEachDatabase('A lease whose commit had no answer', (databases) => {
     expect(await leaseOf(tenant_id)).toEqual(held)
   })
 
+  test('is left when both were made in one millisecond: each node raises tokens by a step of its own', async () => {
+    const caller = await bench.tenant()
+    const { id: source_id } = await schedule(bench, caller)
+    const { tenant_id } = caller
+    loseAnswer(tenant_id, false)
+    bench.db.failing.add('jobs.undo_lease')
+    const worker = bench.worker({ fence_step: 7 })
+    await bench.dispatch(worker)
+    const [other] = await bench.lease({ tenant_id, kind: 'schedule', source_id }, lease_ms)
+    expect(other!.fence).toBe(1)
+    const held = [bench.clock.now() + lease_ms, 1, bench.clock.now()]
+    bench.db.failing.clear()
+    await becomes(() => worker.running, 0)
+    expect(await leaseOf(tenant_id)).toEqual(held)
+  })
+
   test('of several jobs is undone for all of them by one transaction', async () => {
     const caller = await bench.tenant()
     const count = 3

@@ -19,6 +19,8 @@ export interface WorkerOptions {
   held?: () => boolean
   /** Called before each look for due jobs. */
   beforeLook?: (() => Promise<void>) | undefined
+  /** By how much its leases raise the fencing tokens of jobs. Absent: at random, so that nodes differ (undo-store.ts). */
+  fence_step?: number
   send(job: LeasedJob, request: Sendable): Promise<Outcome>
   /** Due jobs of these tenants were found, which are deleted or frozen: their jobs are to be paused. */
   onStragglers(tenant_ids: readonly string[]): Promise<void>

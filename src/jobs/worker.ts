@@ -2,6 +2,7 @@
 // because a lease is a guarded update and a result counts only under the fencing token of its lease.
 
 import type { Millis } from '../base/clock.ts'
+import { randomStep } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import { nextTurn } from '../base/next-turn.ts'
 import { sleep } from '../base/sleep.ts'
@@ -62,6 +63,7 @@ export class JobWorker {
   #dispatching: Promise<void> | null = null
   #next_dispatch: PromiseWithResolvers<void> | null = null
   #again: Timer | undefined
+  readonly #fence_step: number
   /** When the timer dispatches next. */
   #expected_at = Number.POSITIVE_INFINITY
   #stopped = false
@@ -72,6 +74,7 @@ export class JobWorker {
     this.#queue = new JobQueue(options.db, options.clock, this.#kinds, options.onError)
     this.#outcomes = new Outcomes(options)
     this.#unread = new UnreadJobs(options.clock)
+    this.#fence_step = options.fence_step ?? randomStep()
   }
 
   /**
@@ -190,7 +193,7 @@ export class JobWorker {
     try {
       await db.write(dueWork(tenant_id), async (tx) => {
         lease_until = tx.now + lease_ms
-        leased = await store.lease(tx, tenant_id, kind, ids, lease_until)
+        leased = await store.lease(tx, tenant_id, kind, ids, lease_until, this.#fence_step)
       })
       this.options.measures?.leased(leased, clock.now())
       const got = new Set(leased.map(({ source_id }) => source_id))

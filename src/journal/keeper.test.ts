@@ -144,6 +144,52 @@ forEachDatabase('The keeper of the journal', (databases) => {
     expect(errors.length).toBe(1)
   })
 
+  test('keeps a tenant beside many that fail, of which a round tries few, and all of them once they do not', async () => {
+    const steps: string[] = []
+    let is_away = true
+    const step = async (_db: Db, _dependencies: object, tenant_id: string) => {
+      steps.push(tenant_id)
+      if (is_away && tenant_id.startsWith('ten_away')) throw new Error('its server is away')
+      return { more: false }
+    }
+    const { keeper, errors } = await keeperOf(databases, { step })
+    const away = Array.from({ length: 40 }, (_, n) => `ten_away_${10 + n}`)
+    for (const tenant_id of away) keeper.changed(eventsKey(tenant_id))
+    const round = async () => {
+      steps.length = 0
+      await keeper.tick(0)
+      return [...steps]
+    }
+    expect((await round()).toSorted()).toEqual(away.slice(0, 4))
+    for (let n = 0; n < 3; n++) {
+      keeper.changed(eventsKey('ten_here'))
+      const kept = await round()
+      expect([kept.includes('ten_here'), kept.length]).toEqual([true, 5])
+    }
+    for (let n = 0; n < 8; n++) await round()
+    expect(new Set(await round()).size).toBe(4)
+    expect(errors).toHaveLength(13 * 4)
+    is_away = false
+    expect((await round()).toSorted()).toEqual(away)
+    expect(await round()).toEqual([])
+  })
+
+  test('settles what follows for a tenant that has failed before', async () => {
+    let failures = 1
+    let steps = 0
+    const step = async () => {
+      if (failures-- > 0) throw new Error('its server is away')
+      steps += 1
+      return { more: false }
+    }
+    const { keeper } = await keeperOf(databases, { step })
+    for (let n = 0; n < 2; n++) {
+      keeper.changed(eventsKey('ten_1'))
+      await keeper.settle(far)
+    }
+    expect(steps).toBe(1)
+  })
+
   test('ends when the round that is under way has ended, and begins no other', async () => {
     const begun = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()

@@ -45,9 +45,9 @@ export class JournalKeeper implements Journal {
   readonly #runs = new Map<string, Run>()
   /** Tenants with news since their last round. */
   #changed = new Set<string>()
-  /** Tenants whose last round left more to do. */
+  /** Tenants whose last round left more to do, or did not come to them. */
   #unfinished = new Set<string>()
-  /** Tenants whose last round failed. */
+  /** Tenants whose last round failed, those first that have failed for longest. */
   #failed = new Set<string>()
   readonly #repeat = new Repeat(every_ms, () => this.#runAlone())
   #rounds = 0
@@ -114,9 +114,8 @@ export class JournalKeeper implements Journal {
   async #tick(until: number): Promise<void> {
     const { clock } = this.options.db
     const goesOn = () => !this.#is_stopped && clock.monotonic() < until
-    this.#resumeFailed()
-    do await this.#runRound(true)
-    while (this.#is_unfinished && goesOn())
+    await this.#runRound(true, 'with_failed')
+    while (this.#is_unfinished && goesOn()) await this.#runRound(true)
     await this.#removal.turn(goesOn)
   }
 
@@ -127,8 +126,8 @@ export class JournalKeeper implements Journal {
   async settle(until: number): Promise<void> {
     const { clock, engine } = this.options.db
     const looks = engine === 'postgres'
-    for (;;) {
-      const kept = await this.#runRound(looks)
+    for (let rounds = 0; ; rounds++) {
+      const kept = await this.#runRound(looks, rounds === 0 ? 'with_failed' : undefined)
       await Promise.all([...this.#runs.values()].map(({ now, next }) => next ?? now)) // begun by others
       const has_news = this.#changed.size > 0 || (looks && (kept > 0 || this.#looked_up_to !== ''))
       const is_done = !has_news && this.#unfinished.size === 0
@@ -144,28 +143,29 @@ export class JournalKeeper implements Journal {
   /** A round of TICK=internal. An unfinished search continues with the next round. */
   async #runAlone(): Promise<void> {
     const looks = this.#rounds++ % rounds_a_look === 0
-    this.#resumeFailed()
-    await this.#runRound(looks || this.#looked_up_to !== '')
+    await this.#runRound(looks || this.#looked_up_to !== '', 'with_failed')
   }
 
-  #resumeFailed(): void {
-    for (const tenant_id of this.#failed) this.#changed.add(tenant_id)
-    this.#failed.clear()
-  }
-
-  /** Returns how many tenants it has kept. */
-  async #runRound(looks: boolean): Promise<number> {
+  /**
+   * Returns for how many tenants it began. Those that failed before come last, and each worker ends with one that fails: while their
+   * server is away each of them takes long, and other tenants would wait for all of them.
+   */
+  async #runRound(looks: boolean, resumes?: 'with_failed'): Promise<number> {
     // Taken before anything is awaited: what changes meanwhile is for the next round.
     const changed = this.#changed.union(this.#unfinished)
     this.#changed = new Set()
     this.#unfinished = new Set()
-    const waiting = [...changed.union(new Set(looks ? await this.#look() : []))]
+    const found = changed.union(new Set(looks ? await this.#look() : []))
+    const waiting = [...found.difference(this.#failed)]
+    const failed = resumes ? [...this.#failed] : []
     const count = waiting.length
+    const next = () => waiting.shift() ?? failed.shift()
     const work = async () => {
-      for (let tenant_id = waiting.shift(); tenant_id !== undefined; tenant_id = waiting.shift())
-        await this.#keep(tenant_id)
+      for (let tenant_id = next(); tenant_id !== undefined; tenant_id = next())
+        if (!(await this.#keep(tenant_id))) return
     }
     await Promise.all(Array.from({ length: tenants_at_once_max }, work))
+    for (const tenant_id of waiting) this.#unfinished.add(tenant_id)
     return count
   }
 
@@ -183,15 +183,20 @@ export class JournalKeeper implements Journal {
     }
   }
 
-  async #keep(tenant_id: string): Promise<void> {
+  /** False when it fails. */
+  async #keep(tenant_id: string): Promise<boolean> {
     const { db, follows, onError } = this.options
     try {
       await this.number(tenant_id)
       for (const { step } of follows)
         if ((await step?.(db, this.#dependencies!, tenant_id))?.more) this.#unfinished.add(tenant_id)
+      this.#failed.delete(tenant_id)
+      return true
     } catch (error) {
+      this.#failed.delete(tenant_id) // behind the others
       this.#failed.add(tenant_id)
       onError(error)
+      return false
     }
   }
 

@@ -37,14 +37,14 @@ export const kv: Feature = {
   ],
   sweep: {
     counters: { expired: ['kv_keys'] },
-    async run(db, now) {
-      const { expired, more } = await sweep(db, now)
+    async run(db, now, lists) {
+      const { expired, more } = await sweep(db, now, lists)
       return { counts: { 'expired.kv_keys': expired }, more }
     },
   },
   expiries: {
-    async run(db, now) {
-      const { expired, more } = await expire(db, now)
+    async run(db, now, lists) {
+      const { expired, more } = await expire(db, now, lists)
       return { counts: { 'expired.kv_keys': expired }, more }
     },
     nextAt: NEXT_EXPIRY,

@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import type { Due } from '../db/sweep-tenants.ts'
 import { expired_counted_max } from '../quotas/service.ts'
 import type { KeyRef } from './entry.ts'
 import { table, tombstone } from './store.ts'
@@ -40,11 +41,12 @@ const TOMBSTONE_NAMED = sql<Tombstoned>(
   `${to_tombstones} returning namespace, key, version, expires_at, grew as bytes`,
 )
 
-const TENANTS_EXPIRED = acrossTenants<{ tenant_id: string; keys: number }>(
+const TENANTS_EXPIRED = acrossTenants<Due>(
   'kv.tenants_expired',
-  `select tenant_id, count(*) as keys from
-     (select tenant_id from kv_entries {by kv_entries_expiring}
-       where counted = 1 and expires_at is not null and expires_at <= :now order by expires_at limit :rows_max) as due
+  `select tenant_id, count(*) as due, max(expires_at) as until from
+     (select tenant_id, expires_at from kv_entries {by kv_entries_expiring}
+       where counted = 1 and expires_at is not null and expires_at <= :now and expires_at >= :due_from
+       order by expires_at limit :rows_max) as due
     group by tenant_id`,
 )
 
@@ -82,11 +84,12 @@ const ASKING = acrossTenants<{ tenant_id: string; due: number | null }>(
     order by t.tenant_id limit :rows_max`,
 )
 
-const TENANTS_WITH_TOMBSTONES = acrossTenants<{ tenant_id: string }>(
+const TENANTS_WITH_TOMBSTONES = acrossTenants<Due>(
   'kv.tenants_with_tombstones',
-  `select distinct tenant_id from
-     (select tenant_id from kv_entries {by kv_entries_tombstones}
-       where counted = 0 and expires_at <= :expired_before order by expires_at limit :rows_max) as due`,
+  `select tenant_id, count(*) as due, max(expires_at) as until from
+     (select tenant_id, expires_at from kv_entries {by kv_entries_tombstones}
+       where counted = 0 and expires_at <= :expired_before and expires_at >= :due_from order by expires_at limit :rows_max) as due
+    group by tenant_id`,
 )
 
 const DELETE_TOMBSTONES = sql<{ version: number; bytes: number }>(
@@ -140,14 +143,14 @@ export function tenantsDue(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_DUE, { now, rows_max })
 }
 
-/** Tenants among the `rows_max` keys that expired first, and how many of these each has. */
-export function tenantsWithExpired(q: Reader, now: Millis, rows_max: number) {
-  return q.all(TENANTS_EXPIRED, { now, rows_max })
+/** Tenants among the `rows_max` keys that expired first since `due_from`. */
+export function tenantsWithExpired(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
+  return q.all(TENANTS_EXPIRED, { now, due_from, rows_max })
 }
 
-/** Tenants among the `rows_max` oldest tombstones from before this instant. */
-export function tenantsWithTombstones(q: Reader, expired_before: Millis, rows_max: number) {
-  return q.all(TENANTS_WITH_TOMBSTONES, { expired_before, rows_max })
+/** Tenants among the `rows_max` oldest tombstones from before this instant, and since `due_from`. */
+export function tenantsWithTombstones(q: Reader, expired_before: Millis, due_from: Millis, rows_max: number) {
+  return q.all(TENANTS_WITH_TOMBSTONES, { expired_before, due_from, rows_max })
 }
 
 /** Removes tombstones; returns their bytes and versions, 0 for those of rate counters, whose versions are never shown. */

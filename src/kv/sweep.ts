@@ -7,7 +7,7 @@ import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
-import { eachInTurn } from '../db/sweep-tenants.ts'
+import { DueLists } from '../db/sweep-tenants.ts'
 import * as quotas from '../quotas/service.ts'
 import { tombstone_ms } from './entry.ts'
 import { emitExpired } from './event-service.ts'
@@ -32,26 +32,23 @@ const sweep_bytes_max = limit(
  * One bounded step: expired keys become tombstones and stop counting, tombstones older than 24 h are removed. Returns
  * how many keys expired, and true in `more` when there may be more.
  */
-export async function sweep(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
-  const due = await store.tenantsWithExpired(db, now, sweep_rows_max)
-  const entombed = await store.tenantsWithTombstones(db, now - tombstone_ms, sweep_rows_max)
-  let [expired, left, deleted] = [0, 0, 0]
-  await eachInTurn(
-    [
-      ...due.map(({ tenant_id, keys }) => async () => {
-        const tombstoned = await db.write(upkeep, (tx) => tombstone(tx, tenant_id))
-        expired += tombstoned
-        left += Math.max(0, keys - tombstoned)
-      }),
-      ...entombed.map(({ tenant_id }) => async () => {
-        deleted += await db.write(upkeep, (tx) =>
-          deleteTombstones(tx, tenant_id, tx.now - tombstone_ms, sweep_rows_max),
-        )
-      }),
-    ],
-    (step) => step(),
+export async function sweep(
+  db: Db,
+  now: Millis,
+  lists = new DueLists(db.clock),
+): Promise<{ expired: number; more: boolean }> {
+  const expired = await lists.of('kv.expired').each(
+    (from) => store.tenantsWithExpired(db, now, from, sweep_rows_max),
+    sweep_rows_max,
+    ({ tenant_id }) => db.write(upkeep, (tx) => tombstone(tx, tenant_id)),
   )
-  return { expired, more: left > 0 || expired >= sweep_rows_max || deleted >= sweep_rows_max }
+  const deleted = await lists.of('kv.tombstones').each(
+    (from) => store.tenantsWithTombstones(db, now - tombstone_ms, from, sweep_rows_max),
+    sweep_rows_max,
+    ({ tenant_id }) =>
+      db.write(upkeep, (tx) => deleteTombstones(tx, tenant_id, tx.now - tombstone_ms, sweep_rows_max)),
+  )
+  return { expired: expired.touched, more: expired.more || deleted.more }
 }
 
 const asking_rows_max = limit(
@@ -74,7 +71,7 @@ const expire_ms_max = limit(
 )
 
 /** A tenant with expired keys: `keys` at most. */
-interface Due {
+interface Asking {
   tenant_id: string
   keys: number
 }
@@ -82,37 +79,34 @@ interface Due {
 /**
  * Bounded steps for each tenant with namespaces that leave events and keys that have expired: these become tombstones. Each
  * tenant has one step, also after one that failed, and those with more to do have others in turns, for a bounded time.
- * Returns how many keys did, and true in `more` when there may be more. The first failure is thrown at the end.
+ * Returns how many keys did, and true in `more` when there may be more.
  */
-export async function expire(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
+export async function expire(
+  db: Db,
+  now: Millis,
+  lists = new DueLists(db.clock),
+): Promise<{ expired: number; more: boolean }> {
+  const { backoff } = lists.of('kv.asking')
   let until: number | null = null // from the first step: most looks have none
   let expired = 0
-  const errors: unknown[] = []
-  let turn: AsyncIterable<Due> | Due[] = askingTenants(db, now)
+  let turn: AsyncIterable<Asking> | Asking[] = askingTenants(db, now)
   for (;;) {
-    const unfinished: Due[] = []
+    const unfinished: Asking[] = []
     for await (const { tenant_id, keys } of turn) {
       until ??= db.clock.monotonic() + expire_ms_max
-      const tombstoned = await db
-        .write(upkeep, (tx) => tombstone(tx, tenant_id))
-        .catch((error) => {
-          errors.push(error)
-          return 0
-        })
+      const step = () => db.write(upkeep, (tx) => tombstone(tx, tenant_id))
+      const tombstoned = (await backoff.take(tenant_id, step)) ?? 0
       expired += tombstoned
       if (tombstoned > 0 && tombstoned < keys) unfinished.push({ tenant_id, keys: keys - tombstoned })
     }
     const more = unfinished.length > 0
-    if (until === null || !more || db.clock.monotonic() >= until) {
-      if (errors.length > 0) throw errors[0]
-      return { expired, more }
-    }
+    if (until === null || !more || db.clock.monotonic() >= until) return { expired, more }
     turn = unfinished
   }
 }
 
 /** Tenants with namespaces that leave events and with keys that have expired. */
-async function* askingTenants(db: Db, now: Millis): AsyncGenerator<Due> {
+async function* askingTenants(db: Db, now: Millis): AsyncGenerator<Asking> {
   const due = await store.tenantsDue(db, now, sweep_rows_max)
   const seen = due.reduce((count, { keys }) => count + keys, 0)
   if (seen < sweep_rows_max) {

@@ -4,7 +4,7 @@ import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { advance_ms_max, type TestTime } from '../clock/service.ts'
 import type { Advanced } from '../contract/dependencies.ts'
-import { type EventRow, eventOf } from '../contract/event.ts'
+import { type EventRow, eventOf, eventsKey } from '../contract/event.ts'
 import type { Feature } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
 import { StaleLeases } from '../jobs/stale-leases.ts'
@@ -32,6 +32,7 @@ export interface AdvanceOptions {
   maintenance: Maintenance
   features: readonly Feature[]
   journal: {
+    changed(key: string): void
     number(tenant_id: string): Promise<void>
     settle(until: number): Promise<void>
     tick(until: number): Promise<void>
@@ -55,6 +56,7 @@ export class ClockAdvance {
     try {
       const until = db.clock.monotonic() + advance_ms_max
       await keeper.number(tenant_id)
+      keeper.changed(eventsKey(tenant_id)) // events of an earlier process, which have numbers now, are sealed at this time
       const happened = new Happened(db, tenant_id, await journal.lastSeq(db, tenant_id))
       let done = await this.#moveTo(from + ms, until, happened)
       if (done) {

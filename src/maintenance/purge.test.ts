@@ -17,6 +17,7 @@ import { Remembered } from '../base/remembered.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { type Awaitable, type Tx, turnOf, unnamedAcrossTenants, upkeep } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
+import { DueLists } from '../db/sweep-tenants.ts'
 import * as dlq from '../dlq/sweep-store.ts'
 import { default_plans, features } from '../features.ts'
 import * as inboxes from '../inbox/service.ts'
@@ -162,18 +163,22 @@ forEachRacedService(
       expect(second.more).toBe(false)
     })
 
-    test('of a tenant that cannot be purged now keeps no other from its own', async () => {
+    test('of tenants that cannot be purged now keeps no other from its own, also of more than a step works on', async () => {
       const { app, clock } = service
-      const stuck = await service.signUp()
-      await remove(stuck)
-      clock.advance(1)
+      const stuck: string[] = []
+      for (let i = 0; i < 5; i++) {
+        const tenant = await service.signUp()
+        await remove(tenant)
+        stuck.push(tenant.tenant_id)
+        clock.advance(1)
+      }
       const other = await service.signUp()
       await remove(other)
       clock.advance(grace_ms)
       const write = app.db.write.bind(app.db)
       const failing = (tx: Tx) => {
         const run: Tx['run'] = (statement, params) => {
-          const fails = statement.name === 'audit.purge' && params.tenant_id === stuck.tenant_id
+          const fails = statement.name === 'audit.purge' && stuck.includes(String(params.tenant_id))
           if (fails) throw new DbError('busy', 'canceling statement due to statement timeout')
           return tx.run(statement, params)
         }
@@ -189,14 +194,19 @@ forEachRacedService(
         return write(turn, (tx) => work(failing(tx)))
       }) as never)
       const errors: unknown[] = []
+      const lists = new DueLists(clock, (error) => errors.push(error))
       try {
-        const found = await purgeStep(app.db, clock.now(), (error) => errors.push(error))
-        expect(found).toEqual({ purged: [other.tenant_id], more: false })
+        expect(await purgeStep(app.db, clock.now(), lists)).toEqual({ purged: [], more: true })
+        expect(await purgeStep(app.db, clock.now(), lists)).toEqual({
+          ...{ purged: [other.tenant_id], more: false },
+        })
       } finally {
         writing.mockRestore()
       }
-      expect(errors.map(String)).toEqual(['DbError: canceling statement due to statement timeout'])
-      expect(await step()).toEqual({ purged: [stuck.tenant_id], more: false })
+      const failed = 'DbError: canceling statement due to statement timeout'
+      expect(errors.map(String)).toEqual(Array(2).fill(failed)) // the first of each step
+      expect(await step()).toEqual({ purged: stuck.slice(0, 4), more: true })
+      expect(await step()).toEqual({ purged: stuck.slice(4), more: false })
     })
 
     describe('of many rows', () => {

@@ -5,6 +5,7 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Feature, Purge, Purgeable } from '../contract/feature.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
+import type { DueLists } from '../db/sweep-tenants.ts'
 
 /** Rows of each table that one chunk removes. */
 const rows_max = limit(
@@ -41,31 +42,25 @@ function planOf(features: readonly Feature[]): Plan {
   return { purgeable, purges: features.toReversed().flatMap(({ purge }) => purge ?? []) }
 }
 
-/**
- * One bounded step. Returns the tenants that are removed now, and whether another step would find more. One that fails keeps no
- * other from its turn: `onError` gets the failure, and the next step tries it again.
- */
+/** One bounded step. Returns the tenants that are removed now, and whether another step would find more. */
 export async function purgeStep(
   db: Db,
   now: Millis,
   features: readonly Feature[],
-  onError: (error: unknown) => void,
+  lists: DueLists,
 ): Promise<{ purged: string[]; more: boolean }> {
   const plan = planOf(features)
-  const due = await plan.purgeable.due(db, now, tenants_a_step_max)
   const purged: string[] = []
-  let failed = 0
-  for (const { tenant_id } of due) {
-    try {
-      if (await purgeChunks(db, plan, tenant_id)) purged.push(tenant_id)
-    } catch (error) {
-      failed += 1
-      onError(error)
-    }
-  }
-  // Where all of them fail, the next step would find the same.
-  const is_full = due.length === tenants_a_step_max && failed < due.length
-  return { purged, more: purged.length + failed < due.length || is_full }
+  const { more } = await lists.of('purge').each(
+    (from) => plan.purgeable.due(db, now, from, tenants_a_step_max),
+    tenants_a_step_max,
+    async ({ tenant_id }) => {
+      if (!(await purgeChunks(db, plan, tenant_id))) return 0
+      purged.push(tenant_id)
+      return 1
+    },
+  )
+  return { purged, more }
 }
 
 /** True once nothing of the tenant is left. */

@@ -6,6 +6,7 @@ import { day_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
 import type { Feature, Swept } from '../contract/feature.ts'
 import { type Db, unnamedAcrossTenants } from '../db/db.ts'
+import { DueLists } from '../db/sweep-tenants.ts'
 import { features } from '../features.ts'
 import { expiry_idle_ms, startSweeper, sweep as sweepOf } from './sweep.ts'
 
@@ -291,8 +292,9 @@ describe('The sweeper', () => {
     expect(steps()).toBe(3 * swept_features)
   })
 
-  test('goes on with other features after one that fails, counts what they removed, and reports the first error', async () => {
+  test('goes on with other features after one that fails, counts what they removed, and leaves that one alone for 5 s', async () => {
     const began: string[] = []
+    const clock = new TestClock()
     const feature = (name: string, run: () => Swept): Feature => ({
       name,
       sweep: {
@@ -302,26 +304,40 @@ describe('The sweeper', () => {
         },
       },
     })
-    const failing = (name: string) =>
+    const failing = (name: string, after_ms: number) =>
       feature(name, () => {
+        clock.advance(after_ms)
         throw new Error(`${name} failed`)
       })
     const list = [
       feature('locks', () => ({ counts: { 'locks.released': 2 }, more: false })),
-      failing('letters'),
+      failing('letters', 0),
       feature('leases', () => ({ counts: { 'locks.released': 3 }, more: true })),
-      failing('notes'),
+      failing('notes', 3_000), // as a statement does that ends by its time-out
       feature('pages', () => ({ counts: { 'expired.pages': 1 }, more: false })),
     ]
     const counted: [string, number][] = []
-    const swept = sweepOf({} as Db, new TestClock(), list, (...count) => counted.push(count))
-    await expect(swept).rejects.toThrow(new Error('letters failed'))
+    const errors: unknown[] = []
+    const lists = new DueLists(clock, (error) => errors.push(error))
+    const step = () => sweepOf({} as Db, clock, list, (...count) => counted.push(count), lists)
+    expect(await step()).toEqual({ more: true })
+    expect(errors).toEqual([new Error('letters failed'), new Error('notes failed')])
     expect(began).toEqual(['locks', 'letters', 'leases', 'notes', 'pages'])
     expect(counted).toEqual([
       ['locks.released', 2],
       ['locks.released', 3],
       ['expired.pages', 1],
     ])
+    const stepAfter = async (ms: number) => {
+      clock.advance(ms)
+      began.length = 0
+      await step()
+      return [...began]
+    }
+    expect(await stepAfter(1_999)).toEqual(['locks', 'leases', 'pages'])
+    expect(await stepAfter(1)).toEqual(['locks', 'letters', 'leases', 'pages'])
+    expect(await stepAfter(2_999)).toEqual(['locks', 'leases', 'pages'])
+    expect(await stepAfter(1)).toEqual(['locks', 'leases', 'notes', 'pages'])
   })
 
   test('pauses 50 ms while there is more, and 5 s when there is not', async () => {
@@ -331,7 +347,7 @@ describe('The sweeper', () => {
     const db = {
       one: () => null,
       all: ({ name }: { name: string }) =>
-        name === 'kv.tenants_expired' ? [{ tenant_id: 'ten_1', keys: 0 }] : [],
+        name === 'kv.tenants_expired' ? [{ tenant_id: 'ten_1', due: expired[steps], until: 0 }] : [],
       write: (_: unknown, work: (tx: unknown) => Promise<unknown>) =>
         work({
           now: 0,

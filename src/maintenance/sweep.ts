@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Feature, Sweep } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
-import { eachInTurn } from '../db/sweep-tenants.ts'
+import type { DueLists } from '../db/sweep-tenants.ts'
 
 /** Rows of each kind that one step removes, where a feature has no bound of its own. */
 const rows_max = limit(
@@ -23,37 +23,60 @@ const bytes_max = limit(
 
 type Count = (counter: string, by: number) => void
 
-/** One bounded step of every feature. What each removes is counted at once: it holds, also when a later one fails. */
-export function sweep(db: Db, clock: Clock, features: readonly Feature[], count: Count) {
-  const sweeps = features.flatMap(({ expiries, sweep }) => [expiries ?? [], sweep ?? []].flat())
-  return stepOfEach(db, clock, sweeps, count)
+/**
+ * One bounded step of every feature. What each removes is counted at once: it holds, also when a later one fails. One that fails
+ * waits, and keeps no other from its step.
+ */
+export function sweep(
+  db: Db,
+  clock: Clock,
+  features: readonly Feature[],
+  count: Count,
+  lists: DueLists,
+): Promise<{ more: boolean }> {
+  const sweeps = features.flatMap(({ name, expiries, sweep }) => [
+    ...named(`${name} expiries`, expiries),
+    ...named(name, sweep),
+  ])
+  return stepOfEach(db, clock, sweeps, count, lists)
 }
 
 /** The same for what must leave its event within a second. */
-export function expire(db: Db, clock: Clock, features: readonly Feature[], count: Count) {
-  const expiries = features.flatMap(({ expiries }) => expiries ?? [])
-  return stepOfEach(db, clock, expiries, count)
+export function expire(
+  db: Db,
+  clock: Clock,
+  features: readonly Feature[],
+  count: Count,
+  lists: DueLists,
+): Promise<{ more: boolean }> {
+  const expiries = features.flatMap(({ name, expiries }) => named(name, expiries))
+  return stepOfEach(db, clock, expiries, count, lists)
 }
 
-function stepOfEach(db: Db, clock: Clock, steps: readonly Sweep[], count: Count): Promise<{ more: boolean }> {
-  return eachStep(
-    steps.map((step) => async () => {
-      const { counts = {}, more } = await step.run(db, clock.now(), rows_max, bytes_max)
-      for (const [counter, by] of Object.entries(counts)) count(counter, by)
-      return { more }
-    }),
-  )
+interface NamedSweep extends Sweep {
+  name: string
 }
 
-/** One after the other, also after one that failed; the first error is thrown at the end. True when any finds more. */
-export async function eachStep(
-  steps: readonly (() => Promise<{ more: boolean }>)[],
+function named(name: string, sweep: Sweep | undefined): NamedSweep[] {
+  return sweep ? [{ ...sweep, name }] : []
+}
+
+/** One after the other. True when any finds more. */
+async function stepOfEach(
+  db: Db,
+  clock: Clock,
+  sweeps: readonly NamedSweep[],
+  count: Count,
+  lists: DueLists,
 ): Promise<{ more: boolean }> {
   let any_more = false
-  await eachInTurn(steps, async (step) => {
-    const { more } = await step()
-    any_more ||= more
-  })
+  for (const { name, run } of sweeps) {
+    await lists.sweeps.take(name, async () => {
+      const { counts = {}, more } = await run(db, clock.now(), lists, rows_max, bytes_max)
+      any_more ||= more
+      for (const [counter, by] of Object.entries(counts)) count(counter, by)
+    })
+  }
   return { more: any_more }
 }
 

@@ -6,10 +6,12 @@ import type { TickReport } from '../contract/dependencies.ts'
 import type { Feature } from '../contract/feature.ts'
 import { countersOf } from '../contract/features.ts'
 import type { Db } from '../db/db.ts'
+import { DueLists } from '../db/sweep-tenants.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import type { JobWorker } from '../jobs/worker.ts'
+import { Failures } from './failures.ts'
 import { purgeStep } from './purge.ts'
-import { eachStep, expire, expiry_idle_ms, type Sweeper, startSweeper, sweep } from './sweep.ts'
+import { expire, expiry_idle_ms, type Sweeper, startSweeper, sweep } from './sweep.ts'
 
 /** The time that POST /v1/tick may take. */
 export const tick_ms_max = limit(
@@ -55,10 +57,20 @@ export class Maintenance {
   #tenants_purged = 0
 
   readonly #declared: ReadonlySet<string>
+  readonly #lists: DueLists
+  readonly #expiries: DueLists
+  readonly #failed_sweeps: Failures
+  readonly #failed_expiries: Failures
 
   constructor(private readonly options: MaintenanceOptions) {
     const groups = Object.entries(countersOf(options.features))
     this.#declared = new Set(groups.flatMap(([group, names]) => names.map((name) => `${group}.${name}`)))
+    const { clock, onError } = options
+    this.#failed_sweeps = new Failures(onError)
+    this.#failed_expiries = new Failures(onError)
+    this.#lists = new DueLists(clock, onError, this.#failed_sweeps.add)
+    const { add } = this.#failed_expiries
+    this.#expiries = new DueLists(clock, add, add, expiry_idle_ms)
   }
 
   start(): void {
@@ -76,20 +88,21 @@ export class Maintenance {
     if (this.options.held?.()) return nothing_more
     const { db, clock, features, onSwept } = this.options
     const began = clock.monotonic()
-    const step = await eachStep([() => sweep(db, clock, features, this.#count), () => this.#purgeStep()])
+    const swept = await sweep(db, clock, features, this.#count, this.#lists)
+    const purged = await this.#lists.sweeps.take('purge', () => this.#purgeStep())
     onSwept?.(clock.monotonic() - began)
-    return step
+    return { more: swept.more || (purged?.more ?? false) }
   }
 
   #expiryStep(): Promise<{ more: boolean }> {
     if (this.options.held?.()) return nothing_more
     const { db, clock, features } = this.options
-    return expire(db, clock, features, this.#count)
+    return expire(db, clock, features, this.#count, this.#expiries)
   }
 
   async #purgeStep(): Promise<{ more: boolean }> {
-    const { db, clock, onPurged, onError, features } = this.options
-    const { purged, more } = await purgeStep(db, clock.now(), features, onError)
+    const { db, clock, onPurged, features } = this.options
+    const { purged, more } = await purgeStep(db, clock.now(), features, this.#lists)
     for (const tenant_id of purged) onPurged(tenant_id)
     this.#tenants_purged += purged.length
     return { more }
@@ -100,24 +113,27 @@ export class Maintenance {
     else this.options.onUndeclared(counter)
   }
 
-  /** Steps until there is no more, or until the tick's share of time is used; one at least. */
+  /** Steps until there is no more, or until the tick's share of time is used; one at least. Throws when a sweep has failed. */
   #sweepShare(): Promise<void> {
     return this.sweepUntil(this.options.clock.monotonic() + tick_sweep_ms_max)
   }
 
   /** The same until a monotonic time. */
   sweepUntil(until: number): Promise<void> {
-    return this.#until(until, () => this.#sweepStep())
+    return this.#until(until, this.#failed_sweeps, () => this.#sweepStep())
   }
 
-  /** The same of what must leave its event within a second. */
+  /** The same of what must leave its event within a second, of all tenants: throws when it has failed for any. */
   expireUntil(until: number): Promise<void> {
-    return this.#until(until, () => this.#expiryStep())
+    this.#expiries.resume()
+    return this.#until(until, this.#failed_expiries, () => this.#expiryStep())
   }
 
-  async #until(until: number, step: () => Promise<{ more: boolean }>): Promise<void> {
+  async #until(until: number, failures: Failures, step: () => Promise<{ more: boolean }>): Promise<void> {
+    const before = failures.count
     let more = true
     while (more && !this.#stopped) more = (await step()).more && this.options.clock.monotonic() < until
+    if (failures.count > before) throw failures.last
   }
 
   /** Does all that is due now and a share of the sweep; returns the counts since the last answer. */

@@ -3,6 +3,7 @@ import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { type Answer, forEachRacedService, TestService } from '../../test/support/service.ts'
 import { day_ms, minute_ms } from '../base/clock.ts'
+import { DueLists } from '../db/sweep-tenants.ts'
 import { default_plans } from '../features.ts'
 import * as tenants from '../tenants/service.ts'
 import { type CallCounts, Calls } from './calls.ts'
@@ -304,8 +305,9 @@ forEachDatabase('the calls of two nodes', (databases) => {
     await calls.count(pro, default_plans, clock.now())
     await calls.flush()
     const january = clock.now()
-    expect(await quotas.sweepCalls(db, january, 10)).toBe(0)
-    expect(await quotas.sweepCalls(db, january + 31 * day_ms, 10)).toBe(1)
+    const lists = new DueLists(clock)
+    expect(await quotas.sweepCalls(db, january, lists, 10)).toBe(0)
+    expect(await quotas.sweepCalls(db, january + 31 * day_ms, lists, 10)).toBe(1)
     expect(await quotas.monthlyCalls(db, clock).used(pro.tenant_id, clock.now())).toBe(0)
   })
 })

@@ -2,6 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
+import type { Due } from '../db/sweep-tenants.ts'
 import type { TenantRow } from './tenant.ts'
 
 export const columns = `tenant_id, name, owner_email, plan, status, purge_at, storage_bytes_max, created_at, frozen_at,
@@ -81,9 +82,10 @@ const SIGNING_SECRETS = sql<{
     where tenant_id = :tenant_id`,
 )
 
-const PURGEABLE = acrossTenants<{ tenant_id: string }>(
+const PURGEABLE = acrossTenants<Due>(
   'tenants.purgeable',
-  `select tenant_id from tenants where status = 'pending_deletion' and purge_at <= :now order by purge_at limit :rows_max`,
+  `select tenant_id, 1 as due, purge_at as until from tenants
+    where status = 'pending_deletion' and purge_at <= :now and purge_at >= :due_from order by purge_at limit :rows_max`,
 )
 
 // Takes the row's lock, so that a chunk of a purge and a restore go one after the other.
@@ -167,8 +169,8 @@ export function signingSecrets(q: Reader, tenant_id: string) {
 }
 
 /** Tenants whose grace has ended, the longest ago first. */
-export function purgeable(q: Reader, now: Millis, rows_max: number) {
-  return q.all(PURGEABLE, { now, rows_max })
+export function purgeable(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
+  return q.all(PURGEABLE, { now, due_from, rows_max })
 }
 
 /** First of every chunk of a purge. False when the tenant was restored, or is gone. */

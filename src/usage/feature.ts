@@ -10,12 +10,7 @@ export function usageFeature(groups: readonly string[]): Feature {
     routes: routesOf(usageRoutes(groups)),
     usage: 'tenants',
     migrations: [{ name: 'usage/0001', text: schema }],
-    sweep: {
-      async run(db, now, rows_max) {
-        const removed = await sweep(db, now, rows_max)
-        return { more: removed >= rows_max }
-      },
-    },
+    sweep: { run: sweep },
     purge,
   }
 }

@@ -4,7 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import type { UsageCounts } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import { isOutcomeUnknown } from '../db/errors.ts'
-import { sweepTenants } from '../db/sweep-tenants.ts'
+import { type DueLists, sweepTenants, type Touched } from '../db/sweep-tenants.ts'
 import { type Range, type Step, stepsOf, type UsageStep } from './steps.ts'
 import * as store from './store.ts'
 import { kept_ms, Usage } from './usage.ts'
@@ -44,11 +44,15 @@ export async function read(
   return stepsOf(step, range, groups, await store.list(db, tenant_id, range.from, range.to))
 }
 
-/** Removes hours that are no longer kept at `now`, at most `rows_max`; returns how many. */
-export async function sweep(db: Db, now: Millis, rows_max: number): Promise<number> {
+/** Removes hours that are no longer kept at `now`, at most `rows_max`. */
+export function sweep(db: Db, now: Millis, lists: DueLists, rows_max: number): Promise<Touched> {
   const before = now - kept_ms
-  const tenants = await store.tenantsWithOld(db, before, rows_max)
-  return sweepTenants(db, tenants, rows_max, (tx, tenant_id, most) =>
-    store.sweep(tx, tenant_id, before, most),
+  const sweepAll = (tenants: readonly { tenant_id: string }[]) =>
+    sweepTenants(db, tenants, rows_max, (tx, tenant_id, most) => store.sweep(tx, tenant_id, before, most))
+  return lists.of('usage.old').each(
+    (from) => store.tenantsWithOld(db, before, from, rows_max),
+    rows_max,
+    (tenant) => sweepAll([tenant]),
+    sweepAll,
   )
 }

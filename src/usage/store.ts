@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import type { Due } from '../db/sweep-tenants.ts'
 import type { Count } from './usage.ts'
 
 // Of active tenants: a count that is on its way while a purge ends would outlive it.
@@ -24,10 +25,12 @@ const LIST = sql<Omit<Count, 'tenant_id'>>(
 
 const table = { table: 'usage_hours', key: 'tenant_id, hour, feature' }
 
-const TENANTS_OLD = acrossTenants<{ tenant_id: string }>(
+const TENANTS_OLD = acrossTenants<Due>(
   'usage.tenants_old',
-  `select distinct tenant_id from
-     (select tenant_id from usage_hours {by usage_hours_hour} where hour < :before order by hour limit :rows_max) as due`,
+  `select tenant_id, count(*) as due, max(hour) as until from
+     (select tenant_id, hour from usage_hours {by usage_hours_hour}
+       where hour < :before and hour >= :due_from order by hour limit :rows_max) as due
+    group by tenant_id`,
 )
 
 // The tenant is named as a range, and the order begins with it: so the primary key is walked, and not all hours.
@@ -55,9 +58,9 @@ export function list(q: Reader, tenant_id: string, from: Millis, to: Millis) {
   return q.all(LIST, { tenant_id, from_hour: from, to_hour: to })
 }
 
-/** Tenants among the `rows_max` oldest hours before this instant. */
-export function tenantsWithOld(q: Reader, before: Millis, rows_max: number) {
-  return q.all(TENANTS_OLD, { before, rows_max })
+/** Tenants among the `rows_max` oldest hours before this instant, and since `due_from`. */
+export function tenantsWithOld(q: Reader, before: Millis, due_from: Millis, rows_max: number) {
+  return q.all(TENANTS_OLD, { before, due_from, rows_max })
 }
 
 /** Removes hours of a tenant before this instant, at most `rows_max`; returns how many. */

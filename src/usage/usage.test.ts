@@ -4,6 +4,7 @@ import { sweep } from '../../test/support/maintenance.ts'
 import { forEachRacedService, TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso } from '../base/clock.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
+import { DueLists } from '../db/sweep-tenants.ts'
 import { routes } from '../features.ts'
 import { sweep as sweepHours } from './service.ts'
 import { rangeOf, stepsOf } from './steps.ts'
@@ -311,7 +312,8 @@ forEachDatabase('a step of the sweep', (databases) => {
       await tx.run(INSERT, { tenant_id: 'tnt_a', feature: 'kv', hour: 1 })
     })
     const removed: number[] = []
-    for (let step = 0; step < 4; step++) removed.push(await sweepHours(db, kept_ms + 1, 4))
+    const lists = new DueLists(db.clock)
+    for (let step = 0; step < 4; step++) removed.push((await sweepHours(db, kept_ms + 1, lists, 4)).touched)
     expect(removed).toEqual([4, 4, 1, 0])
     const left = unnamedAcrossTenants<{ hour: number }>('test.left', 'select hour from usage_hours')
     expect(await db.all(left, {})).toEqual([{ hour: 1 }])

@@ -221,10 +221,10 @@ export class Bench {
   }
 
   /** The worker of one more node. */
-  worker({ internal = true }: { internal?: boolean } = {}): JobWorker {
+  worker({ internal = true, fence_step = 1 }: { internal?: boolean; fence_step?: number } = {}): JobWorker {
     const { db, clock, dependencies } = this
     const worker = new JobWorker({
-      ...{ db, clock, dependencies, internal, kinds: job_kinds },
+      ...{ db, clock, dependencies, internal, kinds: job_kinds, fence_step },
       send: (_, request) => this.network.send(request as Outgoing),
       onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
       onError: (error) => this.errors.push(error),
