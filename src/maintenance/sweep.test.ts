@@ -320,7 +320,7 @@ describe('The sweeper', () => {
     const errors: unknown[] = []
     const lists = new DueLists(clock, (error) => errors.push(error))
     const step = () => sweepOf({} as Db, clock, list, (...count) => counted.push(count), lists)
-    expect(await step()).toEqual({ more: true })
+    expect(await step()).toEqual({ more: true, is_complete: false })
     expect(errors).toEqual([new Error('letters failed'), new Error('notes failed')])
     expect(began).toEqual(['locks', 'letters', 'leases', 'notes', 'pages'])
     expect(counted).toEqual([
@@ -331,7 +331,7 @@ describe('The sweeper', () => {
     const stepAfter = async (ms: number) => {
       clock.advance(ms)
       began.length = 0
-      await step()
+      expect(await step()).toEqual({ more: true, is_complete: false })
       return [...began]
     }
     expect(await stepAfter(1_999)).toEqual(['locks', 'leases', 'pages'])

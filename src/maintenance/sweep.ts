@@ -23,6 +23,13 @@ const bytes_max = limit(
 
 type Count = (counter: string, by: number) => void
 
+interface Steps {
+  /** Other steps would find more. */
+  more: boolean
+  /** None has failed, or waits because it had failed. */
+  is_complete: boolean
+}
+
 /**
  * One bounded step of every feature. What each removes is counted at once: it holds, also when a later one fails. One that fails
  * waits, and keeps no other from its step.
@@ -33,7 +40,7 @@ export function sweep(
   features: readonly Feature[],
   count: Count,
   lists: DueLists,
-): Promise<{ more: boolean }> {
+): Promise<Steps> {
   const sweeps = features.flatMap(({ name, expiries, sweep }) => [
     ...named(`${name} expiries`, expiries),
     ...named(name, sweep),
@@ -48,7 +55,7 @@ export function expire(
   features: readonly Feature[],
   count: Count,
   lists: DueLists,
-): Promise<{ more: boolean }> {
+): Promise<Steps> {
   const expiries = features.flatMap(({ name, expiries }) => named(name, expiries))
   return stepOfEach(db, clock, expiries, count, lists)
 }
@@ -68,16 +75,15 @@ async function stepOfEach(
   sweeps: readonly NamedSweep[],
   count: Count,
   lists: DueLists,
-): Promise<{ more: boolean }> {
-  let any_more = false
+): Promise<Steps> {
+  const steps: Steps = { more: false, is_complete: true }
   for (const { name, run } of sweeps) {
-    await lists.sweeps.take(name, async () => {
-      const { counts = {}, more } = await run(db, clock.now(), lists, rows_max, bytes_max)
-      any_more ||= more
-      for (const [counter, by] of Object.entries(counts)) count(counter, by)
-    })
+    const done = await lists.sweeps.take(name, () => run(db, clock.now(), lists, rows_max, bytes_max))
+    steps.is_complete &&= done !== null
+    steps.more ||= done?.more ?? false
+    for (const [counter, by] of Object.entries(done?.counts ?? {})) count(counter, by)
   }
-  return { more: any_more }
+  return steps
 }
 
 /** Pause between two steps of a sweep that find nothing. */

@@ -43,7 +43,7 @@ export interface MaintenanceOptions {
   /** A counter was raised that none of the features declares, and that no answer can show. */
   onUndeclared: (counter: string) => void
   features: readonly Feature[]
-  /** Called with how long each step of the sweep has taken. */
+  /** Called with how long each step of the sweep has taken in which none of it failed. */
   onSwept?: ((ms: number) => void) | undefined
 }
 
@@ -90,7 +90,7 @@ export class Maintenance {
     const began = clock.monotonic()
     const swept = await sweep(db, clock, features, this.#count, this.#lists)
     const purged = await this.#lists.sweeps.take('purge', () => this.#purgeStep())
-    onSwept?.(clock.monotonic() - began)
+    if (swept.is_complete && purged) onSwept?.(clock.monotonic() - began)
     return { more: swept.more || (purged?.more ?? false) }
   }
 
