@@ -221,6 +221,27 @@ class TestAnInboxThatIsFollowed:
         assert [message["id"] for message in client.inboxes.messages("ibx", follow=True)] == ["a"]
         assert asked == ["messages?wait=50", *["messages?wait=50", "webhook"] * 2, "messages"]
 
+    def test_goes_on_when_another_is_gone_while_it_looks_whether_this_one_is_listed(self, driver: Driver) -> None:
+        self.answers(driver, [[], ["a"], []], [False], "2020-01-01T00:00:00.000Z")
+        messages = driver.network.always
+        others = [{"id": f"other-{n}"} for n in range(100)]
+        # The last of 101 is the hundredth once another is gone; in the end it is gone as well.
+        pages = [(others, 101), ([], 100), ([*others[1:], {"id": "ibx"}], 100), (others[1:], 99)]
+        offsets: list[str] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            if not request.url.path.endswith("/api/webhook"):
+                assert messages is not None
+                return messages(request)
+            offsets.append(request.url.params["offset"])
+            items, total = pages.pop(0)
+            return httpx.Response(200, json={"success": True, "data": {"items": items, "total": total}})
+
+        driver.network.always = answer
+        client = driver.lossy(at)
+        assert [message["id"] for message in client.inboxes.messages("ibx", follow=True)] == ["a"]
+        assert offsets == ["0", "100", "0", "0"]
+
     def test_without_follow_ends_with_what_is_there(self, driver: Driver) -> None:
         asked = self.answers(driver, [["a"], []], [], "2099-01-01T00:00:00.000Z")
         client = driver.lossy(at)
