@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -112,6 +114,7 @@ class FakeItem:
     """One dead letter, whose claim is answered after so many ms."""
 
     def __init__(self, driver: Driver, late_ms: float, extended: httpx.Response | None = None) -> None:
+        self._driver = driver
         self.calls: list[str] = []
         self.errors: list[Exception] = []
         self.handled: list[list[str]] = []
@@ -122,6 +125,10 @@ class FakeItem:
         driver.network.endless_ms = lease_ms / 2
         self._work = driver.lossy(at, retries=0).dlq.work
         self._handler = driver.handler(lambda item, context: self.handled.append([*self.calls]))
+
+    def handle(self, work: Callable[[Any], bool]) -> None:
+        self.kept: list[bool] = []
+        self._handler = self._driver.handler(lambda item, context: self.kept.append(work(context)))
 
     def work(self) -> dict[str, int]:
         ended = self._work(
@@ -158,6 +165,29 @@ class TestAnItemWhoseClaim:
         assert fake.work() == {"lost": 1}
         assert (fake.handled, fake.calls) == ([], ["claim", "claim"])
         assert [type(error) for error in fake.errors] == [WaystationTimeoutError]
+
+    @pytest.mark.parametrize("page", [(404, "<h1>No such backend</h1>"), (200, '{"ok": true}')])
+    def test_is_extended_again_when_something_before_the_service_answers(
+        self, driver: Driver, page: tuple[int, str]
+    ) -> None:
+        fake = FakeItem(driver, lease_ms / 4)
+        answer, ended = driver.network.always, threading.Event()
+        assert answer is not None
+        pages = [httpx.Response(page[0], text=page[1])]
+
+        def behind(request: httpx.Request) -> httpx.Response | None:
+            answered = answer(request)
+            if not request.url.path.endswith("/extend"):
+                return answered
+            if pages:
+                return pages.pop()
+            ended.set()
+            return answered
+
+        driver.network.always = behind
+        fake.handle(lambda context: ended.wait(5) and not context.signal.aborted)
+        assert (fake.work(), fake.kept) == ({"resolved": 1}, [True])
+        assert fake.calls == ["claim", "extend", "extend", "resolve", "claim"]
 
     def test_is_answered_late_is_lost_when_the_extension_is_refused(self, driver: Driver) -> None:
         fake = FakeItem(driver, lease_ms / 2, refusal(409, "LOCK_NOT_HELD"))
