@@ -70,11 +70,17 @@ export function withMade(failure: Failure, { id, next }: Made): Failure {
 /** How each next step begins, or ends, where nobody knows whether it has happened. */
 const look_first = 'It may have happened: look before you run it again'
 
+/** How the contract says after INTERNAL that a creation can be repeated. */
+const same_key = 'a creation with the same Idempotency-Key'
+
 /** Names the Idempotency-Key of a command that may have created something: run again without it, it would create another. */
 export function withKey(failure: Failure, key: string | undefined): Failure {
-  const [before, after] = failure.next.split(look_first)
-  if (key === undefined || after === undefined) return failure
-  const next = `${before}It may have happened: with --idempotency-key ${shellWord(key)} it can be run again, and happens once.`
+  if (key === undefined) return failure
+  const option = `with --idempotency-key ${shellWord(key)}`
+  const next = failure.next
+    .replace(look_first, () => `It may have happened: ${option} it can be run again, and happens once`)
+    .replace(same_key, () => option)
+  if (next === failure.next) return failure
   return { ...failure, next, details: { ...failure.details, idempotency_key: key } }
 }
 
@@ -183,8 +189,9 @@ function repeatOf({ cause }: Error): string {
 
 function refused(error: WaystationError): Failure {
   const { code, message, status, request_id, retry_after_seconds, details } = error
-  const next = nextStep(error)
   const of_gateway = code === 'UNEXPECTED_ANSWER' && status >= 502 && status <= 504
+  // The request may have gone on to the service, whose answer was lost.
+  const next = of_gateway ? `${look_first}. ${nextStep(error)}` : nextStep(error)
   return {
     code,
     message: `${message.slice(`${code}: `.length)}${repeatOf(error)}`,

@@ -501,7 +501,13 @@ describe('configuration', () => {
       ['DATABASE_URL', 'mysql://user:short-secret@db/x'],
       ['PUBLIC_URL', 'https://user:short-secret@example.com'],
       ['PUBLIC_URL', 'https://user:a/short-secret@example.com'],
+      ['PUBLIC_URL', 'https:user:short-secret@example.com'],
+      ['PUBLIC_URL', 'https:\\\\user:short-secret@example.com'],
+      ['PUBLIC_URL', 'user:short-secret@example.com'],
+      ['PUBLIC_URL', 'https://user:a\nshort-secret@example.com'],
       ['CORS_ORIGINS', 'https://user:short-secret@example.com'],
+      ['CORS_ORIGINS', 'https:user:short-secret@example.com'],
+      ['CORS_ORIGINS', 'https://user:short-secret,a@example.com'],
     ] as const) {
       expect(() => readConfig({ ...outside, [name]: value })).toThrow(ConfigError)
       expect(() => readConfig({ ...outside, [name]: value })).not.toThrow(/short-secret/)

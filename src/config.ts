@@ -202,7 +202,7 @@ function publicUrl(text: string | undefined): string | null {
 
 /** A URL as a message may show it: a user comes with a password. */
 function withoutUser(text: string): string {
-  return text.replace(/\/\/.*@/, '//…@')
+  return text.replace(/^([a-z]+:[\\/]*)?.*@/is, '$1…@')
 }
 
 const default_file = 'waystation.db'
@@ -335,10 +335,8 @@ function origins(text: string | undefined): string[] {
   return text.split(',').map((part) => {
     const origin = part.trim()
     if (origin === '*' || URL.parse(origin)?.origin === origin) return origin
-    throw new ConfigError(
-      'CORS_ORIGINS',
-      `"${withoutUser(origin)}" is not an origin such as https://app.example.com`,
-    )
+    const shown = text.includes('@') ? withoutUser(text) : origin // a password may have the comma
+    throw new ConfigError('CORS_ORIGINS', `"${shown}" is not an origin such as https://app.example.com`)
   })
 }
 

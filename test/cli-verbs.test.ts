@@ -334,6 +334,7 @@ test.each([
     7,
     async () => Response.json({ error: { code: 'OUTCOME_UNKNOWN', message: 'm' } }, { status: 503 }),
   ],
+  ['was not there in time for a proxy', 7, async () => new Response('<h1>Time-out</h1>', { status: 504 })],
 ])(
   'A creation whose answer %s ends with %d, and names the key with which a repeat happens once',
   async (_, code, answer) => {
@@ -352,6 +353,17 @@ test.each([
     expect(keys).toEqual([keys[0]!, keys[0]!])
   },
 )
+
+test('A creation in which the service failed names the key with which it is to be repeated once', async () => {
+  const answer = () => Response.json({ error: { code: 'INTERNAL', message: 'm' } }, { status: 500 })
+  const { code, stderr, asked } = await runInside(['tenant', 'create', 'acme', '--email', 'a@b.co'], {
+    answer,
+  })
+  expect(code).toBe(1)
+  expect(stderr).toContain(
+    `Next: Repeat it once, with --idempotency-key ${asked[0]!.headers['idempotency-key']}. If it fails again,`,
+  )
+})
 
 test('A creation at a time from now on does not name its key: a repeat would ask for another time', async () => {
   const fetch = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }))

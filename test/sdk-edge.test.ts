@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { WaystationTimeoutError } from '../sdk/src/index.ts'
+import { setPlan } from '../src/tenants/service.ts'
 import { all, clientsOf, failureOf, TestPlatform } from './support/sdk.ts'
 import { forEachService } from './support/service.ts'
 
@@ -127,6 +128,35 @@ forEachService('client.inboxes', (service) => {
       service.clock.advance(60_000)
     }
     expect(bodies).toEqual([1])
+  })
+
+  test('follow goes on when another inbox is gone while it looks whether its own is listed', async () => {
+    const ahead = new TestPlatform(() => service.clock.now() + 3_600_000)
+    const tenant = await service.signUp()
+    await setPlan(service.app.db, tenant.tenant_id, 'enterprise')
+    let newest = ''
+    const { agent } = await clientsOf(service, tenant, service.url, {
+      platform: ahead,
+      fetch: async (url, init) => {
+        if (url.endsWith('offset=100') && newest !== '') {
+          const { api_key: key } = tenant
+          expect((await service.ask('DELETE', `/api/webhook/${newest}`, { key })).status).toBe(200)
+          newest = ''
+        }
+        return fetch(url, init)
+      },
+    })
+    const { id, url } = await agent.inboxes.create({ ttl: 60 })
+    for (let n = 0; n < 100; n++) {
+      service.clock.advance(1)
+      newest = (await agent.inboxes.create({ ttl: 3_600 })).id
+    }
+    ahead.onSleep = async () => {
+      if (ahead.slept.length === 1) await send(url, 'late')
+      if (ahead.slept.length === 2) service.clock.advance(60_000)
+    }
+    const messages = await all(agent.inboxes.messages(id, { follow: true, wait_seconds: 0 }))
+    expect([messages.map(({ body }) => body), newest]).toEqual([['late'], ''])
   })
 
   test('follow asks for the end of the inbox once', async () => {

@@ -402,6 +402,32 @@ forEachService('effects.once', (service) => {
       expect((await only(effect)).status).toBe('succeeded')
     })
 
+    test.each([
+      ['a page with 404', () => new Response('<h1>No such backend</h1>', { status: 404 })],
+      ['JSON with 200', () => Response.json({ ok: true })],
+    ])('is not lost when something before the service answers its extension: %s', async (_, page) => {
+      const effect = newEffect()
+      const thirds: (() => void)[] = []
+      clients.platform.onSleep = (ms) =>
+        ms === lease_ms / 3 ? new Promise<void>((resolve) => thirds.push(resolve)) : undefined
+      const asked: string[] = []
+      const behind = new Waystation({
+        ...{ url: service.url, key: tenant.api_key, platform: clients.platform },
+        fetch: async (url, init) => {
+          const verb = url.split('/').at(-1)!
+          asked.push(verb)
+          return verb === 'extend' && asked.indexOf(verb) === asked.length - 1 ? page() : fetch(url, init)
+        },
+      })
+      const aborted = await behind.effects.once(effect, async ({ signal }) => {
+        service.clock.advance(lease_ms / 3)
+        thirds.shift()!()
+        while (thirds.length === 0 && !signal.aborted) await Bun.sleep(1)
+        return signal.aborted
+      })
+      expect([aborted, asked]).toEqual([false, ['effects', 'extend', 'extend', 'succeed']])
+    })
+
     test('whose answer came late is extended before the work begins', async () => {
       const effect = newEffect()
       const late = new Waystation({

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -112,6 +114,7 @@ class FakeItem:
     """One dead letter, whose claim is answered after so many ms."""
 
     def __init__(self, driver: Driver, late_ms: float, extended: httpx.Response | None = None) -> None:
+        self._driver = driver
         self.calls: list[str] = []
         self.errors: list[Exception] = []
         self.handled: list[list[str]] = []
@@ -122,6 +125,10 @@ class FakeItem:
         driver.network.endless_ms = lease_ms / 2
         self._work = driver.lossy(at, retries=0).dlq.work
         self._handler = driver.handler(lambda item, context: self.handled.append([*self.calls]))
+
+    def handle(self, work: Callable[[Any], bool]) -> None:
+        self.kept: list[bool] = []
+        self._handler = self._driver.handler(lambda item, context: self.kept.append(work(context)))
 
     def work(self) -> dict[str, int]:
         ended = self._work(
@@ -158,6 +165,29 @@ class TestAnItemWhoseClaim:
         assert fake.work() == {"lost": 1}
         assert (fake.handled, fake.calls) == ([], ["claim", "claim"])
         assert [type(error) for error in fake.errors] == [WaystationTimeoutError]
+
+    @pytest.mark.parametrize("page", [(404, "<h1>No such backend</h1>"), (200, '{"ok": true}')])
+    def test_is_extended_again_when_something_before_the_service_answers(
+        self, driver: Driver, page: tuple[int, str]
+    ) -> None:
+        fake = FakeItem(driver, lease_ms / 4)
+        answer, ended = driver.network.always, threading.Event()
+        assert answer is not None
+        pages = [httpx.Response(page[0], text=page[1])]
+
+        def behind(request: httpx.Request) -> httpx.Response | None:
+            answered = answer(request)
+            if not request.url.path.endswith("/extend"):
+                return answered
+            if pages:
+                return pages.pop()
+            ended.set()
+            return answered
+
+        driver.network.always = behind
+        fake.handle(lambda context: ended.wait(5) and not context.signal.aborted)
+        assert (fake.work(), fake.kept) == ({"resolved": 1}, [True])
+        assert fake.calls == ["claim", "extend", "extend", "resolve", "claim"]
 
     def test_is_answered_late_is_lost_when_the_extension_is_refused(self, driver: Driver) -> None:
         fake = FakeItem(driver, lease_ms / 2, refusal(409, "LOCK_NOT_HELD"))
@@ -220,6 +250,27 @@ class TestAnInboxThatIsFollowed:
         client = driver.lossy(at)
         assert [message["id"] for message in client.inboxes.messages("ibx", follow=True)] == ["a"]
         assert asked == ["messages?wait=50", *["messages?wait=50", "webhook"] * 2, "messages"]
+
+    def test_goes_on_when_another_is_gone_while_it_looks_whether_this_one_is_listed(self, driver: Driver) -> None:
+        self.answers(driver, [[], ["a"], []], [False], "2020-01-01T00:00:00.000Z")
+        messages = driver.network.always
+        others = [{"id": f"other-{n}"} for n in range(100)]
+        # The last of 101 is the hundredth once another is gone; in the end it is gone as well.
+        pages = [(others, 101), ([], 100), ([*others[1:], {"id": "ibx"}], 100), (others[1:], 99)]
+        offsets: list[str] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            if not request.url.path.endswith("/api/webhook"):
+                assert messages is not None
+                return messages(request)
+            offsets.append(request.url.params["offset"])
+            items, total = pages.pop(0)
+            return httpx.Response(200, json={"success": True, "data": {"items": items, "total": total}})
+
+        driver.network.always = answer
+        client = driver.lossy(at)
+        assert [message["id"] for message in client.inboxes.messages("ibx", follow=True)] == ["a"]
+        assert offsets == ["0", "100", "0", "0"]
 
     def test_without_follow_ends_with_what_is_there(self, driver: Driver) -> None:
         asked = self.answers(driver, [["a"], []], [], "2099-01-01T00:00:00.000Z")

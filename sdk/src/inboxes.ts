@@ -42,8 +42,16 @@ export class Inboxes extends generated.Inboxes {
 
   /** True until it has expired by the clock of the service: the one here may be wrong. */
   async #isListed(id: string, options: CallOptions): Promise<boolean> {
-    for await (const inbox of this.list({ ...options, limit: 100 })) if (inbox.id === id) return true
-    return false
+    let [offset, total] = [0, 0]
+    for (;;) {
+      const page = await this.transport.call('listInboxes', { query: { limit: 100, offset } }, options)
+      if (page.items.some((inbox) => inbox.id === id)) return true
+      // Others that are gone since the page before have moved those behind them up, over its edge.
+      const may_skip = offset > 0 && page.total < total
+      offset = may_skip ? 0 : offset + page.items.length
+      total = page.total
+      if (!may_skip && (page.items.length === 0 || offset >= total)) return false
+    }
   }
 
   /**

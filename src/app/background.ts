@@ -81,8 +81,8 @@ export function workersOf(
   const timer = new JobTimer({
     ...background,
     worker,
-    pauseOrResumeStep: (after_tenant_id) =>
-      tenants.pauseOrResumeStep(db, dependencies, after_tenant_id, background.onError),
+    pauseOrResumeStep: (after_tenant_id, goesOn) =>
+      tenants.pauseOrResumeStep(db, dependencies, after_tenant_id, background.onError, goesOn),
   })
   const maintenance = new Maintenance({
     ...background,

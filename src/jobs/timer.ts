@@ -27,9 +27,9 @@ export interface TimerOptions {
   worker: JobWorker
   /** TICK=internal: runs on its own. Otherwise only kinds that start at once do, and all others at ticks. */
   internal: boolean
-  /** A bounded part of what is left to pause or resume, for the tenants after this one. Returns where to continue, or null
-   * when none is left anywhere. */
-  pauseOrResumeStep(after_tenant_id: string): Promise<string | null>
+  /** A bounded part of what is left to pause or resume, for the tenants after this one; those that fail are passed over while
+   * `goesOn`. Returns where to continue, or null when none is left anywhere. */
+  pauseOrResumeStep(after_tenant_id: string, goesOn: () => boolean): Promise<string | null>
   onError: (error: unknown) => void
 }
 
@@ -142,9 +142,10 @@ export class JobTimer {
   /** Begins no further step after `until`, a monotonic time. False when that left something to do. */
   async #pauseAll(until: number): Promise<boolean> {
     const { clock, pauseOrResumeStep } = this.options
+    const goesOn = () => !this.#stopped && clock.monotonic() < until
     let after_tenant_id: string | null = ''
-    while (after_tenant_id !== null && !this.#stopped && clock.monotonic() < until) {
-      after_tenant_id = await pauseOrResumeStep(after_tenant_id)
+    while (after_tenant_id !== null && goesOn()) {
+      after_tenant_id = await pauseOrResumeStep(after_tenant_id, goesOn)
       if (after_tenant_id !== null) this.wake(clock.now()) // for jobs that were resumed and are due
     }
     return after_tenant_id === null

@@ -61,14 +61,15 @@ function pausedOf({ status, frozen_at }: Pick<TenantRow, 'status' | 'frozen_at'>
 
 /**
  * A bounded part of the jobs that do not follow their tenant's status yet, for tenants after this one. Returns the id
- * after which to continue, or null when no tenant is left. Those that fail keep no other from its turn: `onError` gets the failures.
- * Where all fail, it ends with null: the next look tries them again.
+ * after which to continue, or null when no tenant is left. Those that fail keep no other from its turn: `onError` gets the failures,
+ * and those behind them are looked at while `goesOn`. Where all fail, it ends with null: the next look tries them again.
  */
 export async function pauseOrResumeStep(
   db: Db,
   dependencies: MoveDependencies,
   after_tenant_id: string,
   onError = raise,
+  goesOn = () => true,
 ): Promise<string | null> {
   for (let after = after_tenant_id; ; ) {
     const pending = await store.pausePending(db, after, pause_tenants_max)
@@ -76,6 +77,7 @@ export async function pauseOrResumeStep(
     if (await pauseEach(db, dependencies, pending, onError)) return is_end ? '' : last
     // Those before `after_tenant_id` may have more to do.
     if (is_end) return after_tenant_id === '' ? null : ''
+    if (!goesOn()) return last
     after = last
   }
 }

@@ -13,6 +13,7 @@ import { keyCache } from '../credentials/cache.ts'
 import * as credentials from '../credentials/service.ts'
 import { unnamed } from '../db/db.ts'
 import * as claims from '../dlq/claims.ts'
+import { JobTimer } from '../jobs/timer.ts'
 import * as freezes from './freeze-store.ts'
 import * as tenants from './service.ts'
 import { tenantOf } from './shapes.ts'
@@ -273,6 +274,32 @@ forEachDatabase('the resume of a tenant with much to move', (databases) => {
     bench.db.failing.clear()
     await moveAll()
   })
+
+  test.each(['the time of a tick', 'a stop'])(
+    'that cannot be moved now go no further than %s',
+    async (ends) => {
+      const { db, clock } = bench
+      await pending(3 * 8)
+      db.failing.add('tenants.lock_pause_pending')
+      let failed = 0
+      const onError = () => {
+        failed += 1
+        if (ends === 'a stop') void timer.stop()
+        else clock.advance(second_ms)
+      }
+      const timer: JobTimer = new JobTimer({
+        ...{ db, clock, onError, worker: bench.worker(), internal: false },
+        pauseOrResumeStep: (after, goesOn) =>
+          tenants.pauseOrResumeStep(db, bench.dependencies, after, onError, goesOn),
+      })
+      await timer.pauseOrResumeUntil(clock.monotonic() + second_ms)
+      const failed_until_then = failed // the rest goes on in the background
+      await timer.stop()
+      db.failing.clear()
+      expect(failed_until_then).toBe(8)
+      await moveAll()
+    },
+  )
 
   test('by the operator waits for no other, also not for one that cannot be moved now', async () => {
     const [stuck, other] = [(await frozen()).caller, (await frozen()).caller]

@@ -71,10 +71,18 @@ class Reading:
 
     async def is_listed(self) -> bool:
         """True until it has expired by the clock of the service: the one here may be wrong."""
-        async for inbox in self.inboxes.list(limit=100, **self.call):
-            if inbox["id"] == self.id:
+        offset = total = 0
+        while True:
+            given = Input(query={"limit": 100, "offset": offset})
+            page = await self.transport.call("listInboxes", given, self.call)
+            if any(inbox["id"] == self.id for inbox in page["items"]):
                 return True
-        return False
+            # Others that are gone since the page before have moved those behind them up, over its edge.
+            may_skip = offset > 0 and page["total"] < total
+            offset = 0 if may_skip else offset + len(page["items"])
+            total = page["total"]
+            if not may_skip and (not page["items"] or offset >= total):
+                return False
 
 
 class AsyncMessages:
