@@ -101,10 +101,8 @@ const budgets: Record<string, string[]> = {
   listNamespaces: [a_name_each],
   getNamespace: ['kv.find_namespace'],
   updateNamespace: [
-    'kv.find_namespace',
-    'kv.insert_namespace',
-    'tenants.add_event_namespace',
-    'journal.insert',
+    ...['tenants.lock_event_namespaces', 'kv.find_namespace', 'kv.insert_namespace'],
+    ...['tenants.add_event_namespace', 'journal.insert'],
   ],
   listNamespaceKeys: ['kv.scan_from'],
   getNamespaceKey: ['kv.find'],

@@ -82,6 +82,7 @@ export const all = store.all
 export const find = store.find
 export const addEventNamespace = setting_store.addEventNamespace
 export const removeEventNamespace = setting_store.removeEventNamespace
+export const lockEventNamespaces = setting_store.lockEventNamespaces
 export const plansInUse = store.plans
 
 /** Last of a purge. The name of the tenant is free with the commit. */
