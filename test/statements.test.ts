@@ -68,7 +68,7 @@ const budgets: Record<string, string[]> = {
   ],
   rotateTenantKey: [
     'quotas.calls',
-    'tenants.mark_rotated',
+    ...['tenants.mark_rotated', 'credentials.find'],
     ...['credentials.revoke', 'credentials.insert', 'lookups.claim', 'journal.insert'],
     ...tenant_view,
     'lookups.remove',
