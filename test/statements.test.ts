@@ -68,7 +68,7 @@ const budgets: Record<string, string[]> = {
   ],
   rotateTenantKey: [
     'quotas.calls',
-    'tenants.mark_rotated',
+    ...['tenants.mark_rotated', 'credentials.find'],
     ...['credentials.revoke', 'credentials.insert', 'lookups.claim', 'journal.insert'],
     ...tenant_view,
     'lookups.remove',
@@ -101,10 +101,8 @@ const budgets: Record<string, string[]> = {
   listNamespaces: [a_name_each],
   getNamespace: ['kv.find_namespace'],
   updateNamespace: [
-    'kv.find_namespace',
-    'kv.insert_namespace',
-    'tenants.add_event_namespace',
-    'journal.insert',
+    ...['tenants.lock_event_namespaces', 'kv.find_namespace', 'kv.insert_namespace'],
+    ...['tenants.add_event_namespace', 'journal.insert'],
   ],
   listNamespaceKeys: ['kv.scan_from'],
   getNamespaceKey: ['kv.find'],

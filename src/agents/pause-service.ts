@@ -87,10 +87,10 @@ function change(
         break
       }
       const held = await store.lock(tx, tenant_id, agent_id)
-      if (!held || isSo(held)) break
+      // One that is made from now on is not what was asked for.
+      if (!held) throw new ApiError('AGENT_NOT_FOUND')
+      if (isSo(held)) break
     }
-    const agent = await store.find(tx, tenant_id, agent_id)
-    if (!agent) throw new ApiError('AGENT_NOT_FOUND')
-    return agent
+    return (await store.find(tx, tenant_id, agent_id))!
   })
 }

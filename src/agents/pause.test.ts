@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { until } from '../../test/support/patience.ts'
 import { count_lock_waits } from '../../test/support/postgres.ts'
 import {
@@ -120,6 +120,26 @@ forEachService('an agent', (service) => {
       ['PATCH', '/v1/agents/nobody', { mode: 'read' }],
     ] as const)
       expect((await service.ask(method, path, { key, body })).body.error.code).toBe('AGENT_NOT_FOUND')
+  })
+})
+
+forEachService('an agent that is made while a call looks for it', (service) => {
+  test.each([
+    ['was not paused', 'POST', '/pause', {}],
+    ['was not resumed', 'POST', '/resume', undefined],
+    ['did not get the mode', 'PATCH', '', { mode: 'read' }],
+  ])('%s: 404', async (_, method, verb, body) => {
+    const { tenant_id, admin_key: key } = await service.signUp()
+    const { lock } = store
+    const looking = spyOn(store, 'lock').mockImplementationOnce(async (tx, ...of) => {
+      const held = await lock(tx, ...of)
+      const made = { agent_id: 'agent-two', description: null, callback_base_url: null }
+      expect(await store.insert(tx, tenant_id, made)).toBe(true)
+      return held
+    })
+    const answer = await service.ask(method, `/v1/agents/agent-two${verb}`, { key, body })
+    looking.mockRestore()
+    expect([answer.status, answer.body.error?.code]).toEqual([404, 'AGENT_NOT_FOUND'])
   })
 })
 

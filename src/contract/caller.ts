@@ -34,6 +34,8 @@ export interface Requested {
 
 interface AdminHolder extends TenantFacts {
   kind: 'admin'
+  /** Of the key, which may have ended since it was looked up. Absent: no key asks. */
+  key_hash?: string
 }
 
 interface AgentHolder extends TenantFacts {

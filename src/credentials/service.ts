@@ -6,13 +6,14 @@ import type { KeyHolder } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
 import type { Awaitable, Db, Tx } from '../db/db.ts'
 import * as lookups from '../lookups/service.ts'
+import { requireHeld } from './held-service.ts'
 import { endSome, unused } from './list-service.ts'
 import * as store from './store.ts'
 import { voterIssue } from './voter-service.ts'
 
 export type { KeyRow } from './list-service.ts'
 export type { Subject } from './store.ts'
-export { endSome, unused, voterIssue }
+export { endSome, requireHeld, unused, voterIssue }
 export const purge = store.purge
 
 /** Removes keys whose grace period has ended; returns how many. */
@@ -110,7 +111,7 @@ export async function identify(
   if (tenant_id === null) return null
   const row = await store.find(db, tenant_id, hash, now)
   if (!row) return null
-  const caller = callerOf(row)
+  const caller = callerOf(row, hash)
   const { expires_at, key_expires_at } = row
   key_cache.put(key, asked, caller, expires_at ?? key_expires_at)
   if (caller.kind === 'approval') noteUse(db, key_cache, row, now)
@@ -161,7 +162,7 @@ function note(
     .finally(() => names.delete(name))
 }
 
-function callerOf(row: store.FoundRow): KeyHolder {
+function callerOf(row: store.FoundRow, key_hash: string): KeyHolder {
   const { tenant_id, plan, status, storage_bytes_max, kind, subject, checkpoint_id, label } = row
   const stored = { used: row.stored_bytes ?? 0, writes: row.stored_writes ?? 0 }
   const { frozen_at, frozen_again_at, frozen_reason } = row
@@ -169,7 +170,7 @@ function callerOf(row: store.FoundRow): KeyHolder {
     ...{ tenant_id, plan, status, storage_bytes_max, kv_events: row.kv_events > 0, stored },
     ...{ frozen_at, frozen_again_at, frozen_reason },
   }
-  if (kind === 'admin') return { kind, ...facts }
+  if (kind === 'admin') return { kind, ...facts, key_hash }
   if (kind === 'agent') {
     const { mode, paused_at, paused_reason } = row
     return { kind, ...facts, agent_id: subject, mode: mode ?? 'full', paused_at, paused_reason }

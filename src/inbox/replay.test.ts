@@ -1,10 +1,22 @@
 import { expect, test } from 'bun:test'
 import { expectRefusal as expectEnvelope, missingBytes, receivers } from '../../test/support/again.ts'
+import { type Between, withChangesBetween } from '../../test/support/between.ts'
 import { messagesIn, newInbox, type TestInbox, tick } from '../../test/support/inbox.ts'
 import type { Receiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { hour_ms, iso } from '../base/clock.ts'
 import type { ErrorCode } from '../base/errors.ts'
+import { unnamed } from '../db/db.ts'
+import * as forwards from './forward-store.ts'
+
+const LAST = unnamed<{ seq: number }>(
+  'test.last',
+  'select max(seq) as seq from inbox_messages where tenant_id = :tenant_id and inbox_id = :inbox_id',
+)
+const BEGIN = unnamed(
+  'test.begin',
+  `update inbox_messages set forward_status = 'pending' where tenant_id = :tenant_id and inbox_id = :inbox_id`,
+)
 
 const receiverOf = receivers()
 
@@ -71,6 +83,24 @@ forEachRacedService('A replay', (service) => {
       await tick(service)
     }
     expect(receiver.requests).toHaveLength(4)
+  })
+
+  test('of a message whose forward ends between its statements forwards it once more', async () => {
+    const receiver = await receiverOf(204)
+    const { tenant, inbox, message } = await forwarded(receiver)
+    const { tenant_id } = tenant
+    const key = { tenant_id, inbox_id: inbox.id }
+    const { seq } = (await service.app.db.one(LAST, key))!
+    const ended = { status_code: 204, error: null, duration_ms: 1, attempted_at: 0, fence: 1 }
+    await service.app.db.write((tx) => tx.run(BEGIN, key))
+    const ends: Between = {
+      name: 'inbox.forward_of',
+      change: async (tx) => forwards.forwarded(tx, key, seq, { status: 'delivered', ...ended }),
+    }
+    const answer = await withChangesBetween(service.app.db, [ends], () => replay(tenant, inbox, message.id))
+    expect([answer.status, answer.body.data?.forward.status]).toEqual([200, 'pending'])
+    await tick(service)
+    expect(receiver.requests).toHaveLength(2)
   })
 
   test('while a forward is pending is INVALID_STATE', async () => {

@@ -11,6 +11,7 @@ import * as forwards from './forward-store.ts'
 import { droppedUpTo } from './inbox.ts'
 import { enqueue } from './jobs.ts'
 import type { MessageRow } from './message.ts'
+import type { InboxKey } from './message-store.ts'
 import { keptMax, type ReceiveDependencies } from './receive.ts'
 import type { InboxCaller } from './service.ts'
 import * as store from './store.ts'
@@ -37,8 +38,7 @@ export async function replay(
   const seq = sequenceOf('msg', message_id)
   const dropped = droppedUpTo(inbox.last_seq, keptMax(dependencies.plans, plan))
   if (seq === null || seq <= dropped) throw new ApiError('MESSAGE_NOT_FOUND')
-  const message = await forwards.replay(tx, key, seq, message_id)
-  if (!message) throw refusal(await forwards.forwardOf(tx, key, seq, message_id))
+  const message = await pendingAgain(tx, key, seq, message_id)
   await enqueue(tx, dependencies, key, message, inbox.forward_url!)
   await journal.emit(tx, events['message.replayed'], {
     ...{ tenant_id, cause: causeOf(caller), subject_id: inbox_id, workflow_id: inbox.workflow_id },
@@ -47,8 +47,15 @@ export async function replay(
   return message
 }
 
-function refusal(forward: Pick<MessageRow, 'forward_status' | 'forward_error'> | null): ApiError {
-  if (!forward) return new ApiError('MESSAGE_NOT_FOUND')
-  const { forward_status: status, forward_error: error } = forward
-  return new ApiError('INVALID_STATE', { details: { status, error } })
+/** A forward may end between the two looks; then the first is repeated. */
+async function pendingAgain(tx: Tx, key: InboxKey, seq: number, message_id: string) {
+  for (;;) {
+    const message = await forwards.replay(tx, key, seq, message_id)
+    if (message) return message
+    const forward = await forwards.forwardOf(tx, key, seq, message_id)
+    if (!forward) throw new ApiError('MESSAGE_NOT_FOUND')
+    const { forward_status: status, forward_error: error } = forward
+    const has_ended = status === 'delivered' || status === 'failed'
+    if (!has_ended || error === 'loop') throw new ApiError('INVALID_STATE', { details: { status, error } })
+  }
 }

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
+import { beforeCommitOf } from '../../test/support/held.ts'
 import { until } from '../../test/support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { randomFrom } from '../../test/support/random.ts'
@@ -517,6 +518,30 @@ forEachRacedService(
     })
   },
   { TICK: 'internal' },
+)
+
+forEachRacedService(
+  'A namespace that two calls set at once',
+  (service) => {
+    test.each([true, false])('is as the one asked that came last: %p', async (events) => {
+      const tenant = await service.signUp()
+      const { set } = callsOf(service, tenant)
+      if (events) await set('state', true)
+      const answers = await beforeCommitOf(
+        service.app.db,
+        () => set('state', !events),
+        () => set('state', events),
+      )
+      expect(answers.map(({ status, body }) => [status, body.events])).toEqual([
+        [200, !events],
+        [200, events],
+      ])
+      const path = '/v1/namespaces/state'
+      expect((await service.ask('GET', path, { key: tenant.admin_key })).body.events).toBe(events)
+    })
+  },
+  {},
+  { background: false },
 )
 
 /** Runs as the machine's does: keys are remembered for a real second. */

@@ -48,6 +48,8 @@ export async function setEvents(
 ): Promise<Namespace> {
   requireReadable(caller, namespace)
   await db.write(caller.tenant_id, async (tx) => {
+    // A setting that is found as it was asked for stays so until the commit: another call that changes it is waited for.
+    await tenants.lockEventNamespaces(tx, caller.tenant_id)
     const changed = await (events ? enable(tx, caller, plans, namespace) : disable(tx, caller, namespace))
     if (!changed) return
     await emitSetting(tx, caller.tenant_id, causeOf(caller), namespace, events)
@@ -62,10 +64,7 @@ export async function setEvents(
 async function enable(tx: Tx, caller: AdminCaller, plans: Plans, namespace: string): Promise<boolean> {
   if (await store.leavesEvents(tx, caller.tenant_id, namespace)) return false
   quotas.reserveBytes(tx, caller, plans, rowBytes(namespace))
-  if (!(await store.insert(tx, caller.tenant_id, namespace))) {
-    tx.stores(caller.tenant_id, -rowBytes(namespace)) // another call has made it meanwhile
-    return false
-  }
+  await store.insert(tx, caller.tenant_id, namespace)
   const counted = await tenants.addEventNamespace(tx, caller.tenant_id, namespaces_max)
   if (!counted) throw new ApiError('TOO_MANY_NAMESPACES')
   return true

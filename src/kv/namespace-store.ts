@@ -7,8 +7,7 @@ const here = 'tenant_id = :tenant_id and namespace = :namespace'
 
 const INSERT = sql(
   'kv.insert_namespace',
-  `insert into kv_namespaces (tenant_id, namespace, created_at) values (:tenant_id, :namespace, :now)
-   on conflict (tenant_id, namespace) do nothing`,
+  `insert into kv_namespaces (tenant_id, namespace, created_at) values (:tenant_id, :namespace, :now)`,
 )
 
 const DELETE = sql('kv.delete_namespace', `delete from kv_namespaces where ${here}`)
@@ -23,9 +22,9 @@ const LIST = sql<{ namespace: string }>(
   `select namespace from kv_namespaces where tenant_id = :tenant_id order by namespace limit :rows_max`,
 )
 
-/** False when its changes leave events already. */
-export async function insert(tx: Tx, tenant_id: string, namespace: string): Promise<boolean> {
-  return (await tx.run(INSERT, { tenant_id, namespace, now: tx.now })) === 1
+/** One whose changes leave no events yet. */
+export function insert(tx: Tx, tenant_id: string, namespace: string) {
+  return tx.run(INSERT, { tenant_id, namespace, now: tx.now })
 }
 
 /** False when its changes leave no events. */

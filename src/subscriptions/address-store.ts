@@ -84,9 +84,10 @@ const BY_TOKEN = sql<AddressRow>(
   `select ${columns} from subscription_addresses where tenant_id = :tenant_id and token_hash = :token_hash`,
 )
 
+// Also of one that is so already: it takes the row's lock, so that what another is changing is waited for.
 const CHANGE = sql(
   'subscriptions.change_address',
-  `update subscription_addresses set state = :state where ${here} and state <> :state`,
+  `update subscription_addresses set state = :state where ${here}`,
 )
 
 const COUNT = sql<{ in_hour: number }>(
@@ -164,14 +165,9 @@ export function byToken(q: Reader, tenant_id: string, token_hash: string) {
   return q.one(BY_TOKEN, { tenant_id, token_hash })
 }
 
-/** False when it was so before. */
-export async function change(
-  tx: Tx,
-  tenant_id: string,
-  address_hash: string,
-  state: AddressState,
-): Promise<boolean> {
-  return (await tx.run(CHANGE, { tenant_id, address_hash, state })) === 1
+/** Nobody else says otherwise before this transaction ends. */
+export function change(tx: Tx, tenant_id: string, address_hash: string, state: AddressState) {
+  return tx.run(CHANGE, { tenant_id, address_hash, state })
 }
 
 /** Counts a mail. False when the tenant may send no more in this hour, or on this day. */

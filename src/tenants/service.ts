@@ -82,6 +82,7 @@ export const all = store.all
 export const find = store.find
 export const addEventNamespace = setting_store.addEventNamespace
 export const removeEventNamespace = setting_store.removeEventNamespace
+export const lockEventNamespaces = setting_store.lockEventNamespaces
 export const plansInUse = store.plans
 
 /** Last of a purge. The name of the tenant is free with the commit. */
@@ -233,6 +234,8 @@ export async function rotateKey(
   const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, db.clock.now())
   return credentials.endKeys(db, dependencies.keys.cache, caller.tenant_id, async (tx, ending) => {
     await store.markRotated(tx, caller.tenant_id)
+    // Of two rotations at once the second would end the new key of the first, with one that has ended.
+    await credentials.requireHeld(tx, caller)
     const rotation = await credentials.rotate(tx, ending, adminOf(caller.tenant_id), grace_seconds)
     await journal.emit(tx, events['tenant.key_rotated'], { ...aboutOf(caller), data: { grace_seconds } })
     return { ...(await view(tx, caller.tenant_id, dependencies, tx.now, counted)), ...rotation }

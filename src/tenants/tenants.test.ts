@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { beforeCommitOf } from '../../test/support/held.ts'
 import { type Answer, forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
@@ -636,3 +637,25 @@ test.each([
 ] as const)('%j holds control characters: %p', (text, expected) => {
   expect(hasControls(text)).toBe(expected)
 })
+
+forEachRacedService(
+  'Two rotations of the admin key at once',
+  (service) => {
+    test.each([0, 60])('after %d s of grace: a key that has ended rotates nothing', async (grace_seconds) => {
+      const { tenant_id, admin_key: key } = await service.signUp()
+      const path = `/v1/tenants/${tenant_id}`
+      const rotate = (body: object) => service.ask('POST', `${path}/rotate-key`, { key, body })
+      const [first, second] = await beforeCommitOf(
+        service.app.db,
+        () => rotate({ grace_seconds }),
+        () => rotate({}),
+      )
+      const ended = grace_seconds === 0
+      expect([first.status, second.status]).toEqual([200, ended ? 401 : 200])
+      const { admin_key } = ended ? first.body : second.body
+      expect((await service.ask('GET', path, { key: admin_key })).status).toBe(200)
+    })
+  },
+  {},
+  { background: false },
+)
