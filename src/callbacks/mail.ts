@@ -52,7 +52,8 @@ export class Mailer {
       return ended(250, null)
     } catch (error) {
       if (deadline.signal.aborted) return ended(null, 'timeout')
-      return ended((error as SmtpError).responseCode ?? null, failureOf(error as SmtpError))
+      const status = replyCodeOf(error as SmtpError)
+      return ended(status, status === null ? failureOf(error as SmtpError) : 'status')
     } finally {
       clearTimeout(timer)
     }
@@ -84,8 +85,12 @@ export class Mailer {
   }
 }
 
-function failureOf({ code, responseCode }: SmtpError): FailureClass {
-  if (responseCode !== undefined) return 'status'
+/** Null when the server answered with anything but a reply (RFC 5321 section 4.2), such as a number of another length. */
+function replyCodeOf({ responseCode = 0 }: SmtpError): number | null {
+  return responseCode >= 200 && responseCode <= 599 ? responseCode : null
+}
+
+function failureOf({ code }: SmtpError): FailureClass {
   if (code === 'EDNS') return 'dns'
   if (code === 'ETIMEDOUT') return 'timeout'
   return code === 'ETLS' ? 'tls' : 'refused'
