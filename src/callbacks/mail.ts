@@ -26,6 +26,8 @@ export interface MailSettings {
 
 interface SmtpError {
   code?: string
+  /** Of the socket, where `code` says only that it failed. */
+  originalCode?: string
   responseCode?: number
 }
 
@@ -90,8 +92,11 @@ function replyCodeOf({ responseCode = 0 }: SmtpError): number | null {
   return responseCode >= 200 && responseCode <= 599 ? responseCode : null
 }
 
-function failureOf({ code }: SmtpError): FailureClass {
+/** Of OpenSSL (`ERR_SSL_…`), or of a certificate: `ERR_TLS_CERT_ALTNAME_INVALID`, `CERT_HAS_EXPIRED`, `DEPTH_ZERO_SELF_SIGNED_CERT`. */
+const of_tls = /^ERR_(SSL|TLS)_|^(?!ERR_)[A-Z]+_/
+
+function failureOf({ code, originalCode = '' }: SmtpError): FailureClass {
   if (code === 'EDNS') return 'dns'
   if (code === 'ETIMEDOUT') return 'timeout'
-  return code === 'ETLS' ? 'tls' : 'refused'
+  return code === 'ETLS' || of_tls.test(originalCode) ? 'tls' : 'refused'
 }
