@@ -26,6 +26,8 @@ export interface MailSettings {
 
 interface SmtpError {
   code?: string
+  /** Of the socket, where `code` says only that it failed. */
+  originalCode?: string
   responseCode?: number
 }
 
@@ -52,7 +54,8 @@ export class Mailer {
       return ended(250, null)
     } catch (error) {
       if (deadline.signal.aborted) return ended(null, 'timeout')
-      return ended((error as SmtpError).responseCode ?? null, failureOf(error as SmtpError))
+      const status = replyCodeOf(error as SmtpError)
+      return ended(status, status === null ? failureOf(error as SmtpError) : 'status')
     } finally {
       clearTimeout(timer)
     }
@@ -84,9 +87,16 @@ export class Mailer {
   }
 }
 
-function failureOf({ code, responseCode }: SmtpError): FailureClass {
-  if (responseCode !== undefined) return 'status'
+/** Null when the server answered with anything but a reply (RFC 5321 section 4.2), such as a number of another length. */
+function replyCodeOf({ responseCode = 0 }: SmtpError): number | null {
+  return responseCode >= 200 && responseCode <= 599 ? responseCode : null
+}
+
+/** Of OpenSSL (`ERR_SSL_…`), or of a certificate: `ERR_TLS_CERT_ALTNAME_INVALID`, `CERT_HAS_EXPIRED`, `DEPTH_ZERO_SELF_SIGNED_CERT`. */
+const of_tls = /^ERR_(SSL|TLS)_|^(?!ERR_)[A-Z]+_/
+
+function failureOf({ code, originalCode = '' }: SmtpError): FailureClass {
   if (code === 'EDNS') return 'dns'
   if (code === 'ETIMEDOUT') return 'timeout'
-  return code === 'ETLS' ? 'tls' : 'refused'
+  return code === 'ETLS' || of_tls.test(originalCode) ? 'tls' : 'refused'
 }

@@ -158,6 +158,20 @@ forEachRacedService(
       expect(server.mails).toHaveLength(1)
     })
 
+    test('a mail that is answered by something else than a reply of SMTP is tried again like others', async () => {
+      const id = await confirmed()
+      server.answer = () => `${'9'.repeat(30)} no`
+      await happen(service, tenant, 1)
+      await tickUntil(service, async () => (await shown(service, tenant, id)).attempts === 1)
+      expect(await shown(service, tenant, id)).toMatchObject({
+        last_error: 'refused',
+        last_status_code: null,
+      })
+      server.answer = () => '250 2.1.5 ok'
+      service.clock.advance(5 * second_ms)
+      await tickUntil(service, () => server.mails.length === 2)
+    })
+
     test('an address whose mail was refused is asked by the next subscription, once', async () => {
       server.answer = () => '535 5.7.8 authentication failed'
       const id = await subscribed(service, tenant, { to: to() })
