@@ -114,6 +114,25 @@ forEachRacedService(
       await expectCounted()
     })
 
+    test('a put that is refused beside the one that makes a key again names the version that this one is answered', async () => {
+      for (let round = 0; round < 5; round++) {
+        await put('lock')
+        await ask('DELETE', '/v1/kv/state/lock')
+        service.clock.advance(2 * day_ms)
+        await service.ask('POST', '/v1/tick', { key: cron_secret }) // removes its tombstone
+        // The first ones have transactions of their own: those behind them share theirs.
+        const answers = await times(80, (i) =>
+          i < 20 ? put('busy') : put('lock', { value: i, cas_version: 0 }),
+        )
+        const [made, ...others] = withStatus(answers.slice(20), 200)
+        expect(others).toEqual([])
+        const refused = withStatus(answers, 409).map(({ body }) => body.error.details.current_version)
+        expect(refused).toEqual(Array.from({ length: 59 }, () => made!.body.version))
+        await ask('DELETE', '/v1/kv/state/lock')
+      }
+      await expectCounted()
+    })
+
     test('a key whose tombstone was removed continues above its versions, for all puts that create it again', async () => {
       await times(3, () => put('again'))
       await ask('DELETE', '/v1/kv/state/again')

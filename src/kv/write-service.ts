@@ -1,7 +1,7 @@
 // The write of a put: over the version that was expected, and with the end of the value before.
 
 import { ApiError } from '../base/errors.ts'
-import type { Awaitable, Tx } from '../db/db.ts'
+import { type Awaitable, MustRunAlone, type Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import { type EntryRow, ifMatchHolds, ifNoneMatchNames, type KeyRef } from './entry.ts'
 import { emitExpired } from './event-service.ts'
@@ -66,8 +66,20 @@ async function putIf(
   putNew: typeof store.putIfAbsent,
 ): Promise<store.Written | null> {
   const current = await store.find(tx, tenant_id, write, tx.now)
-  const expected = requirePrecondition(current, input)
+  let expected: number
+  try {
+    expected = requirePrecondition(current, input)
+  } catch (refusal) {
+    if (current && (await isBeingMade(tx, tenant_id, current))) throw new MustRunAlone()
+    throw refusal
+  }
   return current ? store.putIfVersion(tx, tenant_id, write, expected) : putNew(tx, tenant_id, write)
+}
+
+/** Beside the write that makes the key, whose first version is not the one that it is about to get. */
+async function isBeingMade(tx: Tx, tenant_id: string, { version, updated_at }: EntryRow): Promise<boolean> {
+  if (tx.beside === 0 || version > 1 || updated_at !== tx.now) return false
+  return (await quotas.floorOf(tx, tenant_id, 'kv_keys')) > 0
 }
 
 async function expire(tx: Tx, tenant_id: string, { namespace, key }: KeyRef): Promise<void> {

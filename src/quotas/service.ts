@@ -130,6 +130,11 @@ export async function usedOf(q: Reader, tenant_id: string, quota: string): Promi
   return (await store.usedOne(q, tenant_id, quota))?.used ?? 0
 }
 
+/** The highest version of tombstones that were removed; 0 when none was. */
+export async function floorOf(q: Reader, tenant_id: string, quota: string): Promise<number> {
+  return (await store.usedOne(q, tenant_id, quota))?.version_floor ?? 0
+}
+
 /**
  * Reserves bytes for what a tenant's own call stores: before anything is written, so that a refusal undoes nothing.
  * Fewer bytes are never refused. Throws QUOTA_EXCEEDED, and STORAGE_FULL when the disk has no

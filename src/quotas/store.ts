@@ -62,9 +62,9 @@ const USED = sql<{ quota: string; used: number; writes: number }>(
   'select quota, used, writes from quota_usage where tenant_id = :tenant_id',
 )
 
-const USED_ONE = sql<StoredCounter>(
+const USED_ONE = sql<StoredCounter & { version_floor: number }>(
   'quotas.used_one',
-  'select used, writes from quota_usage where tenant_id = :tenant_id and quota = :quota',
+  'select used, writes, version_floor from quota_usage where tenant_id = :tenant_id and quota = :quota',
 )
 
 export function create(tx: Tx, tenant_id: string) {
