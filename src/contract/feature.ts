@@ -43,10 +43,10 @@ export type Counters = Readonly<Record<string, readonly string[]>>
 export interface Sweep {
   counters?: Counters
   /**
-   * `lists` has those of the node: what fails for some of their rows waits, and is reported. `rows_max` and `bytes_max` bound a
-   * step that has no bounds of its own.
+   * `lists` has those of the node: what fails for some of their rows waits, and is reported. `bounds`: of a step that has none of
+   * its own.
    */
-  run(db: Db, now: Millis, lists: DueLists, rows_max: number, bytes_max: number): Promise<Swept>
+  run(db: Db, now: Millis, lists: DueLists, bounds: { rows_max: number; bytes_max: number }): Promise<Swept>
   /** Reads when the next row after `:now` leaves an event by expiring, which a test clock moves to. Of `expiries`. */
   nextAt?: Statement<{ at: Millis | null }>
 }

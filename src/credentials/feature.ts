@@ -12,7 +12,7 @@ export const credentials: Feature = {
   ],
   points_to: ['tenants'],
   sweep: {
-    async run(db, _now, _lists, rows_max) {
+    async run(db, _now, _lists, { rows_max }) {
       const removed = await db.write(upkeep, (tx) => sweep(tx, rows_max))
       return { more: removed >= rows_max }
     },

@@ -9,7 +9,7 @@ export const idempotency: Feature = {
   stored: [{ table: 'idempotency_keys', key: [['key_hash', '']], texts: ['answer'] }],
   sweep: {
     counters: { expired: ['idempotency_keys'] },
-    async run(db, now, _lists, rows_max, bytes_max) {
+    async run(db, now, _lists, { rows_max, bytes_max }) {
       const expired = await db.write(upkeep, (tx) => sweep(tx, rows_max, bytes_max))
       return { counts: { 'expired.idempotency_keys': expired }, more: await anyExpired(db, now) }
     },

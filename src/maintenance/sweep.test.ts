@@ -319,7 +319,8 @@ describe('The sweeper', () => {
     const counted: [string, number][] = []
     const errors: unknown[] = []
     const lists = new DueLists(clock, (error) => errors.push(error))
-    const step = () => sweepOf({} as Db, clock, list, (...count) => counted.push(count), lists)
+    const count = (...one: [string, number]) => void counted.push(one)
+    const step = () => sweepOf({ db: {} as Db, clock, features: list, count, lists })
     expect(await step()).toEqual({ more: true, is_complete: false })
     expect(errors).toEqual([new Error('letters failed'), new Error('notes failed')])
     expect(began).toEqual(['locks', 'letters', 'leases', 'notes', 'pages'])

@@ -21,7 +21,17 @@ const bytes_max = limit(
   'Bytes that one step of the sweep removes where rows may be large.',
 )
 
+const bounds = { rows_max, bytes_max }
+
 type Count = (counter: string, by: number) => void
+
+interface Sweeping {
+  db: Db
+  clock: Clock
+  features: readonly Feature[]
+  count: Count
+  lists: DueLists
+}
 
 interface Steps {
   /** Other steps would find more. */
@@ -34,30 +44,18 @@ interface Steps {
  * One bounded step of every feature. What each removes is counted at once: it holds, also when a later one fails. One that fails
  * waits, and keeps no other from its step.
  */
-export function sweep(
-  db: Db,
-  clock: Clock,
-  features: readonly Feature[],
-  count: Count,
-  lists: DueLists,
-): Promise<Steps> {
-  const sweeps = features.flatMap(({ name, expiries, sweep }) => [
+export function sweep(sweeping: Sweeping): Promise<Steps> {
+  const sweeps = sweeping.features.flatMap(({ name, expiries, sweep }) => [
     ...named(`${name} expiries`, expiries),
     ...named(name, sweep),
   ])
-  return stepOfEach(db, clock, sweeps, count, lists)
+  return stepOfEach(sweeping, sweeps)
 }
 
 /** The same for what must leave its event within a second. */
-export function expire(
-  db: Db,
-  clock: Clock,
-  features: readonly Feature[],
-  count: Count,
-  lists: DueLists,
-): Promise<Steps> {
-  const expiries = features.flatMap(({ name, expiries }) => named(name, expiries))
-  return stepOfEach(db, clock, expiries, count, lists)
+export function expire(sweeping: Sweeping): Promise<Steps> {
+  const expiries = sweeping.features.flatMap(({ name, expiries }) => named(name, expiries))
+  return stepOfEach(sweeping, expiries)
 }
 
 interface NamedSweep extends Sweep {
@@ -70,15 +68,12 @@ function named(name: string, sweep: Sweep | undefined): NamedSweep[] {
 
 /** One after the other. True when any finds more. */
 async function stepOfEach(
-  db: Db,
-  clock: Clock,
+  { db, clock, count, lists }: Sweeping,
   sweeps: readonly NamedSweep[],
-  count: Count,
-  lists: DueLists,
 ): Promise<Steps> {
   const steps: Steps = { more: false, is_complete: true }
   for (const { name, run } of sweeps) {
-    const done = await lists.sweeps.take(name, () => run(db, clock.now(), lists, rows_max, bytes_max))
+    const done = await lists.sweeps.take(name, () => run(db, clock.now(), lists, bounds))
     steps.is_complete &&= done !== null
     steps.more ||= done?.more ?? false
     for (const [counter, by] of Object.entries(done?.counts ?? {})) count(counter, by)

@@ -88,7 +88,7 @@ export class Maintenance {
     if (this.options.held?.()) return nothing_more
     const { db, clock, features, onSwept } = this.options
     const began = clock.monotonic()
-    const swept = await sweep(db, clock, features, this.#count, this.#lists)
+    const swept = await sweep({ db, clock, features, count: this.#count, lists: this.#lists })
     const purged = await this.#lists.sweeps.take('purge', () => this.#purgeStep())
     if (swept.is_complete && purged) onSwept?.(clock.monotonic() - began)
     return { more: swept.more || (purged?.more ?? false) }
@@ -97,7 +97,7 @@ export class Maintenance {
   #expiryStep(): Promise<{ more: boolean }> {
     if (this.options.held?.()) return nothing_more
     const { db, clock, features } = this.options
-    return expire(db, clock, features, this.#count, this.#expiries)
+    return expire({ db, clock, features, count: this.#count, lists: this.#expiries })
   }
 
   async #purgeStep(): Promise<{ more: boolean }> {

@@ -10,7 +10,12 @@ import * as store from './store.ts'
 /** A node that numbers events seals them within a second, unless it has stopped. */
 const left_behind_ms = 10 * second_ms
 
-export async function sweep(db: Db, now: Millis, _: unknown, rows_max: number): Promise<Swept> {
+export async function sweep(
+  db: Db,
+  now: Millis,
+  _: unknown,
+  { rows_max }: { rows_max: number },
+): Promise<Swept> {
   const due = [
     ...(await store.tenantsPending(db, now - left_behind_ms, rows_max)),
     ...(await store.tenantsWithCheckpoint(db, now, rows_max)),

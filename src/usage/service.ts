@@ -45,7 +45,12 @@ export async function read(
 }
 
 /** Removes hours that are no longer kept at `now`, at most `rows_max`. */
-export function sweep(db: Db, now: Millis, lists: DueLists, rows_max: number): Promise<Touched> {
+export function sweep(
+  db: Db,
+  now: Millis,
+  lists: DueLists,
+  { rows_max }: { rows_max: number },
+): Promise<Touched> {
   const before = now - kept_ms
   const sweepAll = (tenants: readonly { tenant_id: string }[]) =>
     sweepTenants(db, tenants, rows_max, (tx, tenant_id, most) => store.sweep(tx, tenant_id, before, most))

@@ -313,7 +313,8 @@ forEachDatabase('a step of the sweep', (databases) => {
     })
     const removed: number[] = []
     const lists = new DueLists(db.clock)
-    for (let step = 0; step < 4; step++) removed.push((await sweepHours(db, kept_ms + 1, lists, 4)).touched)
+    for (let step = 0; step < 4; step++)
+      removed.push((await sweepHours(db, kept_ms + 1, lists, { rows_max: 4 })).touched)
     expect(removed).toEqual([4, 4, 1, 0])
     const left = unnamedAcrossTenants<{ hour: number }>('test.left', 'select hour from usage_hours')
     expect(await db.all(left, {})).toEqual([{ hour: 1 }])

@@ -12,15 +12,10 @@ export async function sweep(db: Db, clock: Clock) {
   const counts: Record<string, number> = {}
   const errors: unknown[] = []
   const lists = new DueLists(clock, (error) => errors.push(error))
-  const { more } = await sweeping.sweep(
-    db,
-    clock,
-    features,
-    (counter, by) => {
-      counts[counter] = (counts[counter] ?? 0) + by
-    },
-    lists,
-  )
+  const count = (counter: string, by: number) => {
+    counts[counter] = (counts[counter] ?? 0) + by
+  }
+  const { more } = await sweeping.sweep({ db, clock, features, count, lists })
   if (errors.length > 0) throw errors[0]
   return { counts, more }
 }
