@@ -26,10 +26,10 @@ import {
   bytesOf,
   draftOf,
   lockOf,
-  lockWhile,
   publish,
   removeDraft,
   removeDrafts,
+  requireLock,
   requireNoFile,
 } from './file.ts'
 import { type RoomOptions, requireRoom } from './room.ts'
@@ -61,7 +61,7 @@ export async function writeBackup(
   requireNoFile(path)
   if (secrets !== null) requirePassphrase(secrets.passphrase)
   makeFolder(dirname(path))
-  const lock = lockWhile(path, `another backup to ${path} is under way`)
+  const lock = requireLock(path, `another backup to ${path} is under way`)
   const draft = draftOf(path)
   try {
     removeDrafts(path)

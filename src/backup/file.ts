@@ -147,7 +147,7 @@ export function lockOf(path: string): string {
 }
 
 /** Only one process writes a file. Throws when another one does, with this sentence. */
-export function lockWhile(path: string, held: string) {
+export function requireLock(path: string, held: string) {
   const lock = takenLock(path)
   if (lock === null) throw new Error(held)
   return lock

@@ -17,7 +17,7 @@ import { migrations } from '../features.ts'
 import * as quarantine from '../quarantine/service.ts'
 import { secretsOf } from '../secrets/service.ts'
 import { factsOf, removeFacts } from './facts-store.ts'
-import { flushFile, lockOf, lockWhile, removeDraft, restoringOf, takeName } from './file.ts'
+import { flushFile, lockOf, removeDraft, requireLock, restoringOf, takeName } from './file.ts'
 import { markRestored, type Restored } from './mark.ts'
 import { type Keys, keysFor } from './restored-keys.ts'
 import { requireNoLog, type Verified, verifyBackup } from './verify.ts'
@@ -96,7 +96,7 @@ async function intoPostgres(
   makeFolder(folder, 0o700)
   requireRoom(folder, backup.bytes, scratch === null ? '; --scratch <folder> takes another one' : '')
   const draft = join(folder, 'restoring.db')
-  const lock = lockWhile(draft, `another restore has its draft in ${folder}: take another --scratch`)
+  const lock = requireLock(draft, `another restore has its draft in ${folder}: take another --scratch`)
   try {
     removeDraft(draft)
     const backup_at = copyOf(backup, draft)
