@@ -163,6 +163,7 @@ forEachRacedService('A redrive', (service) => {
         callback_payload: 1,
         fire_at: '2030-01-01T00:00:00Z',
       }
+      service.clock.advance(1) // so that these come first in the list, before the one that has failed
       for (let n = 0; n < 100; n++) await service.ask('POST', '/v1/schedules', { key: tenant.api_key, body })
       const refused = await redrive(tenant, letter.id, { 'idempotency-key': 'k' })
       expectRefusal(refused, 'QUOTA_EXCEEDED', { quota: 'active_schedules', used: 100, limit: 100 })

@@ -185,11 +185,16 @@ export async function stopPostgres(): Promise<void> {
 const citus_workers = (process.env.WAYSTATION_TEST_CITUS ?? '').split(',').filter((url) => url !== '')
 export const on_citus = citus_workers.length > 0
 
-/** How many transactions of this database wait for what another one holds: on Citus they wait on the workers. */
+/**
+ * How many transactions of this database wait for what another one holds, also for the role of the service, which does not see what
+ * other sessions do; on Citus they wait on the workers.
+ */
 export const count_lock_waits = on_citus
   ? 'select count(*) as n from citus_lock_waits'
-  : `select count(*) as n from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`
+  : `select count(*) as n from pg_locks as waiting
+      where not granted and exists (
+        select 1 from pg_locks as held where held.pid = waiting.pid
+          and held.database = (select oid from pg_database where datname = current_database()))`
 
 /** What every new database on Citus is a copy of, on each server; the coordinator comes first. */
 export async function makeDistributedTemplate(servers: readonly string[]): Promise<void> {
