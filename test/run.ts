@@ -13,6 +13,8 @@ const timings = 'test/timings.json'
 const processes = Math.min(availableParallelism() + 4, 9)
 /** Freed memory goes back to the system after a second instead of 100 ms: much of it is asked for again before. */
 const keep_memory = { MIMALLOC_PURGE_DELAY: '1000' }
+/** Most functions run too seldom in a test to earn back what the last tier of the compiler takes. */
+const without_last_tier = { BUN_JSC_useFTLJIT: '0' }
 /** A guard against an endless wait, not a measure. */
 const test_ms_max = 300_000
 
@@ -34,6 +36,7 @@ const child = Bun.spawn(
     cwd: root,
     env: {
       ...keep_memory,
+      ...without_last_tier,
       ...process.env,
       ...(cluster ? { [postgres_variable]: cluster.base_url } : {}),
       ...(quick ? { [quick_variable]: '1' } : {}),

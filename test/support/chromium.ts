@@ -77,6 +77,7 @@ async function launch(): Promise<Browser> {
     // they take a fifth of all the time, because the memory for them is 64 MiB in some containers.
     ignoreDefaultArgs: memoryHasRoom() ? ['--disable-dev-shm-usage'] : [],
     args: [
+      '--js-flags=--max-opt=1', // scripts run too shortly to earn back what better machine code takes to make
       '--process-per-site', // the next page of a context goes on in the process of the one before
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
       // No name is looked up, and no proxy of this machine asked: there is only loopback.
