@@ -1,6 +1,7 @@
 // Work for each of several tenants: one for whom it fails waits, and keeps no other from its turn.
 
 import type { Clock } from '../base/clock.ts'
+import { isLost } from './errors.ts'
 
 /** Work by key, such as a tenant: one for which it has failed waits before its next turn. */
 export class Backoff {
@@ -49,4 +50,20 @@ export async function eachInTurn<Row>(
   const errors: unknown[] = []
   for (const row of rows) await work(row).catch((error) => errors.push(error))
   if (errors.length > 0) throw errors[0]
+}
+
+/** So many at once; where that fails, each alone, unless the database is away. The first failure is thrown at the end. */
+export function inParts<Row>(
+  rows: readonly Row[],
+  at_once: number,
+  work: (rows: readonly Row[]) => Promise<unknown>,
+): Promise<void> {
+  const parts: Row[][] = []
+  for (let at = 0; at < rows.length; at += at_once) parts.push(rows.slice(at, at + at_once))
+  return eachInTurn(parts, (part) =>
+    work(part).catch((error) => {
+      if (part.length === 1 || isLost(error)) throw error
+      return eachInTurn(part, (row) => work([row]))
+    }),
+  )
 }

@@ -26,6 +26,11 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof DbError && error.kind === 'outcome_unknown'
 }
 
+/** True while the database is away: nothing was done. */
+export function isLost(error: unknown): boolean {
+  return error instanceof DbError && error.kind === 'lost'
+}
+
 /** True when the database did nothing, and may do it a little later. */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof DbError && ['busy', 'full', 'lost'].includes(error.kind)
@@ -71,7 +76,7 @@ function postgresKind(error: Error & { code?: string; errno?: string }): DbError
  */
 export function mayBeCommitted(dialect: PostgresDialect, error: unknown): boolean {
   const known = translate('postgres', error)
-  if (known instanceof DbError && known.kind === 'lost') return true
+  if (isLost(known)) return true
   return dialect === 'citus' && !/^(23...|40001|40P01)$/.test(stateOf(known))
 }
 

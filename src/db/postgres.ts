@@ -4,6 +4,7 @@ import { type ReservedSQL, SQL } from 'bun'
 import { type Clock, clockOf } from '../base/clock.ts'
 import type { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
+import { inParts } from './backoff.ts'
 import {
   answer_ms_max,
   connections_default,
@@ -351,24 +352,17 @@ class PostgresDb implements Db {
     throw new Error('PostgreSQL is checked with its own tools: pg_amcheck, and data checksums')
   }
 
-  /** Counts that cannot be written keep waiting; the others are written, after those of the call before. Throws the last failure. */
+  /** Counts that cannot be written keep waiting; the others are written, after those of the call before. Throws the first failure. */
   maintain(): Promise<void> {
     this.#maintained = this.#maintained.catch(() => {}).then(() => this.#writeWaiting())
     return this.#maintained
   }
 
-  async #writeWaiting(): Promise<void> {
-    const waiting = this.#stored.waiting()
+  #writeWaiting(): Promise<void> {
     const together = this.#traffic.dialect === 'citus' ? 1 : counted_together_max
-    let failure: unknown = null
-    for (let at = 0; at < waiting.length; at += together) {
-      try {
-        await this.#write(upkeep, () => {}, waiting.slice(at, at + together))
-      } catch (error) {
-        failure = error
-      }
-    }
-    if (failure) throw failure
+    return inParts(this.#stored.waiting(), together, (tenant_ids) =>
+      this.#write(upkeep, () => {}, tenant_ids),
+    )
   }
 
   /** Waits for a connection, in fair order, and for the answer; together no longer than the turn allows. */

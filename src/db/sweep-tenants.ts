@@ -120,20 +120,22 @@ function rethrow(error: unknown): never {
 
 type Sweep = (tx: Tx, tenant_id: string, rows_max: number) => Awaitable<number>
 
-/** Removes rows tenant by tenant in one transaction, at most `rows_max` of all; returns how many. */
-export async function sweepTenants(
+/** One step that removes the rows of a list tenant by tenant, in one transaction unless that fails, at most `rows_max` of all. */
+export function sweepTenants(
   db: Db,
-  tenants: readonly { tenant_id: string }[],
+  list: DueList,
   rows_max: number,
+  due: (from: Millis) => Awaitable<Due[]>,
   sweep: Sweep,
-): Promise<number> {
-  if (tenants.length === 0) return 0
-  return db.write(upkeep, async (tx) => {
-    let removed = 0
-    for (const { tenant_id } of tenants) {
-      if (removed >= rows_max) break
-      removed += await sweep(tx, tenant_id, rows_max - removed)
-    }
-    return removed
-  })
+): Promise<Touched> {
+  const sweepAll = (tenants: readonly Due[]) =>
+    db.write(upkeep, async (tx) => {
+      let removed = 0
+      for (const { tenant_id } of tenants) {
+        if (removed >= rows_max) break
+        removed += await sweep(tx, tenant_id, rows_max - removed)
+      }
+      return removed
+    })
+  return list.each(due, rows_max, (tenant) => sweepAll([tenant]), sweepAll)
 }

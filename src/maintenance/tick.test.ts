@@ -4,6 +4,7 @@ import { forEachService } from '../../test/support/service.ts'
 import { undeclared_message } from '../app/background.ts'
 import type { Feature, Swept } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
+import type { Due } from '../db/sweep-tenants.ts'
 import { features } from '../features.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import type { JobWorker } from '../jobs/worker.ts'
@@ -22,9 +23,11 @@ function nodeOf(sweeps: Record<string, () => Swept>, raised: [counter: string, b
   }))
   let purges = 0
   let numberings = 0
+  const swept: number[] = []
+  const purge = { due: (): Due[] => [] }
   const due = () => {
     purges += 1
-    return []
+    return purge.due()
   }
   const journal = {
     async tick() {
@@ -43,8 +46,9 @@ function nodeOf(sweeps: Record<string, () => Swept>, raised: [counter: string, b
     onError: () => {},
     onPurged: () => {},
     onUndeclared: (counter) => undeclared.push(counter),
+    onSwept: (ms) => swept.push(ms),
   })
-  return { maintenance, undeclared, purges: () => purges, numberings: () => numberings }
+  return { maintenance, clock, undeclared, swept, purge, purges: () => purges, numberings: () => numberings }
 }
 
 test('a tick in which one sweep fails does the rest, fails with its error, and the next one reports the counts', async () => {
@@ -62,6 +66,29 @@ test('a tick in which one sweep fails does the rest, fails with its error, and t
   const { counts } = await maintenance.tick()
   expect(counts).toEqual({ 'expired.notes': 4, 'expired.inks': 6 })
 })
+
+test.each(['sweep', 'purge'])(
+  'a step in which the %s fails, or waits because it did, is not measured',
+  async (part) => {
+    const away = new Error('away')
+    let fails = true
+    const failing = <T>(done: T) => {
+      if (fails) throw away
+      return done
+    }
+    const { maintenance, clock, swept, purge } = nodeOf({
+      notes: () => (part === 'sweep' ? failing(nothing) : nothing),
+    })
+    if (part === 'purge') purge.due = () => failing([])
+    await expect(maintenance.tick()).rejects.toThrow(away)
+    await maintenance.tick()
+    expect(swept).toEqual([])
+    fails = false
+    clock.advance(5_000)
+    await maintenance.tick()
+    expect(swept).toEqual([0])
+  },
+)
 
 test('a counter that no feature declares is reported, by a sweep as by a job, and is in no answer', async () => {
   const { maintenance, undeclared } = nodeOf(

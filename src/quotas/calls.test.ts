@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test'
+import { failStatementsOf } from '../../test/support/away.ts'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { type Answer, forEachRacedService, TestService } from '../../test/support/service.ts'
 import { day_ms, minute_ms } from '../base/clock.ts'
+import { unnamedAcrossTenants } from '../db/db.ts'
 import { DueLists } from '../db/sweep-tenants.ts'
 import { default_plans } from '../features.ts'
 import * as tenants from '../tenants/service.ts'
@@ -306,9 +308,42 @@ forEachDatabase('the calls of two nodes', (databases) => {
     await calls.flush()
     const january = clock.now()
     const lists = new DueLists(clock)
-    expect(await quotas.sweepCalls(db, january, lists, 10)).toBe(0)
-    expect(await quotas.sweepCalls(db, january + 31 * day_ms, lists, 10)).toBe(1)
+    const removedBefore = async (at: number) => (await quotas.sweepCalls(db, at, lists, 10)).touched
+    expect(await removedBefore(january)).toBe(0)
+    expect(await removedBefore(january + 31 * day_ms)).toBe(1)
     expect(await quotas.monthlyCalls(db, clock).used(pro.tenant_id, clock.now())).toBe(0)
+  })
+})
+
+forEachDatabase('The sweep of past months', (databases) => {
+  const ADD = unnamedAcrossTenants(
+    'test.add_calls',
+    'insert into api_calls (tenant_id, month, calls) values (:tenant_id, :month, 1)',
+  )
+  const LEFT = unnamedAcrossTenants<{ tenant_id: string }>(
+    'test.left_calls',
+    'select tenant_id from api_calls order by tenant_id',
+  )
+
+  test('goes on behind those of a tenant that fails, which go later', async () => {
+    const { db, clock } = await databases.open()
+    await db.write(async (tx) => {
+      for (const month of ['2024-01', '2024-02', '2024-03', '2024-04', '2024-05'])
+        await tx.run(ADD, { tenant_id: 'tnt_away', month })
+      for (const month of ['2024-06', '2024-12']) await tx.run(ADD, { tenant_id: 'tnt_other', month })
+    })
+    const errors: unknown[] = []
+    const lists = new DueLists(clock, (error) => errors.push(error))
+    const step = () => quotas.sweepCalls(db, Date.parse('2025-01'), lists, 2)
+    const left = async () => (await db.all(LEFT, {})).map(({ tenant_id }) => tenant_id)
+    const fails = failStatementsOf(db, 'tnt_away')
+    while ((await step()).more);
+    fails.mockRestore()
+    expect(await left()).toEqual(Array(5).fill('tnt_away'))
+    expect(errors).toHaveLength(1)
+    clock.advance(5_000)
+    while ((await step()).more);
+    expect(await left()).toEqual([])
   })
 })
 

@@ -65,3 +65,8 @@ export function monthOf(now: Millis): string {
   }
   return last_month
 }
+
+/** The last instant of a month. */
+export function endOf(month: string): Millis {
+  return nextMonth(Date.parse(month)) - 1
+}

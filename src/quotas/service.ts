@@ -21,9 +21,9 @@ import {
   type Tx,
 } from '../db/db.ts'
 import { isOutcomeUnknown } from '../db/errors.ts'
-import { type DueLists, sweepTenants } from '../db/sweep-tenants.ts'
+import { type DueLists, sweepTenants, type Touched } from '../db/sweep-tenants.ts'
 import { Calls } from './calls.ts'
-import { bytes_name, calls_name, exceeded, limitOf, monthOf } from './quota.ts'
+import { bytes_name, calls_name, endOf, exceeded, limitOf, monthOf } from './quota.ts'
 import * as store from './store.ts'
 
 export const add = store.add
@@ -49,20 +49,19 @@ export function monthlyCalls(db: Db, clock: Clock): Calls {
   })
 }
 
-/** Removes the counts of months before the one of `at`, at most `rows_max`; returns how many. */
-export async function sweepCalls(db: Db, at: Millis, lists: DueLists, rows_max: number): Promise<number> {
+/** Removes the counts of months before the one of `at`, at most `rows_max`. */
+export function sweepCalls(db: Db, at: Millis, lists: DueLists, rows_max: number): Promise<Touched> {
   const month = monthOf(at)
-  const sweepAll = (tenants: readonly { tenant_id: string }[]) =>
-    sweepTenants(db, tenants, rows_max, (tx, tenant_id, most) => store.sweepCalls(tx, tenant_id, month, most))
-  const { touched } = await lists.of('quotas.old_calls').each(
-    // A tenant has few months: none of them is passed over.
-    async () =>
-      (await store.tenantsWithOldCalls(db, month, rows_max)).map((row) => ({ ...row, due: 0, until: 0 })),
+  return sweepTenants(
+    db,
+    lists.of('quotas.old_calls'),
     rows_max,
-    (tenant) => sweepAll([tenant]),
-    sweepAll,
+    async (from) => {
+      const tenants = await store.tenantsWithOldCalls(db, monthOf(from), month, rows_max)
+      return tenants.map((tenant) => ({ ...tenant, until: endOf(tenant.until) }))
+    },
+    (tx, tenant_id, most) => store.sweepCalls(tx, tenant_id, month, most),
   )
-  return touched
 }
 
 /**

@@ -132,10 +132,12 @@ const ADD_CALLS = sql<{ calls: number }>(
    returning calls`,
 )
 
-const TENANTS_OLD_CALLS = acrossTenants<{ tenant_id: string }>(
+const TENANTS_OLD_CALLS = acrossTenants<{ tenant_id: string; due: number; until: string }>(
   'quotas.tenants_old_calls',
-  `select distinct tenant_id from
-     (select tenant_id from api_calls {by api_calls_month} where month < :month order by month limit :rows_max) as due`,
+  `select tenant_id, count(*) as due, max(month) as until from
+     (select tenant_id, month from api_calls {by api_calls_month}
+       where month < :month and month >= :from_month order by month limit :rows_max) as due
+    group by tenant_id`,
 )
 
 // The tenant is named as a range, and the order begins with it: so the primary key is walked, and not all months.
@@ -159,9 +161,9 @@ export async function addCalls(tx: Tx, tenant_id: string, month: string, count: 
   return (await tx.one(ADD_CALLS, { tenant_id, month, count }))!.calls
 }
 
-/** Tenants among the `rows_max` oldest months before this one. */
-export function tenantsWithOldCalls(q: Reader, month: string, rows_max: number) {
-  return q.all(TENANTS_OLD_CALLS, { month, rows_max })
+/** Tenants among the `rows_max` oldest months before this one, and since `from_month`; `until` is the last of them. */
+export function tenantsWithOldCalls(q: Reader, from_month: string, month: string, rows_max: number) {
+  return q.all(TENANTS_OLD_CALLS, { from_month, month, rows_max })
 }
 
 /** Removes months of a tenant before this one, at most `rows_max`; returns how many. */

@@ -54,6 +54,13 @@ const LOCK = sql<AddressRow>(
   `select ${columns} from subscription_addresses where ${here} {locked}`,
 )
 
+const LOCK_OF = sql<AddressRow>(
+  'subscriptions.lock_address_of',
+  `select ${columns} from subscription_addresses
+    where tenant_id = :tenant_id
+      and address_hash = (select address_hash from subscriptions where tenant_id = :tenant_id and id = :id) {locked}`,
+)
+
 const ASK_AGAIN = sql(
   'subscriptions.ask_again',
   `update subscription_addresses
@@ -135,6 +142,11 @@ export function find(q: Reader, tenant_id: string, address_hash: string) {
 
 export function lock(tx: Tx, tenant_id: string, address_hash: string) {
   return tx.one(LOCK, { tenant_id, address_hash })
+}
+
+/** Of a subscription; null for one that sends no mails, or is gone. */
+export function lockOf(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(LOCK_OF, { tenant_id, id })
 }
 
 /** With a new link, by another subscription. */

@@ -71,10 +71,11 @@ export const subscription_job: SendingKind = {
     const is_behind = delivery !== undefined && (delivery.more || taken < (delivery.events?.length ?? 0))
     const again_at = result.ok ? (is_behind ? tx.now : jobs.idle_at) : (next_at ?? jobs.idle_at)
     const waits = next_at !== null
+    // Also of a subscription that is gone meanwhile: its address was asked. Its row comes before a job's, as when its holder confirms.
+    if (delivery && !delivery.events)
+      await endAsking(tx, job.tenant_id, delivery.subscription.address_hash!, result.ok)
     const held = await jobs.repeat(tx, dependencies.jobs, job, again_at, waits ? tried : undefined)
     if (delivery?.events) await logAttempts(tx, job, entriesOf(job, delivery.events, results), held)
-    // Also of a subscription that is gone meanwhile: its address was asked.
-    else if (delivery) await endAsking(tx, job.tenant_id, delivery.subscription.address_hash!, result.ok)
     if (!held) return null
     await settleRow(tx, job, delivery, result, { taken, attempts: result.ok ? 0 : tried.attempts })
     if (!result.ok && !waits) await giveUp(tx, job, result)

@@ -11,6 +11,13 @@ const OF_ADDRESS = sql<{ id: string }>(
     order by tenant_id, address_hash, id limit :rows_max`,
 )
 
+const FIRST_WAITING = sql<{ id: string }>(
+  'subscriptions.first_waiting',
+  `select id from subscriptions {by subscriptions_addresses}
+    where tenant_id = :tenant_id and address_hash = :address_hash and status = 'unconfirmed'
+    order by tenant_id, address_hash, id limit 1`,
+)
+
 const CONFIRM = sql(
   'subscriptions.confirm',
   `update subscriptions
@@ -34,6 +41,11 @@ export function ofAddress(
   rows_max: number,
 ) {
   return q.all(OF_ADDRESS, { tenant_id, address_hash, after_id, rows_max })
+}
+
+/** The subscription to the address that has waited for longest for its holder to confirm; null when none does. */
+export function firstWaiting(q: Reader, tenant_id: string, address_hash: string) {
+  return q.one(FIRST_WAITING, { tenant_id, address_hash })
 }
 
 /** Its mails begin with the events behind this number, once it is not paused by an admin. False unless it waited for that. */

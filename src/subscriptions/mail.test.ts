@@ -49,14 +49,16 @@ forEachRacedService(
       return id
     }
 
-    /** A subscription whose mail the server has been asked to take a mail, and takes it once `go` is called. */
-    async function mailUnderWay(): Promise<{ id: string; ticked: Promise<void>; go: () => void }> {
+    /** A subscription whose mail the server has been asked to take a mail, which it answers once `go` is called. */
+    async function mailUnderWay(
+      answer = '250 ok',
+    ): Promise<{ id: string; ticked: Promise<void>; go: () => void }> {
       const { promise: taken, resolve: go } = Promise.withResolvers<void>()
       const reached = Promise.withResolvers<void>()
       server.answer = async () => {
         reached.resolve()
         await taken
-        return '250 ok'
+        return answer
       }
       const id = await subscribed(service, tenant, { to: to() })
       const ticked = tick(service)
@@ -187,6 +189,27 @@ forEachRacedService(
       expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
     })
 
+    test('another subscription that waits for the address sends the mail that asks when the one that was to send it is deleted', async () => {
+      server.answer = () => '451 4.3.0 later'
+      const first = await subscribed(service, tenant, { to: to() })
+      const [second, third] = [
+        await subscribed(service, tenant, { to: to() }),
+        await subscribed(service, tenant, { to: to() }),
+      ]
+      await tickUntil(service, async () => (await shown(service, tenant, first)).attempts === 1)
+      for (let n = 0; n < 3; n++) await tick(service)
+      service.clock.advance(6 * day_ms)
+      server.answer = () => '250 2.1.5 ok'
+      await service.ask('DELETE', `/v1/subscriptions/${first}`, { key: tenant.admin_key })
+      await tickUntil(service, () => server.mails.length === 1)
+      await service.ask('DELETE', `/v1/subscriptions/${second}`, { key: tenant.admin_key })
+      service.clock.advance(6 * day_ms)
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(1)
+      expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
+      expect((await shown(service, tenant, third)).status).toBe('active')
+    })
+
     test('an address is asked by the next subscription when the one that asked has given up', async () => {
       server.answer = () => '535 5.7.8 authentication failed'
       const id = await subscribed(service, tenant, { to: to() })
@@ -214,6 +237,24 @@ forEachRacedService(
       expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
       expect((await shown(service, tenant, next)).status).toBe('active')
     })
+
+    test.each(['250 ok', '451 4.3.0 later'])(
+      'one mail in all asks where another takes over during the answer %s',
+      async (answer) => {
+        const { id, ticked, go } = await mailUnderWay(answer)
+        const next = await subscribed(service, tenant, { to: to() })
+        await service.ask('DELETE', `/v1/subscriptions/${id}`, { key: tenant.admin_key })
+        const other = tick(service)
+        go()
+        await Promise.all([ticked, other])
+        server.answer = () => '250 2.1.5 ok'
+        service.clock.advance(hour_ms)
+        for (let n = 0; n < 3; n++) await tick(service)
+        expect(server.mails).toHaveLength(1)
+        expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
+        expect((await shown(service, tenant, next)).status).toBe('active')
+      },
+    )
 
     test('an address whose mail was not sent because the lease had become too old is asked later', async () => {
       const { db } = service.app

@@ -145,5 +145,6 @@ export const deleteSubscription = route({
   replies: { 204: { body: null } },
   emits: ['subscription.deleted'],
   errors: ['SUBSCRIPTION_NOT_FOUND'],
-  handle: ({ db, caller }, { params }) => subscriptions.remove(db, caller, params.id),
+  handle: ({ db, caller, dependencies }, { params }) =>
+    subscriptions.remove(db, caller, dependencies, params.id),
 })

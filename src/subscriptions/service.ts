@@ -1,8 +1,7 @@
 // Subscriptions: one function per verb. Their deliveries are in jobs.ts, what the holders of addresses say in mail-service.ts.
 
 import './errors.ts'
-import { day_ms } from '../base/clock.ts'
-import { ApiError, invalid } from '../base/errors.ts'
+import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller } from '../contract/caller.ts'
@@ -15,29 +14,16 @@ import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as addresses from './address-store.ts'
+import { askByAnother, firstStatus } from './asking-service.ts'
 import * as attempts from './attempt-store.ts'
 import { events } from './events.ts'
 import { subscription_job } from './jobs.ts'
 import * as store from './store.ts'
-import {
-  type Format,
-  isWanted,
-  maskedAddress,
-  maskedUrl,
-  type SubscriptionRow,
-  type SubscriptionStatus,
-} from './subscription.ts'
-import { addressHash, newLinkToken, openTarget, sealTarget } from './targets.ts'
+import { type Format, isWanted, maskedAddress, maskedUrl, type SubscriptionRow } from './subscription.ts'
+import { addressHash, openTarget, sealTarget } from './targets.ts'
 
 /** All mails of a node go to one server. */
 const mail_destination = 'mail:'
-
-const confirmation_ms_max = limit(
-  'subscriptions.confirmation',
-  7 * day_ms,
-  'milliseconds',
-  'How long an address may be confirmed by the mail that asks. Past it the link answers 404.',
-)
 
 export interface Given {
   /** A URL, or an address for the format `mail`. */
@@ -100,39 +86,6 @@ function destinationFor(format: Format, text: string): string {
   return format === 'mail' ? mail_destination : destinationOf(text)
 }
 
-/** An address that is new, or whose time to confirm is over, is asked, by this subscription. */
-async function firstStatus(
-  tx: Tx,
-  caller: AdminCaller,
-  { keys: { secrets }, plans }: Dependencies,
-  { id, address_hash, paused }: { id: string; address_hash: string | null; paused: boolean },
-): Promise<SubscriptionStatus> {
-  const granted = paused ? 'paused' : 'active'
-  if (address_hash === null) return granted
-  const { tenant_id } = caller
-  const expires_at = tx.now + confirmation_ms_max
-  const link = newLinkToken(await secrets.sealerIn(tx), tenant_id, address_hash)
-  const fresh = { address_hash, ...link, asked_by: id, expires_at }
-  if (await addresses.insert(tx, tenant_id, fresh)) {
-    quotas.reserveBytes(tx, caller, plans, rowBytes(fresh.token))
-    return 'unconfirmed'
-  }
-  const known = (await addresses.lock(tx, tenant_id, address_hash))!
-  if (known.state === 'confirmed') return granted
-  if (known.state === 'unsubscribed') {
-    throw invalid({
-      path: '/to',
-      message: 'has unsubscribed; its holder may confirm again by a link in a mail',
-    })
-  }
-  if (known.expires_at <= tx.now) await addresses.askAgain(tx, tenant_id, fresh)
-  else if (known.sent_at === null) {
-    const asker = await store.find(tx, tenant_id, known.asked_by)
-    if (asker?.status !== 'unconfirmed') await addresses.askFor(tx, tenant_id, fresh)
-  }
-  return 'unconfirmed'
-}
-
 /** Throws SUBSCRIPTION_NOT_FOUND. */
 export async function read(q: Reader, tenant_id: string, id: string): Promise<SubscriptionRow> {
   const subscription = await store.find(q, tenant_id, id)
@@ -141,14 +94,16 @@ export async function read(q: Reader, tenant_id: string, id: string): Promise<Su
 }
 
 /** Throws SUBSCRIPTION_NOT_FOUND. */
-export function remove(db: Db, caller: AdminCaller, id: string): Promise<void> {
+export function remove(db: Db, caller: AdminCaller, dependencies: Dependencies, id: string): Promise<void> {
   const { tenant_id } = caller
   return db.write(tenant_id, async (tx) => {
+    const address = await addresses.lockOf(tx, tenant_id, id) // before any job, as when its holder confirms
     const cancelled = await jobs.cancel(tx, jobs.keyOf(caller, subscription_job, id))
     if (!cancelled) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
     const removed = (await store.remove(tx, tenant_id, id))!
     tx.stores(tenant_id, -rowBytes() - removed.bytes)
     await attempts.remove(tx, tenant_id, id)
+    if (address?.asked_by === id) await askByAnother(tx, dependencies, tenant_id, address)
     await quotas.release(tx, tenant_id, 'subscriptions', 1)
     await journal.emit(tx, events['subscription.deleted'], {
       ...{ tenant_id, cause: causeOf(caller), subject_id: id, data: {} },

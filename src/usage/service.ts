@@ -52,12 +52,11 @@ export function sweep(
   { rows_max }: { rows_max: number },
 ): Promise<Touched> {
   const before = now - kept_ms
-  const sweepAll = (tenants: readonly { tenant_id: string }[]) =>
-    sweepTenants(db, tenants, rows_max, (tx, tenant_id, most) => store.sweep(tx, tenant_id, before, most))
-  return lists.of('usage.old').each(
-    (from) => store.tenantsWithOld(db, before, from, rows_max),
+  return sweepTenants(
+    db,
+    lists.of('usage.old'),
     rows_max,
-    (tenant) => sweepAll([tenant]),
-    sweepAll,
+    (from) => store.tenantsWithOld(db, before, from, rows_max),
+    (tx, tenant_id, most) => store.sweep(tx, tenant_id, before, most),
   )
 }
