@@ -1116,6 +1116,11 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'the payload as it is approved, instead of as proposed',
         reads: 'json',
       },
+      {
+        sets: 'expected_hash',
+        flag: '--expected-hash <hex>',
+        about: 'refuse where somebody has changed the payload since',
+      },
       { sets: 'expires_at', flag: '--until <time>', about: 'until when the effect may start, RFC 3339' },
       {
         sets: 'uses',

@@ -589,6 +589,26 @@ forEachService('The approval page of a decision that steers', (service) => {
     })
   })
 
+  test('undoes no change of another approver that it has not heard of: the vote on it stays', async () => {
+    const tenant = await service.signUp()
+    const { id, kim, lee } = await askTwo(tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, lee))
+        await page.getByRole('button', { name: 'Change the payload' }).click()
+        await approve(id, kim, { effective_payload: { to: 'kim', amount: 30 } })
+        await page.getByRole('textbox', { name: 'Payload' }).fill('{"to":"kim","amount":50}')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('Another approver has changed the payload meanwhile.').waitFor()
+      },
+      { expected: refusals(409) },
+    )
+    const edited_payload = { to: 'kim', amount: 30 }
+    expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvals: 1, edited_payload })
+  })
+
   test('sends what the question showed, though the payload changes while it is sent', async () => {
     const tenant = await service.signUp()
     const { id, kim, lee } = await askTwo(tenant)

@@ -66,7 +66,7 @@ interface Asked {
 }
 
 /** The fields of the form, and the decision that they say. */
-function useFields({ answer_schema: schema, proposed, edited }: Steered) {
+function useFields({ answer_schema: schema, proposed, edited, present_hash }: Steered) {
   const reason = useSignal('')
   const typed = useSignal<Typed>({})
   const draft = useSignal<Draft | null>(null)
@@ -81,6 +81,7 @@ function useFields({ answer_schema: schema, proposed, edited }: Steered) {
       reason: text,
       ...(schema && { answer: answerOf(schema, typed.value) }),
       ...(change.text !== null && { effective_payload: change.text }),
+      ...(present_hash !== null && { expected_hash: present_hash }),
       ...(proposed !== null && uses.value.trim() !== '1' && { uses: usesOf(uses.value) }),
       ...(proposed !== null && !Number.isNaN(ends_at.getTime()) && { expires_at: ends_at.toISOString() }),
     }

@@ -23,6 +23,8 @@ export interface Steered {
   proposed: string | null
   /** The change that the votes are for. */
   edited: string | null
+  /** Of the payload that the votes are for, in hex; null without one. */
+  present_hash: string | null
   /** The change that was approved. */
   effective: string | null
   /** The key of the page is an approver. */
@@ -52,16 +54,20 @@ export function steeredOf(
   const [edited, effective] = [exactMember(text, 'edited_payload'), exactMember(text, 'effective_payload')]
   // JSON null is shown as no payload is, but has a hash.
   const proposed = exactMember(text, name) ?? (exactMember(text, `${name}_hash`) === null ? null : 'null')
+  const hash = exactMember(text, 'edited_payload_hash') ?? exactMember(text, `${name}_hash`)
+  const present_hash = hash === null ? null : (JSON.parse(hash) as string)
   const answer_schema = told.answer_schema as AnswerSchema | null
-  return { ...told, ...own, answer_schema, proposed, edited, effective }
+  return { ...told, ...own, answer_schema, proposed, edited, present_hash, effective }
 }
 
 /** The body of a decision, with payloads as they are written. */
-export function decisionText({ reason, answer, effective_payload, uses, expires_at }: Decision): string {
+export function decisionText(decision: Decision): string {
+  const { reason, answer, effective_payload, expected_hash, uses, expires_at } = decision
   const members = [
     ...(reason === '' ? [] : [`"reason":${JSON.stringify(reason)}`]),
     ...(answer === undefined ? [] : [`"answer":${JSON.stringify(answer)}`]),
     ...(effective_payload === undefined ? [] : [`"effective_payload":${effective_payload}`]),
+    ...(expected_hash === undefined ? [] : [`"expected_hash":${JSON.stringify(expected_hash)}`]),
     ...(uses === undefined ? [] : [`"uses":${JSON.stringify(uses)}`]),
     ...(expires_at === undefined ? [] : [`"expires_at":${JSON.stringify(expires_at)}`]),
   ]
@@ -73,6 +79,8 @@ export interface Decision {
   answer?: Record<string, unknown>
   /** JSON text. */
   effective_payload?: string
+  /** Of the payload that the page showed. */
+  expected_hash?: string
   uses?: number
   expires_at?: string
 }

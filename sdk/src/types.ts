@@ -606,6 +606,7 @@ export interface Checkpoint {
   editable: boolean
   /** The payload that the votes so far are for, when an approver changed it; else null. */
   edited_payload: unknown
+  edited_payload_hash: string | null
   /** The payload as it was approved, when an approver changed it; else null. */
   effective_payload: unknown
   permit_expires_at: string | null
@@ -697,6 +698,7 @@ export interface Approval {
   editable: boolean
   /** The payload that the votes so far are for, when an approver changed it; else null. */
   edited_payload: unknown
+  edited_payload_hash: string | null
   /** The payload as it was approved, when an approver changed it; else null. */
   effective_payload: unknown
   permit_expires_at: string | null
@@ -2104,6 +2106,8 @@ export interface Operations {
       answer?: object | null | undefined
       /** The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed. */
       effective_payload?: unknown
+      /** Of an effect: the hash of the payload that the approver has seen, `edited_payload_hash`, or `payload_hash` where nobody had changed it. Another payload by now is 409. */
+      expected_hash?: string | undefined
       /** Of an effect: until when it may start under the approval. Default: no end. */
       expires_at?: string | undefined
       /** Of an effect: how many with the same bytes may start under the approval; default 1. */

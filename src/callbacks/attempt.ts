@@ -90,6 +90,7 @@ export class Attempt {
     const dial = new Dial(target)
     for (let turn = 0; turn < 2 && this.#pool.hasIdle(dial.key); turn++) await nextTurn()
     if (this.#settled) return
+    this.#pool.closeUnkept(dial.key)
     this.#dial = dial
     try {
       const request = http.request(requestOptions(this.#outgoing, target.url, this.#pool, dial))
@@ -105,6 +106,7 @@ export class Attempt {
         socket.destroy()
       })
       request.on('error', (error) => {
+        if (!this.#settled && request.reusedSocket && this.#bytes_read === 0) this.#pool.keepNone(dial.key)
         if (!is_unsent || this.#settled) return this.#fail(failureOf(error))
         this.#request = undefined // with its end the deadline would end
         void this.#exchange(target)
@@ -172,6 +174,7 @@ function requestOptions(outgoing: Outgoing, url: URL, pool: Pool, dial: Dial): h
   for (const [name, value] of Object.entries(outgoing.headers)) {
     if (!connection_headers.has(name.toLowerCase())) headers.push(name, value)
   }
+  if (!pool.keeps(dial.key)) headers.push('connection', 'close')
   const length = Buffer.byteLength(body)
   if (length > 0 || !methods_without_body.has(method)) headers.push('content-length', String(length))
   const path = url.pathname + url.search

@@ -288,6 +288,7 @@ describe('the status', () => {
 interface Watched {
   sender: Sender
   sockets: Socket[]
+  clock: TestClock
 }
 
 /** Keeps the sockets it opens. */
@@ -301,7 +302,7 @@ function watchedSender(options: SenderOptions = {}): Watched {
     },
     ...options,
   })
-  return { sender, sockets }
+  return { sender, sockets, clock: sender.clock }
 }
 
 async function closed(socket: Socket): Promise<void> {
@@ -355,6 +356,7 @@ describe('connections', () => {
     await closed(sockets[0]!)
     expect(await sender.send('ten_1', post(receiver.url))).toEqual(success(204))
     expect(receiver.accepted()).toBe(2)
+    expect(receiver.requests.map(({ headers }) => headers.connection)).toEqual(['keep-alive', 'keep-alive'])
   })
 
   test('none is kept for longer than the receiver says it will', async () => {
@@ -381,14 +383,17 @@ describe('connections', () => {
   async function closingReceiver() {
     const far_ends: Socket[] = []
     const requests: number[] = []
+    /** The header `connection` of each request. */
+    const said: (string | undefined)[] = []
     const server = await rawServer((socket) => {
       const connection = far_ends.push(socket)
-      socket.on('data', () => {
+      socket.on('data', (bytes) => {
         requests.push(connection)
+        said.push(/\r\nconnection: (.*)\r\n/i.exec(String(bytes))?.[1])
         socket.write(ok_answer)
       })
     })
-    return { url: server.url, far_ends, requests }
+    return { url: server.url, far_ends, requests, said }
   }
 
   test.each([
@@ -404,16 +409,31 @@ describe('connections', () => {
     expect(requests).toEqual([1, 2])
   })
 
-  test('of several that are kept another is used then, or a new one', async () => {
+  test('of a receiver that closes one unannounced no other is used, and none is kept for ten minutes', async () => {
+    const { url, far_ends, requests, said } = await closingReceiver()
+    const { sender, sockets, clock } = watchedSender()
+    await Promise.all([1, 2, 3].map(() => sender.send('ten_1', post(url))))
+    expect(said).toEqual(Array(3).fill('keep-alive'))
+    far_ends[2]!.end()
+    for (let sent = 0; sent < 2; sent++) expect(await sender.send('ten_1', post(url))).toEqual(success(200))
+    await Promise.all(sockets.map(closed))
+    expect([requests.slice(3), said.slice(3)]).toEqual([
+      [4, 5],
+      ['close', 'close'],
+    ])
+    clock.advance(600_000)
+    for (let sent = 0; sent < 2; sent++) expect(await sender.send('ten_1', post(url))).toEqual(success(200))
+    expect(requests.slice(5)).toEqual([6, 6])
+  })
+
+  test('nor of one that has closed one under a request', async () => {
     const { url, far_ends, requests } = await closingReceiver()
     const sender = senderFor()
-    await Promise.all([1, 2, 3].map(() => sender.send('ten_1', post(url))))
-    for (const closing of [[2], [0, 1]]) {
-      for (const index of closing) far_ends[index]!.end()
-      expect(await sender.send('ten_1', post(url))).toEqual(success(200))
-    }
-    expect([requests.slice(0, 3).toSorted(), requests.length, far_ends.length]).toEqual([[1, 2, 3], 5, 4])
-    expect(requests[4]).toBe(4)
+    await Promise.all([1, 2].map(() => sender.send('ten_1', post(url))))
+    for (const far_end of far_ends) far_end.removeAllListeners('data').once('data', () => far_end.destroy())
+    expect(await sender.send('ten_1', post(url))).toEqual(failure('refused'))
+    for (let sent = 0; sent < 2; sent++) expect(await sender.send('ten_1', post(url))).toEqual(success(200))
+    expect(requests.slice(2)).toEqual([3, 4])
   })
 
   test.each([

@@ -40,7 +40,7 @@ export class Sender {
   constructor(policy: EgressPolicy, clock: Clock, options: SenderOptions = {}) {
     this.#policy = policy
     this.#clock = clock
-    this.#pool = new Pool({ ...defaults, ...options })
+    this.#pool = new Pool({ ...defaults, ...options }, clock)
   }
 
   /**

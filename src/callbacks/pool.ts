@@ -2,6 +2,9 @@
 
 import http from 'node:http'
 import type { Socket } from 'node:net'
+import { type Clock, minute_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { Remembered } from '../base/remembered.ts'
 import { type Connect, type Dial, DialError } from './dial.ts'
 
 export interface PoolSettings {
@@ -14,6 +17,19 @@ export interface PoolSettings {
   connect: Connect
 }
 
+const unkept_ms = limit(
+  'callbacks.connections_unkept',
+  10 * minute_ms,
+  'milliseconds',
+  'How long no connection to a receiver is kept that has closed one it had not said it would close.',
+)
+const unkept_max = limit(
+  'callbacks.receivers_unkept',
+  1_000,
+  'entries',
+  'Such receivers that a node remembers. Past it the first are forgotten.',
+)
+
 /**
  * node:http's own pool, which also honours a receiver's `Keep-Alive: timeout=…`. The key of a connection holds scheme,
  * name, port and all addresses that were checked for it, so that it is only used again for an attempt whose own look-up
@@ -21,12 +37,16 @@ export interface PoolSettings {
  */
 export class Pool extends http.Agent {
   readonly settings: PoolSettings
+  readonly #clock: Clock
   readonly #dials = new Set<Dial>()
+  /** By key: until when no connection is kept, on the monotonic clock. */
+  readonly #unkept = new Remembered<number>(unkept_max)
   #is_closed = false
 
-  constructor(settings: PoolSettings) {
+  constructor(settings: PoolSettings, clock: Clock) {
     super({ keepAlive: true, timeout: settings.idle_ms })
     this.settings = settings
+    this.#clock = clock
   }
 
   override getName(options?: http.RequestOptions): string {
@@ -45,8 +65,32 @@ export class Pool extends http.Agent {
     this.#dials.add(dial)
     dial.open(this.settings, (error, socket) => {
       this.#dials.delete(dial)
+      if (socket) this.#watch(dial.key, socket)
       done?.(error, socket as Socket)
     })
+  }
+
+  /** One that this node closes, because it was idle for long, ends destroyed and without an error. */
+  #watch(key: string, socket: Socket): void {
+    const ended = (error?: Error) => {
+      const by_receiver = error !== undefined || !socket.destroyed
+      if (by_receiver && this.freeSockets[key]?.includes(socket)) this.keepNone(key)
+    }
+    socket.once('end', ended).once('error', ended)
+  }
+
+  /** For a receiver that closes connections and does not say so (RFC 9112 section 9.6): the request on the next would fail. */
+  keepNone(key: string): void {
+    this.#unkept.put(key, this.#clock.monotonic() + unkept_ms)
+  }
+
+  /** Closes the idle connections of a key, unless it may have any. */
+  closeUnkept(key: string): void {
+    if (!this.keeps(key)) for (const socket of this.freeSockets[key] ?? []) socket.destroy()
+  }
+
+  keeps(key: string): boolean {
+    return !((this.#unkept.get(key) ?? 0) > this.#clock.monotonic())
   }
 
   /** True when a connection must be closed after its answer. */

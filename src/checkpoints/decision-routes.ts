@@ -32,6 +32,13 @@ const ApproveBody = Type.Object(
         'The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed.',
       ),
     ),
+    expected_hash: Type.Optional(
+      Type.String({
+        pattern: '^[0-9a-f]{64}$',
+        description:
+          'Of an effect: the hash of the payload that the approver has seen, `edited_payload_hash`, or `payload_hash` where nobody had changed it. Another payload by now is 409.',
+      }),
+    ),
     expires_at: Type.Optional(
       Time('Of an effect: until when it may start under the approval. Default: no end.'),
     ),
@@ -76,6 +83,7 @@ export const getApproval = route({
 
 const approve_options = {
   effective_payload: ['--payload <json>', 'the payload as it is approved, instead of as proposed', 'json'],
+  expected_hash: ['--expected-hash <hex>', 'refuse where somebody has changed the payload since'],
   expires_at: ['--until <time>', 'until when the effect may start, RFC 3339'],
   uses: ['--uses <n>', 'effects that may start under it; default 1'],
 } as const

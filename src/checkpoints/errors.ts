@@ -27,7 +27,7 @@ export const errors = declareErrors({
   VOTE_DIFFERS: {
     status: 409,
     message: 'This vote is for something else than the votes before it.',
-    when: 'An approval carries another answer than an approval before it (`details.differs` is `answer`), or does not name the payload as an approver has changed it (`payload`).',
+    when: 'An approval carries another answer than an approval before it (`details.differs` is `answer`), or does not name the payload as an approver has changed it (`payload`), or has seen another one, as its `expected_hash` says (`payload`).',
     next: 'Read the request again; approve what it now says, or reject it.',
     exit: 'conflict',
   },

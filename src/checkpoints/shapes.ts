@@ -38,6 +38,12 @@ const PayloadHash = Nullable(
       'Of this payload as it was proposed: the SHA-256 of its bytes, in hex; null without one, and once it was removed.',
   }),
 )
+const EditedHash = Nullable(
+  Type.String({
+    description:
+      'The SHA-256 of the bytes of `edited_payload`, in hex; null without one. An edit may name it in `expected_hash`.',
+  }),
+)
 const Approvers = Nullable(
   Type.Array(Type.String(), {
     description: 'Ids of approval keys, or admin; null: everybody with a key for it.',
@@ -74,6 +80,7 @@ const steered = {
   comments: Type.Integer({ description: 'How many comments there are.' }),
   editable: Type.Boolean({ description: 'An approver may change the payload of the effect.' }),
   edited_payload: Json('The payload that the votes so far are for, when an approver changed it; else null.'),
+  edited_payload_hash: EditedHash,
   effective_payload: Json('The payload as it was approved, when an approver changed it; else null.'),
   permit_expires_at: Nullable(Time('Until when the effect may start under the approval; null: no end.')),
   uses: Type.Integer({ description: 'Effects that may start under the approval.' }),
@@ -198,7 +205,7 @@ export function checkpointOf(row: CheckpointRow, { urls }: { urls: Pick<Urls, 'p
     effect_id: row.effect_id,
     effect: effectOf(row),
     payload: rawOrNull(row.payload),
-    payload_hash: payloadHashOf(row),
+    payload_hash: hashOrNull(row.payload),
   }
 }
 
@@ -216,6 +223,7 @@ function steeredOf(row: CheckpointRow) {
     comments: row.comments,
     editable: row.editable === 1,
     edited_payload: rawOrNull(row.edited_payload),
+    edited_payload_hash: hashOrNull(row.edited_payload),
     effective_payload: rawOrNull(row.effective_payload),
     permit_expires_at: isoOrNull(row.permit_expires_at),
     uses: row.uses,
@@ -244,15 +252,15 @@ export function approvalOf(
     effect_id: row.effect_id,
     effect: effectOf(row),
     effect_payload: rawOrNull(row.payload),
-    effect_payload_hash: payloadHashOf(row),
+    effect_payload_hash: hashOrNull(row.payload),
     may_decide: isApprover(row, voter),
     voted,
     frozen_at: isoOrNull(frozen_at),
   }
 }
 
-function payloadHashOf({ payload }: CheckpointRow): string | null {
-  return payload === null ? null : hashOf(payload)
+function hashOrNull(text: string | null): string | null {
+  return text === null ? null : hashOf(text)
 }
 
 function effectOf({ effect }: CheckpointRow): ShownEffect | null {

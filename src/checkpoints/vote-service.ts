@@ -25,14 +25,16 @@ export interface Decision {
   reason: string | null
   answer?: RawJson | undefined
   effective_payload?: RawJson | undefined
+  /** Of the payload that the voter has seen. */
+  expected_hash?: string | undefined
   expires_at?: string | undefined
   uses?: number | undefined
 }
 
 /** True when it says no more than yes or no. */
-export function isPlain({ answer, effective_payload, expires_at, uses }: Decision): boolean {
+export function isPlain({ answer, effective_payload, expected_hash, expires_at, uses }: Decision): boolean {
   const edit = effective_payload?.text === 'null' ? undefined : effective_payload
-  return [answer, edit, expires_at, uses].every((given) => given === undefined)
+  return [answer, edit, expected_hash, expires_at, uses].every((given) => given === undefined)
 }
 
 interface Ballot {
@@ -112,14 +114,14 @@ function ballotOf(row: CheckpointRow, decision: Decision, now: Millis): Ballot {
 
 /**
  * How far the approval of an effect reaches. Of anything else nobody would hold to it: a question about an effect binds no
- * payload, and approves none. Throws VALIDATION_FAILED.
+ * payload, and approves none that its voter could have seen. Throws VALIDATION_FAILED.
  */
 function permitOf(
   { payload }: CheckpointRow,
-  { uses, expires_at }: Decision,
+  { uses, expires_at, expected_hash }: Decision,
   now: Millis,
 ): Pick<Ballot, 'permit_expires_at' | 'uses'> {
-  const given = Object.entries({ uses, expires_at }).filter(([, value]) => value !== undefined)
+  const given = Object.entries({ uses, expires_at, expected_hash }).filter(([, value]) => value !== undefined)
   if (payload === null && given.length > 0)
     throw invalid(
       ...given.map(([name]) => ({ path: `/${name}`, message: 'is for the approval of an effect' })),
@@ -160,6 +162,8 @@ async function comparedWith(
   { row, votes, decision, ballot }: Cast & { votes: store.Vote[] },
 ): Promise<{ is_edit: boolean; voided: number }> {
   if (decision.status === 'rejected') return { is_edit: false, voided: 0 }
+  const seen = decision.expected_hash
+  if (seen !== undefined && seen !== hashOf((row.edited_payload ?? row.payload)!)) throw differsIn('payload')
   const differs = ballot.edited_payload !== row.edited_payload
   const is_edit = differs && decision.effective_payload !== undefined
   if (is_edit) {
@@ -167,10 +171,14 @@ async function comparedWith(
     return { is_edit, voided: votes.length }
   }
   // Bytes that this voter did not name are not approved: somebody has changed them meanwhile.
-  if (differs) throw new ApiError('VOTE_DIFFERS', { details: { differs: 'payload' } })
+  if (differs) throw differsIn('payload')
   const other = votes.find((each) => each.decision === 'approved' && each.answer !== ballot.answer)
-  if (other) throw new ApiError('VOTE_DIFFERS', { details: { differs: 'answer' } })
+  if (other) throw differsIn('answer')
   return { is_edit, voided: 0 }
+}
+
+function differsIn(differs: 'payload' | 'answer'): ApiError {
+  return new ApiError('VOTE_DIFFERS', { details: { differs } })
 }
 
 async function castVote(

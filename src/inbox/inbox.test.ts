@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
+import { beforeCommitOf } from '../../test/support/held.ts'
 import { rowsOf } from '../../test/support/job-bench.ts'
 import { requested } from '../../test/support/requested.ts'
 import {
@@ -200,6 +201,24 @@ forEachRacedService('Inboxes', (service) => {
         expect(expectData(deleted)).toEqual({ deleted: true })
         expect(await quotaOf(service, tenant)).toEqual({ used, limit: 3 })
       }
+    })
+
+    test('has room again once an inbox expired, also while a message that came before is being kept', async () => {
+      const tenant = await service.signUp()
+      const short = await create(service, tenant, { ttl: 1 })
+      await create(service, tenant)
+      await create(service, tenant)
+      service.clock.advance(Date.parse(short.expiresAt) - service.clock.now() - 1)
+      const [message, made] = await beforeCommitOf(
+        service.app.db,
+        () => post(service, short),
+        () => {
+          service.clock.advance(1)
+          return tryCreate(service, tenant)
+        },
+      )
+      expect([message.status, made.status]).toEqual([200, 201])
+      expect(await quotaOf(service, tenant)).toEqual({ used: 3, limit: 3 })
     })
 
     test('is exact under concurrency', async () => {

@@ -40,7 +40,10 @@ export async function receive(
   request: RawRequest,
 ): Promise<void> {
   const token_hash = tokenHash(token)
-  requireNoCircle(request)
+  if (isCircle(request)) {
+    await openInbox(db, token_hash)
+    throw new ApiError('INVALID_STATE', { details: { error: 'loop' } })
+  }
   const incoming = { ...incomingOf(request), request_id: request.request_id }
   const key = await keyOf(db, dependencies, token_hash)
   const write = () => keep(db, dependencies, key, token_hash, incoming)
@@ -52,10 +55,9 @@ export async function receive(
   if (!received) throw await refusal(db, token_hash)
 }
 
-/** Throws INVALID_STATE for a delivery of a subscription: kept, it would cause the next. A forward past the limit is never sent. */
-function requireNoCircle({ headers }: RawRequest): void {
-  if (!headers.has(subscription_header) || hopsOf(headers.get(hops_header)) <= hops_max) return
-  throw new ApiError('INVALID_STATE', { details: { error: 'loop' } })
+/** True for a delivery of a subscription that would cause the next, were it kept. A forward past the limit is never sent. */
+function isCircle({ headers }: RawRequest): boolean {
+  return headers.has(subscription_header) && hopsOf(headers.get(hops_header)) > hops_max
 }
 
 interface Key {

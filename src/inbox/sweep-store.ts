@@ -1,7 +1,7 @@
 // Statements of the sweep and of the purge on inboxes and their messages.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
+import { inChunk, lockFirst } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import type { Due } from '../db/sweep-tenants.ts'
 import { expired_counted_max } from '../quotas/service.ts'
@@ -17,15 +17,19 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
              order by tenant_id, expires_at limit :rows_max) as expired_inboxes`,
 )
 
+const expired_first = {
+  ...{ ...table, index: 'inboxes_tenant_expiring', order: 'tenant_id, expires_at' },
+  where: `${of_shard} counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)`,
+}
+
 const EXPIRE = sql<{ id: string; workflow_id: string | null }>(
   'inbox.expire',
-  `update inboxes set counted = 0
-    where ${inChunk({
-      ...{ ...table, index: 'inboxes_tenant_expiring', order: 'tenant_id, expires_at', skip_locked: true },
-      where: `${of_shard} counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)`,
-    })}
+  `update inboxes set counted = 0 where ${inChunk({ ...expired_first, skip_locked: true })}
    returning id, workflow_id`,
 )
+
+// A message that came before the end may hold its inbox still.
+const LOCK_EXPIRED = sql<{ id: string }>('inbox.lock_expired', lockFirst(expired_first))
 
 const TENANTS_EXPIRED = acrossTenants<Due>(
   'inbox.tenants_expired',
@@ -84,6 +88,11 @@ export async function countExpired(q: Reader, tenant_id: string, now: Millis): P
 /** Takes expired inboxes out of the count; returns which. */
 export function expire(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.all(EXPIRE, { tenant_id, now: tx.now, rows_max })
+}
+
+/** Waits for those that others hold. Before the counter is taken: a deletion takes it behind its inbox. */
+export function lockExpired(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.all(LOCK_EXPIRED, { tenant_id, now: tx.now, rows_max })
 }
 
 /** Tenants among the `rows_max` inboxes that expired first since `due_from`. */

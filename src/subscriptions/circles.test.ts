@@ -3,6 +3,8 @@ import { messagesIn, newInbox, type TestInbox } from '../../test/support/inbox.t
 import { startReceiver } from '../../test/support/receiver.ts'
 import { forEachRacedService, type TestTenant } from '../../test/support/service.ts'
 import { shown, subscribe, subscribed, tick, tickUntil } from '../../test/support/subscriptions.ts'
+import { second_ms } from '../base/clock.ts'
+import { newToken } from '../base/keys.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
 
 const SET_TYPES = unnamedAcrossTenants('test.types', 'update subscriptions set types = :types where id = :id')
@@ -94,5 +96,16 @@ forEachRacedService('An inbox', (service) => {
     if (status !== 200)
       expect(answer.body.error).toMatchObject({ code: 'INVALID_STATE', details: { error: 'loop' } })
     expect(await messagesIn(service, tenant, inbox)).toHaveLength(status === 200 ? 1 : 0)
+  })
+
+  test('that is unknown or over answers 404 or 410, however many hops a message came with', async () => {
+    const tenant = await service.signUp()
+    const inbox = await newInbox(service, tenant, { ttl: 1 })
+    const headers = { 'x-waystation-hops': '4', 'x-waystation-subscription': 'sub_1' }
+    const unknown = await service.ask('POST', `/hook/${newToken()}`, { body: {}, headers })
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'INBOX_NOT_FOUND'])
+    service.clock.advance(second_ms)
+    const over = await service.ask('POST', inbox.path, { body: {}, headers })
+    expect([over.status, over.body.error.code]).toEqual([410, 'INBOX_EXPIRED'])
   })
 })

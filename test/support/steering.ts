@@ -18,6 +18,7 @@ export const plain_steering = {
   comments: 0,
   editable: false,
   edited_payload: null,
+  edited_payload_hash: null,
   effective_payload: null,
   permit_expires_at: null,
   uses: 1,

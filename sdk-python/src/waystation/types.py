@@ -173,6 +173,9 @@ class Approval(TypedDict):
     """An approver may change the payload of the effect."""
     edited_payload: Any
     """The payload that the votes so far are for, when an approver changed it; else null."""
+    edited_payload_hash: str | None
+    """The SHA-256 of the bytes of `edited_payload`, in hex; null without one. An edit may name it in `expected_hash`.
+    """
     effective_payload: Any
     """The payload as it was approved, when an approver changed it; else null."""
     permit_expires_at: str | None
@@ -324,6 +327,9 @@ class Checkpoint(TypedDict):
     """An approver may change the payload of the effect."""
     edited_payload: Any
     """The payload that the votes so far are for, when an approver changed it; else null."""
+    edited_payload_hash: str | None
+    """The SHA-256 of the bytes of `edited_payload`, in hex; null without one. An edit may name it in `expected_hash`.
+    """
     effective_payload: Any
     """The payload as it was approved, when an approver changed it; else null."""
     permit_expires_at: str | None

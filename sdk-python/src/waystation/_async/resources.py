@@ -1118,6 +1118,7 @@ class AsyncCheckpoints(AsyncResource):
         reason: str | None = None,
         answer: Mapping[str, object] | NotGiven | None = NOT_GIVEN,
         effective_payload: object | NotGiven = NOT_GIVEN,
+        expected_hash: str | None = None,
         expires_at: str | datetime | None = None,
         uses: int | None = None,
         **options: Unpack[CallOptions],
@@ -1131,12 +1132,14 @@ class AsyncCheckpoints(AsyncResource):
         answer: Fits the `answer_schema` of the checkpoint.
         effective_payload: The payload of the effect as it is approved, where it is `editable`. Default: as it is now.
             Not null, unless null was proposed.
+        expected_hash: Of an effect: the hash of the payload that the approver has seen, `edited_payload_hash`, or
+            `payload_hash` where nobody had changed it. Another payload by now is 409.
         expires_at: Of an effect: until when it may start under the approval. Default: no end.
         uses: Of an effect: how many with the same bytes may start under the approval; default 1.
         """
         given_ = Input(
             params={"id": id},
-            body=fields({"answer": answer, "effective_payload": effective_payload}, {"reason": reason, "expires_at": expires_at, "uses": uses}),
+            body=fields({"answer": answer, "effective_payload": effective_payload}, {"reason": reason, "expected_hash": expected_hash, "expires_at": expires_at, "uses": uses}),
         )
         answer_: Checkpoint = await self._transport.call("approveCheckpoint", given_, options)
         return answer_
