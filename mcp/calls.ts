@@ -76,7 +76,14 @@ function resultOf(
   }
   const { code, message, details, request_id } = (body?.error ?? {}) as Partial<Failure>
   if (typeof code !== 'string' || typeof message !== 'string') {
-    return failed(ready, 'UNEXPECTED_ANSWER', `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`)
+    const of_gateway = status >= 502 && status <= 504
+    return failed(
+      ready,
+      'UNEXPECTED_ANSWER',
+      `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`,
+      // The call may have gone on to the service, whose answer was lost.
+      of_gateway ? { next_step: nextStep(ready.errors, 'UNREACHABLE') } : {},
+    )
   }
   const retry_after = headers.get('retry-after')
   return failed(ready, code, message, {
