@@ -5,6 +5,7 @@ import {
   type ClaimedDeadLetter,
   GiveUp,
   RawJson,
+  Waystation,
   WaystationNetworkError,
   type WorkOptions,
   type WorkSummary,
@@ -246,6 +247,22 @@ forEachService('dlq.work', (service) => {
     }, options)
     expect([handled, summary]).toEqual([ids, { ...nothing, resolved: 2 }])
     expect(errors).toMatchObject([{ code: 'TENANT_FROZEN' }, { code: 'AGENT_PAUSED' }])
+  })
+
+  test.each([
+    ['a page with 404', () => new Response('<h1>No such backend</h1>', { status: 404 })],
+    ['a redirect', () => new Response(null, { status: 302, headers: { location: '/login' } })],
+    ['JSON with 200', () => Response.json({ ok: true })],
+  ])('goes on when something before the service answers a claim: %s', async (_, page) => {
+    const { tenant, platform, options, errors } = await world(1)
+    const pages = [page, page]
+    const behind = new Waystation({
+      ...{ url: service.url, key: tenant.api_key, platform },
+      fetch: async (url, init) => pages.pop()?.() ?? fetch(url, init),
+    })
+    expect(await behind.dlq.work(() => {}, options)).toEqual({ ...nothing, resolved: 1 })
+    expect(errors).toMatchObject([{ code: 'UNEXPECTED_ANSWER' }, { code: 'UNEXPECTED_ANSWER' }])
+    expect(platform.slept.filter((ms) => ms !== 30_000)).toEqual([500, 1_000])
   })
 
   test('gives up what was claimed claims_max times, and at once what its handler gives up', async () => {

@@ -189,6 +189,16 @@ class TestAnItemWhoseClaim:
         assert (fake.work(), fake.kept) == ({"resolved": 1}, [True])
         assert fake.calls == ["claim", "extend", "extend", "resolve", "claim"]
 
+    @pytest.mark.parametrize("page", [(404, "<h1>No such backend</h1>"), (302, ""), (200, '{"ok": true}')])
+    def test_is_answered_by_something_before_the_service_is_claimed_again(
+        self, driver: Driver, page: tuple[int, str]
+    ) -> None:
+        fake = FakeItem(driver, lease_ms / 4)
+        driver.network.next = [httpx.Response(page[0], text=page[1]) for _ in range(2)]
+        assert (fake.work(), len(fake.handled)) == ({"resolved": 1}, 1)
+        assert [has_code(error, "UNEXPECTED_ANSWER") for error in fake.errors] == [True, True]
+        assert driver.network.slept_ms[:2] == [500, 1_000]
+
     def test_is_answered_late_is_lost_when_the_extension_is_refused(self, driver: Driver) -> None:
         fake = FakeItem(driver, lease_ms / 2, refusal(409, "LOCK_NOT_HELD"))
         assert fake.work() == {"lost": 1}
