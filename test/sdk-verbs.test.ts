@@ -109,6 +109,25 @@ forEachService('checkpoints.ask', (service) => {
     expect((await admin.dlq.list().page()).items).toEqual([])
   })
 
+  test.each([-1, 56, Number.NaN])(
+    'asks nobody with wait_seconds %d, which no wait takes',
+    async (wait_seconds) => {
+      const { agent, platform } = await clientsOf(service, await service.signUp())
+      const waits = [
+        async () => agent.checkpoints.ask({ title: 'Refund?' }, { wait_seconds }),
+        async () => agent.checkpoints.waitFor('chk_1', { wait_seconds }),
+        async () => agent.effects.waitFor('eff_1', { wait_seconds }),
+        async () => agent.inboxes.messages('inb_1', { follow: true, wait_seconds }).page(),
+      ]
+      for (const wait of waits) {
+        const error = (await failureOf(wait())) as TypeError
+        expect([error.name, error.message]).toEqual(['TypeError', 'wait_seconds must be from 0 to 55'])
+      }
+      expect((await agent.checkpoints.list().page()).items).toEqual([])
+      expect(platform.slept).toEqual([])
+    },
+  )
+
   test('with a key of its own waits for the same question again, and sends it where it is told to', async () => {
     const { agent, admin } = await clientsOf(service, await service.signUp())
     const question = { title: 'Refund?', callback_url }

@@ -312,8 +312,20 @@ class TestAWait:
 
     @pytest.mark.parametrize("seconds", [-1, 56])
     def test_is_held_for_55_seconds_at_most(self, driver: Driver, seconds: int) -> None:
+        client = driver.lossy(at)
         with pytest.raises(ValueError, match="wait_seconds must be from 0 to 55"):
-            driver.lossy(at).checkpoints.wait_for("x", wait_seconds=seconds)
+            client.checkpoints.wait_for("x", wait_seconds=seconds)
+        with pytest.raises(ValueError, match="wait_seconds must be from 0 to 55"):
+            client.checkpoints.ask(title="Refund?", wait_seconds=seconds)
+        assert driver.network.seen == []
+
+    def test_without_a_number_for_its_end_is_refused(self, driver: Driver) -> None:
+        client = driver.lossy(at)
+        blocked = {"allowed": False, "count": 2, "remaining": 0, "resetAt": "", "retryAfter": 1}
+        driver.network.next = [httpx.Response(429, json={"success": False, "data": blocked})] * 3
+        with pytest.raises(ValueError, match="max_wait_ms must be a number"):
+            client.rate_limit.wait("k", limit=1, window_seconds=1, max_wait_ms=float("nan"))
+        assert driver.network.seen == []
 
     def test_gives_a_request_that_is_held_that_much_more_time(self, driver: Driver) -> None:
         waited: list[float] = []
