@@ -55,14 +55,17 @@ test('a service that is away is told as an error of the call, with what to do ne
   const url = closed.url.origin
   await closed.stop(true)
   const agent = await connect('stdio', url, 'svc_agt_any')
-  expect(await agent.call('kv_list', { namespace: 'a' })).toMatchObject({
+  const said = (next_step: string) => ({
     is_error: true,
     data: {
-      code: 'UNREACHABLE',
-      message: 'The service did not answer.',
-      next_step: expect.stringContaining('may or may not have happened'),
+      ...{ code: 'UNREACHABLE', message: 'The service did not answer.' },
+      next_step: expect.stringContaining(next_step),
     },
   })
+  const change = await agent.call('kv_put', { namespace: 'a', key: 'b', value: 1 })
+  expect(change).toMatchObject(said('may or may not have happened'))
+  const read = await agent.call('kv_list', { namespace: 'a' })
+  expect(read).toMatchObject(said('Nothing was changed. Wait a moment and repeat the call.'))
   await agent.close()
 })
 
