@@ -40,6 +40,8 @@ export class Cli {
   key_sent: string | undefined
   /** The command counts a time from now on: a second run asks for another one. */
   counts_from_now = false
+  /** A request was sent that may have changed something. */
+  may_have_changed = false
   #exit_code: number = exit.ok
   #options: GlobalOptions = { timeout: 30 }
   #connection: Connection | undefined
@@ -121,7 +123,11 @@ export class Cli {
         retries: this.#options.retries ?? default_retries,
         timeout_ms: this.#options.timeout * 1_000,
         parse_json: parseExact,
-        fetch: this.io.fetch,
+        fetch: (address, init) => {
+          // A wait for an event is a POST, and a read.
+          this.may_have_changed ||= init.method !== 'GET' && !address.endsWith('/v1/wait')
+          return (this.io.fetch ?? globalThis.fetch)(address, init)
+        },
       })
     } catch (error) {
       // It came from a file or the environment and was not checked before.

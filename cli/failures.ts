@@ -73,6 +73,11 @@ const look_first = 'It may have happened: look before you run it again'
 /** How the contract says after INTERNAL that a creation can be repeated. */
 const same_key = 'a creation with the same Idempotency-Key'
 
+/** The next step after what has only read, which can always be run again. */
+export function ofRead(failure: Failure): Failure {
+  return { ...failure, next: failure.next.replace(look_first, 'Run it again') }
+}
+
 /** Names the Idempotency-Key of a command that may have created something: run again without it, it would create another. */
 export function withKey(failure: Failure, key: string | undefined): Failure {
   if (key === undefined) return failure

@@ -3,7 +3,7 @@
 import { type Command, CommanderError } from 'commander'
 import { Cli } from './cli.ts'
 import { runAdmin } from './commands/admin.ts'
-import { exit, failureOf, withCommand, withKey, withMade } from './failures.ts'
+import { exit, type Failure, failureOf, ofRead, withCommand, withKey, withMade } from './failures.ts'
 import type { Io } from './io.ts'
 import { programOf } from './program.ts'
 
@@ -27,12 +27,17 @@ export async function run(args: string[], io: Io): Promise<number> {
       if (error.code === 'commander.help' && !cli.out.json) return exit.usage // that help was printed
     }
     const found = withCommand(failureOf(error, cli.called_url), commandIn(program, options))
-    const failure = cli.made
-      ? withMade(found, cli.made)
-      : withKey(found, cli.counts_from_now ? undefined : cli.key_sent)
+    const failure = explained(found, cli)
     cli.out.failure(failure)
     return failure.exit_code
   }
+}
+
+/** With what the command has done, or may have done. */
+function explained(failure: Failure, cli: Cli): Failure {
+  if (cli.made) return withMade(failure, cli.made)
+  if (!cli.may_have_changed) return ofRead(failure)
+  return withKey(failure, cli.counts_from_now ? undefined : cli.key_sent)
 }
 
 /** The words of the command that is meant, as far as they name one. */

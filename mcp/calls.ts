@@ -3,7 +3,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { type Arguments, checkedArguments, requestOf } from './arguments.ts'
 import type { ReadyTool } from './contract.ts'
-import { type Failure, local_errors, nextStep } from './errors.ts'
+import { type Failure, local_errors, nextStep, read_next_step } from './errors.ts'
 
 /** Calls the API, which may hold the request for `held_seconds`; rejects when it cannot be reached. */
 export type Api = (request: Request, held_seconds: number) => Promise<Response>
@@ -44,9 +44,13 @@ export async function call(
       : api(request, 0))
     text = await response.text()
   } catch {
-    return failed(ready, 'UNREACHABLE', local_errors.UNREACHABLE)
+    return failed(ready, 'UNREACHABLE', local_errors.UNREACHABLE, unanswered(ready))
   }
   return resultOf(ready, response, text, timeFor(ready, caller))
+}
+
+function unanswered({ listed, errors }: ReadyTool): Pick<Failure, 'next_step'> {
+  return { next_step: listed.annotations.readOnlyHint ? read_next_step : nextStep(errors, 'UNREACHABLE') }
 }
 
 /** For a tool that takes a time: a model does not know which it is. */
@@ -76,7 +80,14 @@ function resultOf(
   }
   const { code, message, details, request_id } = (body?.error ?? {}) as Partial<Failure>
   if (typeof code !== 'string' || typeof message !== 'string') {
-    return failed(ready, 'UNEXPECTED_ANSWER', `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`)
+    const of_gateway = status >= 502 && status <= 504
+    return failed(
+      ready,
+      'UNEXPECTED_ANSWER',
+      `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`,
+      // The call may have gone on to the service, whose answer was lost.
+      of_gateway ? unanswered(ready) : {},
+    )
   }
   const retry_after = headers.get('retry-after')
   return failed(ready, code, message, {

@@ -42,11 +42,15 @@ export const own_next_steps: Readonly<Record<string, string>> = {
     'It may or may not have happened. Repeat the call with the same idempotency_key if you gave one; otherwise read the current state first.',
 }
 
+const stays_away = 'If the service stays away, tell your operator.'
+
 export const local_next_steps: Readonly<Record<string, string>> = {
-  UNREACHABLE:
-    'It may or may not have happened. Wait a moment and look, or repeat with the same idempotency_key if you gave one. If the service stays away, tell your operator.',
+  UNREACHABLE: `It may or may not have happened. Wait a moment and look, or repeat with the same idempotency_key if you gave one. ${stays_away}`,
   UNEXPECTED_ANSWER: `The address of the service may be wrong, or a proxy is in the way. ${ask_operator}`,
 }
+
+/** After no answer to a tool that only reads. */
+export const read_next_step = `Nothing was changed. Wait a moment and repeat the call. ${stays_away}`
 
 /** The agent's next step: for a code of the API, that of openapi.json, unless tools have other words for it. */
 export function nextStep(errors: ErrorRows, code: string): string {

@@ -60,7 +60,8 @@ function fetchAnswer(request: Request, held_seconds: number): Promise<Response> 
   const late = AbortSignal.timeout(answer_ms_max + held_seconds * 1_000)
   return fetch(request, {
     signal: AbortSignal.any([request.signal, late]),
-    redirect: 'error',
+    // The service never redirects: the answer of something before it is named as such.
+    redirect: 'manual',
     // On a kept connection that was closed meanwhile Bun sends a PUT or DELETE again by itself.
     ...(request.method === 'GET' ? {} : { keepalive: false }),
   })

@@ -260,6 +260,53 @@ test('A lost answer whose repeat is refused may have had its effect, and the ref
   ])
 })
 
+describe('what to do after an answer that was lost', () => {
+  const lost = async (): Promise<never> => {
+    throw Object.assign(new Error('lost'), { code: 'ECONNRESET' })
+  }
+  const proxy = async () => new Response('<html>', { status: 502 })
+
+  test.each([
+    [['kv', 'get', 'a', 'b']],
+    [['audit', 'list', '--all']],
+    [['inbox', 'messages', 'inb_1']],
+    [['events', 'tail']],
+    [['wait', '--type', 'kv.put']],
+  ])('a read can be run again: %j', async (words) => {
+    for (const fetch of [lost, proxy]) {
+      const { code, stderr } = await runInside([...words, '--retries', '0'], { fetch })
+      expect([code, stderr]).toEqual([7, expect.stringContaining('Next: Run it again.')])
+      expect(stderr).not.toContain('It may have happened')
+    }
+  })
+
+  test('a read without an answer in time can be run again, with more time', async () => {
+    const fetch = (_: string, { signal }: RequestInit) =>
+      new Promise<never>((_, reject) => {
+        signal!.addEventListener('abort', () => reject(signal!.reason))
+      })
+    const words = ['kv', 'get', 'a', 'b', '--timeout', '0.001', '--retries', '0']
+    const { code, stderr } = await runInside(words, { fetch })
+    expect([code, stderr]).toEqual([
+      7,
+      'waystation: TIMED_OUT: No answer within 1 ms. Next: Run it again, with more time if it needs that.\n',
+    ])
+  })
+
+  test.each([[['kv', 'delete', 'a', 'b']], [['rate', 'check', 'k', '--limit', '1', '--window', '1s']]])(
+    'a change may have happened: %j',
+    async (words) => {
+      for (const fetch of [lost, proxy]) {
+        const { code, stderr } = await runInside([...words, '--retries', '0'], { fetch })
+        expect([code, stderr]).toEqual([
+          7,
+          expect.stringContaining('Next: It may have happened: look before you run it again.'),
+        ])
+      }
+    },
+  )
+})
+
 describe('tenant usage', () => {
   const step = (hour: number, calls: number, failures = 0) => ({
     start_at: `2026-01-01T0${hour}:00:00.000Z`,

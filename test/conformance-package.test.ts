@@ -160,6 +160,25 @@ test('wrong options exit with 2 and say which, a service that does not answer wi
   expect((await suite(['http://127.0.0.1:9'])).exit_code).toBe(3)
 })
 
+test('a service that only says it is away is asked once, and the run ends with 3', async () => {
+  let asked = 0
+  const away = Bun.serve({
+    ...{ hostname: '127.0.0.1', port: 0 },
+    fetch: () => {
+      asked += 1
+      const error = { code: 'UNAVAILABLE', message: 'Away.', request_id: 'req_1' }
+      return Response.json({ error }, { status: 503, headers: { 'retry-after': '1' } })
+    },
+  })
+  const { origin } = away.url
+  const ended = await suite([origin, '--no-receiver', '--only', 'kv.cas'])
+  await away.stop(true)
+  expect([ended.exit_code, ended.stdout, asked]).toEqual([3, '', 1])
+  expect(ended.stderr).toBe(
+    `${origin}: it answers the first request with 503 UNAVAILABLE: nothing more is sent\n`,
+  )
+})
+
 test('a service that hangs, or ends its answers early, fails the check within the time-out', async () => {
   let answered = 0
   const hanging = createServer((socket) => {

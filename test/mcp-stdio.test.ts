@@ -55,14 +55,17 @@ test('a service that is away is told as an error of the call, with what to do ne
   const url = closed.url.origin
   await closed.stop(true)
   const agent = await connect('stdio', url, 'svc_agt_any')
-  expect(await agent.call('kv_list', { namespace: 'a' })).toMatchObject({
+  const said = (next_step: string) => ({
     is_error: true,
     data: {
-      code: 'UNREACHABLE',
-      message: 'The service did not answer.',
-      next_step: expect.stringContaining('may or may not have happened'),
+      ...{ code: 'UNREACHABLE', message: 'The service did not answer.' },
+      next_step: expect.stringContaining(next_step),
     },
   })
+  const change = await agent.call('kv_put', { namespace: 'a', key: 'b', value: 1 })
+  expect(change).toMatchObject(said('may or may not have happened'))
+  const read = await agent.call('kv_list', { namespace: 'a' })
+  expect(read).toMatchObject(said('Nothing was changed. Wait a moment and repeat the call.'))
   await agent.close()
 })
 
@@ -79,6 +82,43 @@ test.each([
   await agent.close()
   await proxy.stop(true)
 })
+
+test('a redirect in place of the service is named as such, and is not followed', async () => {
+  const paths: string[] = []
+  const proxy = Bun.serve({
+    ...{ hostname: '127.0.0.1', port: 0 },
+    fetch: (request) => {
+      paths.push(new URL(request.url).pathname)
+      return new Response(null, { status: 302, headers: { location: '/login' } })
+    },
+  })
+  const agent = await connect('stdio', proxy.url.origin, 'svc_agt_any')
+  const { is_error, data } = await agent.call('kv_delete', { namespace: 'a', key: 'b' })
+  expect([is_error, data.code, data.message, paths]).toEqual([
+    ...[true, 'UNEXPECTED_ANSWER', 'What answered was not the service. Its status is 302.'],
+    ['/v1/kv/a/b'],
+  ])
+  await agent.close()
+  await proxy.stop(true)
+})
+
+test.each([502, 503, 504])(
+  'a gateway that answers %d may have passed the call on, and is worth another look',
+  async (status) => {
+    const proxy = Bun.serve({
+      ...{ hostname: '127.0.0.1', port: 0 },
+      fetch: () => new Response('<h1>Bad gateway</h1>', { status }),
+    })
+    const agent = await connect('stdio', proxy.url.origin, 'svc_agt_any')
+    const { data } = await agent.call('audit_append', { action: 'a', idempotency_key: 'a-1' })
+    expect([data.code, data.next_step]).toEqual([
+      'UNEXPECTED_ANSWER',
+      expect.stringContaining('may or may not have happened. Wait a moment and look, or repeat'),
+    ])
+    await agent.close()
+    await proxy.stop(true)
+  },
+)
 
 forEachService('MCP over stdio', (service) => {
   const initialize = {

@@ -267,4 +267,11 @@ forEachService('client.rateLimit', (service) => {
     expect(error).toBeInstanceOf(WaystationTimeoutError)
     expect(platform.slept).toEqual(slept)
   })
+
+  test('wait with a max_wait_ms that is NaN, which would wait for ever, is refused and counts nothing', async () => {
+    const { agent } = await clientsOf(service, await service.signUp())
+    const error = await failureOf(agent.rateLimit.wait('mail', rule, { max_wait_ms: Number.NaN }))
+    expect(error).toBeInstanceOf(TypeError)
+    expect(await agent.rateLimit.status('mail')).toMatchObject({ count: 0 })
+  })
 })

@@ -253,10 +253,9 @@ const changing: [
   [
     'resumeAgent',
     '',
-    'is sent again',
+    'is not sent again',
     async (c) => (await c.admin.agents.pause('agent-one')).agent_id,
     (c, id) => c.admin.agents.resume(id),
-    { paused_at: null },
   ],
   ['rotateTenantKey', '', 'is not sent again', tenantId, (c, id) => c.admin.tenants.rotateKey(id)],
   [
@@ -726,6 +725,17 @@ forEachWholeService('A try without an answer', (service) => {
       expect(error).toBeInstanceOf(WaystationNetworkError)
       expect(proxy.seen).toHaveLength(1)
     })
+  })
+
+  test('a pause that comes after a resume without an answer holds', async () => {
+    const { tenant, direct, through } = await world()
+    const { agent_id } = tenant
+    await direct.admin.agents.pause(agent_id)
+    proxy.next = ['lose_answer']
+    const pauseAgain = () => direct.admin.agents.pause(agent_id, { reason: 'asks twice' })
+    through.platform.onSleep = async () => void (await pauseAgain())
+    await through.admin.agents.resume(agent_id).catch(pauseAgain)
+    expect(await direct.admin.agents.get(agent_id)).toMatchObject({ paused_reason: 'asks twice' })
   })
 
   test('a read is sent again', async () => {

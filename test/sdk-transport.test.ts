@@ -338,6 +338,33 @@ describe('A value', () => {
     expect(await failureOf(client.kv.put('n', 'k', undefined))).toBeInstanceOf(TypeError)
   })
 
+  const with_number: [string, (client: Waystation, n: number) => Promise<unknown>][] = [
+    ['a version', (c, n) => c.kv.put('n', 'k', 1, { cas_version: n })],
+    ['a time to live', (c, n) => c.kv.put('n', 'k', 1, { ttl_seconds: n })],
+    ['the cost of a hit', (c, n) => c.rateLimit.check('k', { limit: 1, windowSeconds: 1, cost: n })],
+    [
+      'the length of a lease',
+      (c, n) => c.effects.claim({ type: 't', key: 'k', payload: 1, lease_seconds: n }),
+    ],
+    ['the payload of effects.once', (c, n) => c.effects.once({ type: 't', key: 'k', payload: n }, () => 1)],
+    ['what kv.update made', (c, n) => c.kv.update('n', 'k', () => n)],
+    ['an argument of a query', (c, n) => c.checkpoints.get('chk_1', { wait: n })],
+  ]
+  test.each(with_number)(
+    'that is NaN or infinite is refused, not left out or sent as null: %s',
+    async (_, call) => {
+      for (const number of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+        const { client, asked } = answered([() => Response.json({ namespace: 'n', version: 1, value: 1 })])
+        const error = (await failureOf(call(client, number))) as TypeError
+        expect([error.name, error.message]).toEqual([
+          'TypeError',
+          expect.stringMatching(/^\w+ must be a finite number$|^-?\w+ is not a JSON value$/),
+        ])
+        expect(asked.filter(({ method }) => method !== 'GET')).toEqual([])
+      }
+    },
+  )
+
   const with_arguments = sdk_operations.filter(({ sdk }) => sdk?.arguments)
   test.each(with_arguments.map((operation) => [operation.sdk!.name, operation] as const))(
     'that is an argument of %s wins over a field of the same name beside it',

@@ -5,6 +5,7 @@ import {
   type ClaimedDeadLetter,
   GiveUp,
   RawJson,
+  Waystation,
   WaystationNetworkError,
   type WorkOptions,
   type WorkSummary,
@@ -107,6 +108,25 @@ forEachService('checkpoints.ask', (service) => {
     })
     expect((await admin.dlq.list().page()).items).toEqual([])
   })
+
+  test.each([-1, 56, Number.NaN])(
+    'asks nobody with wait_seconds %d, which no wait takes',
+    async (wait_seconds) => {
+      const { agent, platform } = await clientsOf(service, await service.signUp())
+      const waits = [
+        async () => agent.checkpoints.ask({ title: 'Refund?' }, { wait_seconds }),
+        async () => agent.checkpoints.waitFor('chk_1', { wait_seconds }),
+        async () => agent.effects.waitFor('eff_1', { wait_seconds }),
+        async () => agent.inboxes.messages('inb_1', { follow: true, wait_seconds }).page(),
+      ]
+      for (const wait of waits) {
+        const error = (await failureOf(wait())) as TypeError
+        expect([error.name, error.message]).toEqual(['TypeError', 'wait_seconds must be from 0 to 55'])
+      }
+      expect((await agent.checkpoints.list().page()).items).toEqual([])
+      expect(platform.slept).toEqual([])
+    },
+  )
 
   test('with a key of its own waits for the same question again, and sends it where it is told to', async () => {
     const { agent, admin } = await clientsOf(service, await service.signUp())
@@ -246,6 +266,22 @@ forEachService('dlq.work', (service) => {
     }, options)
     expect([handled, summary]).toEqual([ids, { ...nothing, resolved: 2 }])
     expect(errors).toMatchObject([{ code: 'TENANT_FROZEN' }, { code: 'AGENT_PAUSED' }])
+  })
+
+  test.each([
+    ['a page with 404', () => new Response('<h1>No such backend</h1>', { status: 404 })],
+    ['a redirect', () => new Response(null, { status: 302, headers: { location: '/login' } })],
+    ['JSON with 200', () => Response.json({ ok: true })],
+  ])('goes on when something before the service answers a claim: %s', async (_, page) => {
+    const { tenant, platform, options, errors } = await world(1)
+    const pages = [page, page]
+    const behind = new Waystation({
+      ...{ url: service.url, key: tenant.api_key, platform },
+      fetch: async (url, init) => pages.pop()?.() ?? fetch(url, init),
+    })
+    expect(await behind.dlq.work(() => {}, options)).toEqual({ ...nothing, resolved: 1 })
+    expect(errors).toMatchObject([{ code: 'UNEXPECTED_ANSWER' }, { code: 'UNEXPECTED_ANSWER' }])
+    expect(platform.slept.filter((ms) => ms !== 30_000)).toEqual([500, 1_000])
   })
 
   test('gives up what was claimed claims_max times, and at once what its handler gives up', async () => {

@@ -67,7 +67,8 @@ Result:
   --strict               a check that was not run counts as failed
 
 Exit status: 0 every check that ran has passed, 1 a check has failed or none could be run,
-2 the options are wrong or the service refuses a key that was given, 3 the service does not answer.
+2 the options are wrong or the service refuses a key that was given, 3 the service does not answer,
+or is away.
 `
 
 const flags = {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { type AnswerRule, AnswerRules, answer_rules } from './answer-rules.ts'
 import { Failure, NotRun } from './assert.ts'
 import { type Chapter, type Check, type Profile, profiles } from './check.ts'
-import { Client } from './client.ts'
+import { type Answer, Client } from './client.ts'
 import { type Options, UsageError } from './options.ts'
 import { noTime, realTime, SharedTime, type Timeline } from './timeline.ts'
 import { masked, Trial } from './trial.ts'
@@ -46,7 +46,7 @@ export interface Report {
 
 export type Reported = (result: Result) => void
 
-/** Throws when the service does not answer at all, and a UsageError when it cannot be judged with these options. */
+/** Throws when the service does not answer at all, or says that it is away, and a UsageError when it cannot be judged with these options. */
 export async function run(
   chapters: readonly Chapter[],
   options: Options,
@@ -64,7 +64,7 @@ export async function run(
     )
   try {
     await world.start()
-    await client.send({ method: 'GET', path: '/v1/tenants/-', headers: {} })
+    requireService(await client.send({ method: 'GET', path: '/v1/tenants/-', headers: {} }))
     await world.requireKeys()
     const test_clock = await world.clock.isServed().catch(() => false)
     const made = await runChecks(world, wanted, test_clock, reported)
@@ -78,6 +78,14 @@ export async function run(
   } finally {
     await world.stop()
   }
+}
+
+/** One that is away says so to each request of each check, and the suite would wait each time. */
+function requireService({ status, json }: Answer): void {
+  if (status < 500) return
+  const code = json?.error?.code
+  const said = typeof code === 'string' ? `${status} ${code}` : status
+  throw new Error(`it answers the first request with ${said}: nothing more is sent`)
 }
 
 type Named = { check: Check; chapter: string }

@@ -87,6 +87,12 @@ def test_what_is_forgotten_is_called_once_at_most_wherever_a_handler_aborts() ->
     assert all(called in ([], ["one"]) for _, called in ended)
 
 
+def test_a_timeout_without_a_number_is_refused_and_the_others_come() -> None:
+    with pytest.raises(ValueError, match="ms must be a number"):
+        Signal.timeout(float("nan"))
+    assert Signal.timeout(1).wait(10)
+
+
 @pytest.mark.parametrize("opened", [0, 1, 2])
 def test_a_latch_may_be_opened_again(opened: int) -> None:
     latch = Latch()

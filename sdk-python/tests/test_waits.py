@@ -189,6 +189,16 @@ class TestAnItemWhoseClaim:
         assert (fake.work(), fake.kept) == ({"resolved": 1}, [True])
         assert fake.calls == ["claim", "extend", "extend", "resolve", "claim"]
 
+    @pytest.mark.parametrize("page", [(404, "<h1>No such backend</h1>"), (302, ""), (200, '{"ok": true}')])
+    def test_is_answered_by_something_before_the_service_is_claimed_again(
+        self, driver: Driver, page: tuple[int, str]
+    ) -> None:
+        fake = FakeItem(driver, lease_ms / 4)
+        driver.network.next = [httpx.Response(page[0], text=page[1]) for _ in range(2)]
+        assert (fake.work(), len(fake.handled)) == ({"resolved": 1}, 1)
+        assert [has_code(error, "UNEXPECTED_ANSWER") for error in fake.errors] == [True, True]
+        assert driver.network.slept_ms[:2] == [500, 1_000]
+
     def test_is_answered_late_is_lost_when_the_extension_is_refused(self, driver: Driver) -> None:
         fake = FakeItem(driver, lease_ms / 2, refusal(409, "LOCK_NOT_HELD"))
         assert fake.work() == {"lost": 1}
@@ -302,8 +312,20 @@ class TestAWait:
 
     @pytest.mark.parametrize("seconds", [-1, 56])
     def test_is_held_for_55_seconds_at_most(self, driver: Driver, seconds: int) -> None:
+        client = driver.lossy(at)
         with pytest.raises(ValueError, match="wait_seconds must be from 0 to 55"):
-            driver.lossy(at).checkpoints.wait_for("x", wait_seconds=seconds)
+            client.checkpoints.wait_for("x", wait_seconds=seconds)
+        with pytest.raises(ValueError, match="wait_seconds must be from 0 to 55"):
+            client.checkpoints.ask(title="Refund?", wait_seconds=seconds)
+        assert driver.network.seen == []
+
+    def test_without_a_number_for_its_end_is_refused(self, driver: Driver) -> None:
+        client = driver.lossy(at)
+        blocked = {"allowed": False, "count": 2, "remaining": 0, "resetAt": "", "retryAfter": 1}
+        driver.network.next = [httpx.Response(429, json={"success": False, "data": blocked})] * 3
+        with pytest.raises(ValueError, match="max_wait_ms must be a number"):
+            client.rate_limit.wait("k", limit=1, window_seconds=1, max_wait_ms=float("nan"))
+        assert driver.network.seen == []
 
     def test_gives_a_request_that_is_held_that_much_more_time(self, driver: Driver) -> None:
         waited: list[float] = []

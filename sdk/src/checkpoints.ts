@@ -1,7 +1,7 @@
 // client.checkpoints
 
 import * as generated from './generated-resources.ts'
-import { lookUntil, wait_seconds_default } from './look.ts'
+import { lookUntil, waitSeconds } from './look.ts'
 import { type CallOptions, type CreateOptions, retries_max } from './transport.ts'
 import type { Checkpoint } from './types.ts'
 
@@ -16,6 +16,7 @@ export class Checkpoints extends generated.Checkpoints {
    */
   async ask(question: Question, options: CreateOptions & WaitOptions = {}): Promise<Checkpoint> {
     const { wait_seconds, idempotency_key, ...call } = options
+    waitSeconds(wait_seconds) // before a person is asked
     const { id } = await this.create(
       { callback_url: null, ...question },
       { ...call, ...(idempotency_key === undefined ? {} : { idempotency_key }) },
@@ -29,9 +30,10 @@ export class Checkpoints extends generated.Checkpoints {
    */
   async waitFor(
     id: string,
-    { wait_seconds = wait_seconds_default, retries = retries_max, ...options }: WaitOptions = {},
+    { wait_seconds, retries = retries_max, ...options }: WaitOptions = {},
   ): Promise<Checkpoint> {
-    const look = () => this.get(id, { ...options, retries, wait: wait_seconds })
+    const wait = waitSeconds(wait_seconds)
+    const look = () => this.get(id, { ...options, retries, wait })
     return lookUntil(this.transport, look, ({ status }) => status !== 'pending', options.signal)
   }
 }

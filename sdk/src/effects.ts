@@ -1,7 +1,7 @@
 // client.effects
 
 import * as generated from './generated-resources.ts'
-import { lookUntil, wait_seconds_default } from './look.ts'
+import { lookUntil, waitSeconds } from './look.ts'
 import { doOnce, type OnceEffect, type Permit } from './once.ts'
 import { type CallOptions, retries_max } from './transport.ts'
 import type { Effect } from './types.ts'
@@ -24,12 +24,13 @@ export class Effects extends generated.Effects {
   async waitFor(
     id: string,
     {
-      wait_seconds = wait_seconds_default,
+      wait_seconds,
       retries = retries_max,
       ...options
     }: CallOptions & { wait_seconds?: number | undefined } = {},
   ): Promise<Effect> {
-    const look = () => this.get(id, { ...options, retries, wait: wait_seconds })
+    const wait = waitSeconds(wait_seconds)
+    const look = () => this.get(id, { ...options, retries, wait })
     const isDone = ({ status }: Effect) => status !== 'awaiting_approval' && status !== 'running'
     return lookUntil(this.transport, look, isDone, options.signal)
   }

@@ -1,11 +1,9 @@
 // client.events and client.wait
 
-import { pauseAfter, wait_seconds_default } from './look.ts'
+import { pauseAfter, waitSeconds } from './look.ts'
 import { split } from './options.ts'
-import { type CallOptions, limited, retries_max, type Transport } from './transport.ts'
+import { type CallOptions, retries_max, type Transport } from './transport.ts'
 import type { JournalEvent, Operations } from './types.ts'
-
-const wait_seconds_max = 55
 
 type ListQuery = Operations['listEvents']['query']
 type WaitBody = Operations['waitForEvent']['body']
@@ -175,8 +173,4 @@ export class EventWait implements PromiseLike<JournalEvent>, AsyncIterable<Journ
   async *[Symbol.asyncIterator](): AsyncGenerator<JournalEvent, void, undefined> {
     for (let event = await this.#first; ; event = await this.#next(event.seq)) yield event
   }
-}
-
-function waitSeconds(given = wait_seconds_default): number {
-  return limited('wait_seconds', given, 0, wait_seconds_max)
 }

@@ -16,7 +16,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   updateAgent: { safe: true, why: 'the same mode again changes nothing' },
   deleteAgent: { safe: false, why: 'its name may be in use again by then' },
   pauseAgent: { safe: true, why: 'an agent that is paused stays as it is' },
-  resumeAgent: { safe: true, why: 'an agent that is not paused stays as it is' },
+  resumeAgent: { safe: false, why: 'a repeat could end a pause that came in between' },
   rotateAgentKey: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
   deleteApprovalKey: {
     safe: true,

@@ -1,6 +1,7 @@
 // client.inboxes
 
 import * as generated from './generated-resources.ts'
+import { look_again_ms, waitSeconds } from './look.ts'
 import { split } from './options.ts'
 import type { Page } from './pages.ts'
 import { type CallOptions, retries_max } from './transport.ts'
@@ -30,10 +31,6 @@ export interface MessagesOptions extends CallOptions {
   wait_seconds?: number | undefined
 }
 
-const wait_seconds_default = 50
-/** A service with too many waiting requests answers at once. The next request then follows after this, and a little more. */
-const look_again_ms = 1_000
-
 export class Inboxes extends generated.Inboxes {
   /** The inbox, and its latest 50 messages, newest first. */
   override get(id: string, options: CallOptions = {}): Promise<InboxDetail> {
@@ -59,7 +56,8 @@ export class Inboxes extends generated.Inboxes {
    * everything was read. `page()` reads what is there now; its `next_cursor` is the `after` of the next call.
    */
   messages(id: string, given: MessagesOptions = {}): Messages {
-    const [{ after, limit, follow = false, wait_seconds = wait_seconds_default }, call] = split(given)
+    const [{ after, limit, follow = false, wait_seconds }, call] = split(given)
+    const wait_most = waitSeconds(wait_seconds)
     const { now, sleep, random } = this.transport.platform
     const options = follow ? { retries: retries_max, ...call } : call
     const read = async (from: string | undefined, wait: number): Promise<Page<Message>> => {
@@ -78,7 +76,7 @@ export class Inboxes extends generated.Inboxes {
       return !(await this.#isListed(id, options))
     }
     const pause = () => sleep(look_again_ms + Math.floor(random() * look_again_ms), options.signal)
-    return new Messages({ after, wait: follow ? wait_seconds : 0, follow, read, isOver, pause, now })
+    return new Messages({ after, wait: follow ? wait_most : 0, follow, read, isOver, pause, now })
   }
 }
 

@@ -11,11 +11,19 @@ export class RawJson {
 /** As ES2026 has it; the types, and older runtimes, do not know it yet. */
 const { isRawJSON } = JSON as { isRawJSON?: (value: unknown) => value is { rawJSON: string } }
 
-/** As JSON.stringify, save that RawJson is written as its text and a bigint with all its digits. */
+/**
+ * As JSON.stringify, save that RawJson is written as its text and a bigint with all its digits. Throws TypeError for what has no
+ * JSON, NaN and Infinity included.
+ */
 export function encodeJson(value: unknown): string {
-  const text = textOf(value)
-  if (text === undefined) throw new TypeError('undefined is not a JSON value')
+  const text = isNotFinite(value) ? undefined : textOf(value)
+  if (text === undefined) throw new TypeError(`${String(value)} is not a JSON value`)
   return text
+}
+
+/** NaN or Infinity. */
+export function isNotFinite(value: unknown): boolean {
+  return typeof value === 'number' && !Number.isFinite(value)
 }
 
 function textOf(value: unknown): string | undefined {

@@ -60,7 +60,7 @@ export function keepLock(
       const asked_at = now()
       const failed = await caught(() => extend({ timeout_ms, retries: 0, signal: over.signal }))
       if (over.signal.aborted) return
-      if (failed && isRefused(failed.error)) return lose(failed.error)
+      if (failed && isPermanent(failed.error)) return lose(failed.error)
       if (failed) {
         on.error(failed.error)
         wait_ms = Math.max(lock_ms / 10, retryAfterMs(failed.error))
@@ -83,11 +83,6 @@ export function keepLock(
     on.error(reason)
     on.lost(reason)
   }
-}
-
-/** By the service: something before it, such as a proxy while the service is replaced, knows nothing of the lock. */
-function isRefused(error: unknown): boolean {
-  return isPermanent(error) && error.code !== 'UNEXPECTED_ANSWER'
 }
 
 /** The wait that the service asked for, 0 without one. */

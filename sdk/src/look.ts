@@ -1,11 +1,16 @@
 // Requests that the service holds while there is nothing to report, one after the other.
 
-import type { Transport } from './transport.ts'
+import { limited, type Transport } from './transport.ts'
 
-/** How long the service holds a waiting request; it accepts 55 at most. */
-export const wait_seconds_default = 50
+const wait_seconds_default = 50
+const wait_seconds_max = 55
 /** A service with too many waiting requests answers at once. The next request then follows after this, and a little more. */
-const look_again_ms = 1_000
+export const look_again_ms = 1_000
+
+/** How long the service holds a waiting request. Throws TypeError for more than it accepts. */
+export function waitSeconds(given = wait_seconds_default): number {
+  return limited('wait_seconds', given, 0, wait_seconds_max)
+}
 
 /** For an answer that came at once although there was nothing. */
 export function pauseAfter({ platform }: Transport, signal: AbortSignal | undefined): () => Promise<void> {

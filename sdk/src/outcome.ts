@@ -52,8 +52,16 @@ export function isTransient(error: FailedTry): boolean {
   return isUnavailable(error) || error.status === 429 || error.code === 'IDEMPOTENCY_IN_PROGRESS'
 }
 
-/** Refusals of a time: a freeze and a pause end with their resume. */
-const passing_codes: readonly string[] = ['REQUEST_TIMEOUT', 'TENANT_FROZEN', 'AGENT_PAUSED']
+/**
+ * Refusals of a time: a freeze and a pause end with their resume, and something before the service, such as a proxy while the
+ * service is replaced, knows nothing of it.
+ */
+const passing_codes: readonly string[] = [
+  'REQUEST_TIMEOUT',
+  'TENANT_FROZEN',
+  'AGENT_PAUSED',
+  'UNEXPECTED_ANSWER',
+]
 
 /** True when every try will be refused until the key, the item or the request changes. */
 export function isPermanent(error: unknown): error is WaystationError {

@@ -40,6 +40,7 @@ export class RateLimit extends generated.RateLimit {
     { max_wait_ms = Number.POSITIVE_INFINITY, ...options }: RateLimitWaitOptions = {},
   ): Promise<RateLimitResult & { allowed: true }> {
     const { sleep, random } = this.transport.platform
+    if (Number.isNaN(max_wait_ms)) throw new TypeError('max_wait_ms must be a number')
     let waited_ms = 0
     for (;;) {
       const result = await this.check(key, rule, options)

@@ -1,7 +1,7 @@
 // One call: the request, its tries and its answer.
 
 import { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
-import { encodeJson } from './json.ts'
+import { encodeJson, isNotFinite } from './json.ts'
 import {
   type Answer,
   afterwards,
@@ -136,6 +136,7 @@ export class Transport {
     const { url, key, agent_id, workflow_id, platform } = this.#settings
     const operation = operations[name]
     const { method, path, creates } = operation
+    requireNumbers({ ...query, ...body })
     const rule = repeats[name]
     const sent = { headers, body: body as Record<string, unknown> | undefined }
     const repeatable = method === 'GET' || creates === true || (rule?.repeat(sent) ?? false)
@@ -255,6 +256,13 @@ function queryOf(query: object): string {
     value === undefined ? [] : [`${name}=${encodeURIComponent(String(value))}`],
   )
   return entries.length > 0 ? `?${entries.join('&')}` : ''
+}
+
+/** As JSON, NaN would be null, which the service takes for nothing: a put without its condition. */
+function requireNumbers(sent: object): void {
+  for (const [name, value] of Object.entries(sent)) {
+    if (isNotFinite(value)) throw new TypeError(`${name} must be a finite number`)
+  }
 }
 
 /** Visible ASCII: anything else would fail inside fetch, whose error looks like that of a lost connection. */

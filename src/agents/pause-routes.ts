@@ -90,7 +90,10 @@ export const resumeAgent = route({
   tag,
   summary: 'Let a paused agent go on',
   description: 'On all nodes within a second. An agent that is not paused stays as it is.',
-  sdk: { name: 'agents.resume', retry: { safe: true, why: 'an agent that is not paused stays as it is' } },
+  sdk: {
+    name: 'agents.resume',
+    retry: { safe: false, why: 'a repeat could end a pause that came in between' },
+  },
   cli: {
     usage: 'agent resume <agent_id>',
     about: 'Let a paused agent go on',

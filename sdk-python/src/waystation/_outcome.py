@@ -73,8 +73,9 @@ def is_transient(error: FailedTry) -> bool:
     return _is_unavailable(error) or error.status == 429 or error.code == "IDEMPOTENCY_IN_PROGRESS"
 
 
-_passing_codes = ("REQUEST_TIMEOUT", "TENANT_FROZEN", "AGENT_PAUSED")
-"""Refusals of a time: a freeze and a pause end with their resume."""
+_passing_codes = ("REQUEST_TIMEOUT", "TENANT_FROZEN", "AGENT_PAUSED", "UNEXPECTED_ANSWER")
+"""Refusals of a time: a freeze and a pause end with their resume, and something before the service, such as a proxy while the
+service is replaced, knows nothing of it."""
 
 
 def is_permanent(error: BaseException) -> bool:

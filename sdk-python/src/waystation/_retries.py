@@ -19,7 +19,7 @@ retries: Final[Mapping[str, Retry]] = {
     "updateAgent": Retry(why="the same mode again changes nothing"),
     "deleteAgent": Retry(why="its name may be in use again by then", safe=False),
     "pauseAgent": Retry(why="an agent that is paused stays as it is"),
-    "resumeAgent": Retry(why="an agent that is not paused stays as it is"),
+    "resumeAgent": Retry(why="a repeat could end a pause that came in between", safe=False),
     "rotateAgentKey": Retry(why="a repeat would end the key of the answer that was lost", safe=False),
     "deleteApprovalKey": Retry(
         why="an id is used once; a deleted key stays deleted",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import os
 import sys
 import threading
@@ -53,6 +54,8 @@ class Signal:
     @classmethod
     def timeout(cls, ms: float) -> Signal:
         """A signal that is aborted after this time."""
+        if math.isnan(ms):
+            raise ValueError("ms must be a number")
         signal = cls()
         _timers.add(signal, ms)
         return signal

@@ -39,6 +39,7 @@ class AsyncCheckpoints(resources.AsyncCheckpoints):
     ) -> Checkpoint:
         """Asks a human and waits for the decision, as `wait_for` does. The decision is sent nowhere unless there is a
         `callback_url`. After a restart, the same `idempotency_key` waits for the same question."""
+        held_seconds(options.get("wait_seconds"))  # before a person is asked
         call: CallOptions = {
             "signal": options.get("signal"),
             "timeout_ms": options.get("timeout_ms"),

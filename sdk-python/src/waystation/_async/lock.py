@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .._errors import WaystationTimeoutError, has_code
+from .._errors import WaystationTimeoutError
 from .._outcome import is_permanent, retry_after_ms
 from .._signal import Aborted, Signal
 from .._values import CallOptions
@@ -73,8 +73,7 @@ class AsyncKeptLock:
                     )
                 except Exception as error:
                     self._over.raise_if_aborted()
-                    # Something before the service, such as a proxy while the service is replaced, knows nothing of the lock.
-                    if is_permanent(error) and not has_code(error, "UNEXPECTED_ANSWER"):
+                    if is_permanent(error):
                         return await self._lose(error)
                     await lock.on_error(error)
                     wait_ms = max(lock.lock_ms / 10, retry_after_ms(error))

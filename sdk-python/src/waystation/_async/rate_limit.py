@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Literal
 
@@ -56,6 +57,8 @@ class AsyncRateLimit(resources.AsyncRateLimit):
         """Checks until it is allowed, and waits for `retryAfter` in between. Raises WaystationTimeoutError instead of waiting
         for longer than `max_wait_ms` in all."""
         platform = self._transport.platform
+        if math.isnan(max_wait_ms):
+            raise ValueError("max_wait_ms must be a number")
         waited_ms = 0.0
         while True:
             result = await self.check(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .._errors import WaystationTimeoutError, has_code
+from .._errors import WaystationTimeoutError
 from .._outcome import is_permanent, retry_after_ms
 from .._signal import Aborted, Signal
 from .._values import CallOptions
@@ -75,8 +75,7 @@ class KeptLock:
                     )
                 except Exception as error:
                     self._over.raise_if_aborted()
-                    # Something before the service, such as a proxy while the service is replaced, knows nothing of the lock.
-                    if is_permanent(error) and not has_code(error, "UNEXPECTED_ANSWER"):
+                    if is_permanent(error):
                         return self._lose(error)
                     lock.on_error(error)
                     wait_ms = max(lock.lock_ms / 10, retry_after_ms(error))

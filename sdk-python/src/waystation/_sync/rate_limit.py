@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Literal
 
@@ -58,6 +59,8 @@ class RateLimit(resources.RateLimit):
         """Checks until it is allowed, and waits for `retryAfter` in between. Raises WaystationTimeoutError instead of waiting
         for longer than `max_wait_ms` in all."""
         platform = self._transport.platform
+        if math.isnan(max_wait_ms):
+            raise ValueError("max_wait_ms must be a number")
         waited_ms = 0.0
         while True:
             result = self.check(
