@@ -43,6 +43,17 @@ export function closeRecord(): void {
   else go(listAddress())
 }
 
+/** Leaves what was removed for its list. Neither "back" nor "forward" leads to it again. */
+export function leaveRemoved(path: string, query: Query = {}): void {
+  const { opened } = step()
+  const leave = (kept: Step) => go(to(path, query), 'replace', kept)
+  leave({})
+  if (!opened) return
+  // The step before shows the list, or is another page of what was removed.
+  addEventListener('popstate', () => leave(step()), { once: true })
+  history.back()
+}
+
 /** The address of the list that the open record belongs to. */
 export function listAddress(): string {
   const { path, query } = address.value
