@@ -12,9 +12,25 @@ export interface Address {
 
 export const address = signal<Address>(read())
 
+let instead: (() => void) | null = null
+
 addEventListener('popstate', () => {
-  address.value = read()
+  if (instead) instead()
+  else address.value = read()
 })
+
+/** Until it is ended, "back" and "forward" call this and lead nowhere. Answers how to end it. */
+export function stayHere(onStep: () => void): () => void {
+  const [state, href] = [history.state, location.href]
+  const stay = () => {
+    history.pushState(state, '', href)
+    onStep()
+  }
+  instead = stay
+  return () => {
+    if (instead === stay) instead = null
+  }
+}
 
 // Links are plain links: another tab, a middle click and "copy address" work.
 document.addEventListener('click', (event) => {

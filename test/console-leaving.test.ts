@@ -1,4 +1,4 @@
-// Pages that are left: what was removed is in no step of the browser's history.
+// Pages that are left: what was removed is in no step of the browser's history, and what is shown once is not lost.
 
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
@@ -11,6 +11,8 @@ const chromium = useChromium()
 const service = useService()
 const { agentOf } = callsOf(service)
 
+const dialog = (page: Page) => page.getByRole('dialog')
+const secret = (page: Page) => dialog(page).locator('.secret code').first().innerText()
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 const pathOf = (page: Page) => new URL(page.url()).pathname
 
@@ -123,5 +125,71 @@ describe('What was removed', () => {
     }
     // What the page asked while it was being removed.
     await chromium.visit(service.url, look, { expected: refusals(404) })
+  })
+})
+
+describe('A key that is shown once', () => {
+  test('is not lost by "back": it asks, and a second one closes the key on the same page', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant)
+      await visit(page, '/console/keys')
+      await press(page, 'Create an agent…')
+      await dialog(page).getByLabel('Name').fill('invoices')
+      await press(page, 'Create')
+      const key = await secret(page)
+      expect(key).toStartWith('svc_agt_')
+      await page.evaluate('history.back()')
+      await dialog(page).getByText('Have you saved it?').waitFor()
+      expect([await secret(page), pathOf(page)]).toEqual([key, '/console/keys'])
+      await page.evaluate('history.back()')
+      await dialog(page).waitFor({ state: 'detached' })
+      await page.getByRole('link', { name: 'invoices' }).waitFor()
+      await go(page, -1)
+      expect(pathOf(page)).toBe('/console')
+    })
+  })
+
+  test('is waited for: "back" does not lead away while it is on its way', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await page.route('**/rotate-key', async (route) => {
+        const answer = await route.fetch()
+        await page.evaluate('history.back()')
+        await route.fulfill({ response: answer })
+      })
+      await signIn(page, tenant)
+      await visit(page, '/console/keys/agents/agent-one')
+      await press(page, 'Rotate the key…')
+      await press(page, 'Rotate')
+      await page.getByRole('dialog', { name: 'The new key' }).waitFor()
+      const key = await secret(page)
+      const { status } = await service.ask('GET', '/v1/audit', { key })
+      expect([status, pathOf(page)]).toEqual([200, '/console/keys/agents/agent-one'])
+    })
+  })
+
+  test('is not lost by a reload: the browser asks first, until it is closed', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      const asked: string[] = []
+      page.on('dialog', (question) => {
+        asked.push(question.type())
+        void question.accept()
+      })
+      const made = async () => {
+        await press(page, 'Create a key…')
+        await press(page, 'Create')
+        expect(await secret(page)).toStartWith('svc_apr_')
+      }
+      await signIn(page, tenant, '/console/keys/approval-keys')
+      await made()
+      await page.reload()
+      expect(asked).toEqual(['beforeunload'])
+      await made()
+      await press(page, 'Done')
+      await page.reload()
+      expect(asked).toEqual(['beforeunload'])
+    })
   })
 })
