@@ -260,6 +260,19 @@ forEachService('Votes and comments', (service) => {
     },
   )
 
+  test.each(places)('says of a payload that was rejected %s that it was proposed', async (_, open) => {
+    const tenant = await service.signUp()
+    const { id } = await askTwo(tenant)
+    await chromium.visit(service.url, async (page) => {
+      await open(page, tenant, id)
+      await page.getByText('Exactly this is approved').waitFor()
+      await page.getByRole('button', { name: 'Reject…' }).click()
+      await page.getByRole('button', { name: 'Yes, reject' }).click()
+      await page.getByRole('region', { name: 'As it was proposed' }).getByText('As it was proposed').waitFor()
+      expect(await page.getByText('Exactly this is approved').count()).toBe(0)
+    })
+  })
+
   test('has the same form in the console, where the admin votes once', async () => {
     const tenant = await service.signUp()
     const kim = await keyOf(tenant, { label: 'Kim' })
