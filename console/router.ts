@@ -12,9 +12,25 @@ export interface Address {
 
 export const address = signal<Address>(read())
 
+let instead: (() => void) | null = null
+
 addEventListener('popstate', () => {
-  address.value = read()
+  if (instead) instead()
+  else address.value = read()
 })
+
+/** Until it is ended, "back" and "forward" call this and lead nowhere. Answers how to end it. */
+export function stayHere(onStep: () => void): () => void {
+  const [state, href] = [history.state, location.href]
+  const stay = () => {
+    history.pushState(state, '', href)
+    onStep()
+  }
+  instead = stay
+  return () => {
+    if (instead === stay) instead = null
+  }
+}
 
 // Links are plain links: another tab, a middle click and "copy address" work.
 document.addEventListener('click', (event) => {
@@ -41,6 +57,17 @@ function follow(link: HTMLAnchorElement): void {
 export function closeRecord(): void {
   if (step().opened) history.back()
   else go(listAddress())
+}
+
+/** Leaves what was removed for its list. Neither "back" nor "forward" leads to it again. */
+export function leaveRemoved(path: string, query: Query = {}): void {
+  const { opened } = step()
+  const leave = (kept: Step) => go(to(path, query), 'replace', kept)
+  leave({})
+  if (!opened) return
+  // The step before shows the list, or is another page of what was removed.
+  addEventListener('popstate', () => leave(step()), { once: true })
+  history.back()
 }
 
 /** The address of the list that the open record belongs to. */

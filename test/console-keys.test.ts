@@ -41,6 +41,14 @@ async function asked({ api_key }: TestTenant, title: string): Promise<string> {
   return checkpoint.id
 }
 
+async function goBackOnceAsked(page: Page): Promise<void> {
+  await page.evaluate('history.back()')
+  await dialog(page).getByText('Have you saved it?').waitFor()
+  await page.evaluate('history.back()')
+  await dialog(page).waitFor({ state: 'detached' })
+  await page.goBack()
+}
+
 /** Everything in which a page could keep something. */
 function kept(page: Page): Promise<string> {
   return page.evaluate(`JSON.stringify([
@@ -92,7 +100,7 @@ describe('The console', () => {
   })
 
   const leaving: [how: string, leave: (page: Page) => Promise<unknown>][] = [
-    ['going back', (page) => page.goBack()],
+    ['going back, which asks first', goBackOnceAsked],
     ['a reload', (page) => page.reload()],
     ['another page', (page) => page.goto('/console/approvals')],
   ]

@@ -82,6 +82,38 @@ describe('The operator', () => {
     )
   })
 
+  test('starts nothing when more were archived than it counted, and says how many there are now', async () => {
+    const tenant = await service.signUp()
+    const agent = agentOf(tenant)
+    const leave = async (error: string) => (await agent.dlq.create({ payload: 1, error })).id
+    const early = await leave('card declined')
+    service.clock.advance(1)
+    const ids = await Promise.all(Array.from({ length: 60 }, () => leave('card declined')))
+    const archive = async (id: string) => {
+      await agent.dlq.claim(id)
+      await agent.dlq.fail(id)
+    }
+    await Promise.all(ids.map(archive))
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/dlq?status=archived')
+        await page.getByRole('checkbox', { name: 'Select all 50 that are shown' }).check()
+        await press(page, 'Select all that match')
+        await press(page, 'Redrive…')
+        await page.getByRole('dialog', { name: 'Redrive 60 dead letters?' }).waitFor()
+        await archive(early)
+        await press(page, 'Yes, redrive 60')
+        await dialog(page).getByText('More match by now: nothing was started.').waitFor()
+        const operations = await service.ask('GET', '/v1/dlq/operations', { key: tenant.admin_key })
+        expect(operations.body.items).toEqual([])
+        await press(page, 'Yes, redrive 61')
+        await detail(page).getByText('Redrive of 61 dead letters').waitFor()
+      },
+      wide,
+    )
+  })
+
   test('reads before a redrive, and after it, that nothing is sent while everything is stopped', async () => {
     const receiver = await startReceiver()
     receiver.answer = () => ({ status: 410 })

@@ -16,6 +16,7 @@ import {
   themes,
   useService,
 } from './support/console.ts'
+import { becomes } from './support/patience.ts'
 
 const chromium = useChromium()
 const service = useService()
@@ -207,6 +208,29 @@ describe('From the address of the service', () => {
       },
       { expected: [/Failed to load resource: net::ERR_FAILED/] },
     )
+  })
+
+  test('a reload asks first while the tenant is created, and while the key of the agent is shown', async () => {
+    await chromium.visit(service.url, async (page) => {
+      const asked: string[] = []
+      page.on('dialog', (dialog) => {
+        asked.push(dialog.type())
+        void dialog.dismiss()
+      })
+      const reload = () => page.evaluate('location.reload()')
+      await page.route('**/v1/tenants', async (route) => {
+        await reload()
+        await becomes(() => asked.length, 1)
+        await route.continue()
+      })
+      await signUp(page)
+      await press(page, 'I have saved both')
+      await press(page, 'Create the agent')
+      await heading(page, 'Make the first call')
+      await reload()
+      await becomes(() => asked, ['beforeunload', 'beforeunload'])
+      expect((await secretsOn(page))[0]).toStartWith('svc_agt_')
+    })
   })
 
   test('a reload before the keys are saved asks first; the session holds the tenant', async () => {

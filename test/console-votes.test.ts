@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { answer_schema, approvers } from './support/approvers.ts'
 import { useChromium } from './support/chromium.ts'
 import { accessibilityFaults, narrow, overflow, refusals, signIn, useRealTime } from './support/console.ts'
-import { forEachService } from './support/service.ts'
+import { forEachService, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 
@@ -197,6 +197,80 @@ forEachService('Votes and comments', (service) => {
       await page.getByText('You approved this', { exact: true }).waitFor()
     })
     expect(await read(tenant, id)).toMatchObject({ status: 'approved', approvals: 2 })
+  })
+
+  /** What a page hears by itself does not come: another approver was a second faster. */
+  const hearNothing = (page: Page) => page.route(/\/v1\/(approvals\/.*wait=|events)/, () => {})
+  const changeTo = async (page: Page, payload: string) => {
+    await page.getByRole('button', { name: 'Change the payload' }).click()
+    await page.getByRole('textbox', { name: 'Payload' }).fill(payload)
+    await page.getByRole('button', { name: 'Approve…' }).click()
+    await page.getByRole('dialog').getByText('1 more vote will be needed').waitFor()
+  }
+  const yes = (page: Page) => page.getByRole('button', { name: 'Yes, approve' }).click()
+  const places: [where: string, open: (page: Page, tenant: TestTenant, id: string) => Promise<unknown>][] = [
+    [
+      'on the approval page',
+      async (page, tenant, id) => page.goto(linkOf(id, await keyOf(tenant, { label: 'Ann' }))),
+    ],
+    ['in the console', (page, tenant, id) => signIn(page, tenant, `/console/approvals/${id}`)],
+  ]
+
+  test.each(places)('sends no change that would end one of which %s nothing was known', async (_, open) => {
+    const tenant = await service.signUp()
+    const { id, kim } = await askTwo(tenant)
+    await chromium.visit(service.url, async (page) => {
+      await hearNothing(page)
+      await open(page, tenant, id)
+      await changeTo(page, '{"to":"kim","amount":40}')
+      await approve(id, kim, { effective_payload: { to: 'kim', amount: 30 } })
+      await yes(page)
+      await page.getByText('Another approver has changed the payload meanwhile.').waitFor()
+      await page.getByText('An approver changed it: the votes are for this').waitFor()
+      const edited_payload = { to: 'kim', amount: 30 }
+      expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvals: 1, edited_payload })
+    })
+  })
+
+  test.each(places)(
+    'sends no change that would end a vote of which %s nothing was known',
+    async (_, open) => {
+      const tenant = await service.signUp()
+      const { id, kim } = await askTwo(tenant)
+      await chromium.visit(service.url, async (page) => {
+        await hearNothing(page)
+        await open(page, tenant, id)
+        await changeTo(page, '{"to":"kim","amount":40}')
+        await approve(id, kim)
+        await yes(page)
+        await page.getByText('Another approver has voted meanwhile.').waitFor()
+        expect(await read(tenant, id)).toMatchObject({
+          status: 'pending',
+          approvals: 1,
+          edited_payload: null,
+        })
+        await page.getByText('1 of 2 approvals').first().waitFor()
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('dialog').getByText('1 vote no longer counts').waitFor()
+        await yes(page)
+        await page.getByText('You approved this. 1 approval of 2').waitFor()
+        const edited_payload = { to: 'kim', amount: 40 }
+        expect(await read(tenant, id)).toMatchObject({ status: 'pending', approvals: 1, edited_payload })
+      })
+    },
+  )
+
+  test.each(places)('says of a payload that was rejected %s that it was proposed', async (_, open) => {
+    const tenant = await service.signUp()
+    const { id } = await askTwo(tenant)
+    await chromium.visit(service.url, async (page) => {
+      await open(page, tenant, id)
+      await page.getByText('Exactly this is approved').waitFor()
+      await page.getByRole('button', { name: 'Reject…' }).click()
+      await page.getByRole('button', { name: 'Yes, reject' }).click()
+      await page.getByRole('region', { name: 'As it was proposed' }).getByText('As it was proposed').waitFor()
+      expect(await page.getByText('Exactly this is approved').count()).toBe(0)
+    })
   })
 
   test('has the same form in the console, where the admin votes once', async () => {

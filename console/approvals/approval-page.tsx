@@ -15,7 +15,15 @@ import { ErrorBox, Skeleton } from '../ui/page.tsx'
 import { Decide } from './decide.tsx'
 import { type Asking, Comments, useVotes, Votes } from './discussion.tsx'
 import { Content, EffectPayload, Outcome } from './request.tsx'
-import { type Decision, decisionText, type Steered, steeredOf, type Verb } from './steered.ts'
+import {
+  type Decision,
+  decisionText,
+  type Standing,
+  type Steered,
+  standingOf,
+  steeredOf,
+  type Verb,
+} from './steered.ts'
 
 /** One request of the page waits this long for a decision made elsewhere. A freeze, a vote or a comment ends no wait. */
 const wait_seconds = 4
@@ -105,6 +113,7 @@ function useApproval(id: string, approval_key: string) {
     call<Checkpoint>(approval_key, 'POST', `${checkpoint_path}/${verb}`, {
       body_text: decisionText(decision),
     })
+  const present = async () => standingOf(await call<Approval>(approval_key, 'GET', path))
   const onEnd = (result: Result<Checkpoint>) => {
     const current = followed.peek()
     if (!result.ok || !current) return void again()
@@ -121,7 +130,7 @@ function useApproval(id: string, approval_key: string) {
     document.title = `${titleOf(approval)} · Waystation`
   }
   return {
-    ...{ followed: followed.value, problem: problem.value, own: own.value, decide, onEnd },
+    ...{ followed: followed.value, problem: problem.value, own: own.value, decide, present, onEnd },
     ...{ ask, path: checkpoint_path },
   }
 }
@@ -141,10 +150,11 @@ interface RequestProps extends Followed {
   path: string
   ask: Asking
   decide: (verb: Verb, decision: Decision) => Promise<Result<Checkpoint>>
+  present: () => Promise<Result<Standing>>
   onEnd: (result: Result<Checkpoint>) => void
 }
 
-function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd }: RequestProps) {
+function Request({ approval, payload, of, own, entered, path, ask, ...deciding }: RequestProps) {
   const { title, prompt, agent, status, created_at, expires_at } = approval
   const pending = status === 'pending'
   const votes = useVotes(of, path, ask)
@@ -174,7 +184,7 @@ function Request({ approval, payload, of, own, entered, path, ask, decide, onEnd
         <div class="approve-foot">
           <Stopped />
           <TimeUp expires_at={expires_at} />
-          <Decide title={title} agent={agent.agent_id} {...{ of, decide, onEnd }} />
+          <Decide title={title} agent={agent.agent_id} {...{ of }} {...deciding} />
         </div>
       )}
       <Comments {...{ of, path, ask }} />

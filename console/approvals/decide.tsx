@@ -4,7 +4,7 @@ import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { unseen, useAction } from '../api/action.ts'
-import { issuesOf, type Problem, type Result } from '../api/client.ts'
+import { failed, issuesOf, type Problem, type Result } from '../api/client.ts'
 import { frozen_at, moment } from '../text/time.ts'
 import { count, counted, shown } from '../text/words.ts'
 import { Button, Code, setFrom, setTo } from '../ui/basics.tsx'
@@ -15,7 +15,7 @@ import { ErrorBox } from '../ui/page.tsx'
 import { AnswerForm, answerOf, errorsOf, faultsOf, half_text, type Typed } from './answer-form.tsx'
 import { Answer } from './discussion.tsx'
 import { type Change, changeOf, type Draft, Edit, faultOf } from './edit.tsx'
-import type { Decision, Steered, Verb } from './steered.ts'
+import type { Decision, Standing, Steered, Verb } from './steered.ts'
 
 const reason_characters_max = 4_096
 
@@ -24,6 +24,8 @@ interface DecideProps {
   agent: string
   of: Steered
   decide: (verb: Verb, decision: Decision) => Promise<Result<Checkpoint>>
+  /** The request as it is now: the page hears of votes and changes some seconds later. */
+  present: () => Promise<Result<Standing>>
   /** Called with the decision, with that of somebody else, or with a failure. */
   onEnd: (result: Result<Checkpoint>) => void
 }
@@ -90,19 +92,19 @@ function useFields({ answer_schema: schema, proposed, edited, present_hash }: St
   return { reason, typed, draft, uses, until, read }
 }
 
-/** True once somebody else has changed the payload while this form was open; the question that was open is closed. */
+/** Says what others did while this form was open. A change of the payload closes the question that was open. */
 function useMoved(edited: string | null, asked: Signal<Asked | null>, busy: boolean) {
-  const moved = useSignal(false)
+  const moved = useSignal<keyof typeof moved_texts | null>(null)
   const seen = useRef(edited)
   useLayoutEffect(() => {
     if (seen.current === edited) return
     seen.current = edited
-    moved.value = true
+    moved.value = 'payload'
     if (!busy && asked.peek()?.verb === 'approve') asked.value = null
   }, [edited])
   /** With the payload of a decision that is sent from here. */
   const onSend = ({ verb, change }: Asked) => {
-    moved.value = false
+    moved.value = null
     if (verb === 'approve') seen.current = change.text
   }
   return { moved, onSend }
@@ -155,7 +157,7 @@ function isOfFields(problem: Problem | null): boolean {
   )
 }
 
-function useDecision({ of, decide, onEnd }: DecideProps) {
+function useDecision({ of, decide, present, onEnd }: DecideProps) {
   const fields = useFields(of)
   const asked = useSignal<Asked | null>(null)
   const action = useAction()
@@ -165,9 +167,20 @@ function useDecision({ of, decide, onEnd }: DecideProps) {
   const open = (verb: Verb) => {
     if (verb === 'reject' || !stops()) asked.value = fields.read(verb)
   }
+  /** Null where an edit may be sent: the API takes no precondition, and it would end votes that the question did not name. */
+  const stop = async (): Promise<Result<unknown> | null> => {
+    const now = await present()
+    if (now.ok && isSameStanding(now.value, of)) return null
+    asked.value = null
+    if (now.ok) moved.value = now.value.edited === of.edited ? 'votes' : 'payload'
+    onEnd(now.ok ? failed('ABORTED', 'Nothing was sent.') : now)
+    return now
+  }
   const send = async (chosen: Asked) => {
-    onSend(chosen)
     await action.run(async () => {
+      const stopped = chosen.change.is_edit ? await stop() : null
+      if (stopped) return stopped
+      onSend(chosen)
       const result = await decide(chosen.verb, chosen.decision)
       asked.value = null
       onEnd(result)
@@ -175,6 +188,11 @@ function useDecision({ of, decide, onEnd }: DecideProps) {
     })
   }
   return { ...fields, ...faults, asked, busy, problem, moved, open, send }
+}
+
+function isSameStanding(one: Standing, other: Standing): boolean {
+  const { edited, approvals, rejections } = one
+  return edited === other.edited && approvals === other.approvals && rejections === other.rejections
 }
 
 function DecisionForm(props: DecideProps) {
@@ -200,7 +218,7 @@ function DecisionForm(props: DecideProps) {
         onInput={setFrom(reason)}
       />
       {unshown && !resolved && <ErrorBox problem={unshown} />}
-      <div role="status">{moved.value && <p class="notice">{moved_text}</p>}</div>
+      <div role="status">{moved.value && <p class="notice">{moved_texts[moved.value]}</p>}</div>
       <div class="decide-buttons parts">
         <Button
           text="Approve…"
@@ -222,7 +240,10 @@ function DecisionForm(props: DecideProps) {
   )
 }
 
-const moved_text = 'Another approver has changed the payload meanwhile. Read it above again, then decide.'
+const moved_texts = {
+  payload: 'Another approver has changed the payload meanwhile. Read it above again, then decide.',
+  votes: 'Another approver has voted meanwhile. Your change would end that vote: nothing was sent yet.',
+}
 
 interface SureProps extends Pick<DecideProps, 'title' | 'agent' | 'of'> {
   asked: Asked

@@ -27,13 +27,13 @@ import { workflowOf } from '../ui/workflow-link.tsx'
 import { Decide } from './decide.tsx'
 import { Comments, useVotes, Votes } from './discussion.tsx'
 import { Content, EffectPayload, Outcome } from './request.tsx'
-import { type Decision, decisionText, type Steered, steeredOf, type Verb } from './steered.ts'
+import { type Decision, decisionText, type Steered, standingOf, steeredOf, type Verb } from './steered.ts'
 
 /** For what no event says. */
 const every_ms = 60_000
 
 export function ApprovalDetail({ id, onChange }: OpenProps) {
-  const { loaded, own, path, send, onEnd } = useCheckpoint(id, onChange)
+  const { loaded, own, path, send, present, onEnd } = useCheckpoint(id, onChange)
   const { value } = loaded
   const edited = useMember(loaded, 'edited_payload')
   const votes = useVotes(value && { ...value, edited }, path, ask)
@@ -67,7 +67,7 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
                 title={checkpoint.title}
                 agent={checkpoint.agent_id}
                 of={of(checkpoint)}
-                {...{ decide, onEnd }}
+                {...{ decide, present, onEnd }}
               />
               <Commands
                 title="Withdraw the request"
@@ -117,6 +117,7 @@ function useCheckpoint(id: string, onChange: () => void) {
   }, [value])
   const send: Deciding = (verb, decision) =>
     ask<Checkpoint>('POST', `${path}/${verb}`, { body_text: decisionText(decision) })
+  const present = async () => standingOf(await ask<Checkpoint>('GET', path))
   const onEnd = (result: Result<Checkpoint>) => {
     if (result.ok) {
       const { status } = result.value
@@ -127,7 +128,7 @@ function useCheckpoint(id: string, onChange: () => void) {
     loaded.reload()
     onChange()
   }
-  return { loaded, own: own.value, path, send, onEnd }
+  return { loaded, own: own.value, path, send, present, onEnd }
 }
 
 type Deciding = (verb: Verb, decision: Decision) => Promise<Result<Checkpoint>>

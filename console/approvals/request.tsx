@@ -14,7 +14,7 @@ import type { Steered } from './steered.ts'
 
 /** The effect that a request is about: what the bytes are for, and how they were changed. */
 export function EffectPayload({ of }: { of: Steered }) {
-  const { effect, editable, proposed, edited, effective } = of
+  const { status, effect, editable, proposed, edited, effective } = of
   if (effect === null) return null
   const { type, key, note } = effect
   const about = (
@@ -36,10 +36,12 @@ export function EffectPayload({ of }: { of: Steered }) {
       </section>
     )
   const after = effective ?? edited
+  const is_over = status !== 'pending' && status !== 'approved'
+  const name = is_over ? 'As it was proposed' : 'Exactly this is approved'
   return (
-    <section aria-label="Exactly this is approved" class="effect-payload">
+    <section aria-label={name} class="effect-payload">
       {about}
-      <h2 class="label">{after === null ? 'Exactly this is approved' : 'As it was proposed'}</h2>
+      <h2 class="label">{after === null ? name : 'As it was proposed'}</h2>
       <Tree text={proposed} what="the payload of the effect" />
       {after !== null && (
         <>

@@ -1,6 +1,7 @@
 // A request that takes more than a plain decision, and the body of a decision.
 
 import type { Checkpoint } from '../../sdk/src/types.ts'
+import type { Result } from '../api/client.ts'
 import { exactMember } from '../text/json.ts'
 import type { AnswerSchema } from './answer-form.tsx'
 
@@ -58,6 +59,16 @@ export function steeredOf(
   const present_hash = hash === null ? null : (JSON.parse(hash) as string)
   const answer_schema = told.answer_schema as AnswerSchema | null
   return { ...told, ...own, answer_schema, proposed, edited, present_hash, effective }
+}
+
+/** The change that the votes so far are for, and how many there are. */
+export type Standing = Pick<Steered, 'edited' | 'approvals' | 'rejections'>
+
+/** `text`: the answer as it came. */
+export function standingOf(result: Result<Omit<Standing, 'edited'>>): Result<Standing> {
+  if (!result.ok) return result
+  const { approvals, rejections } = result.value
+  return { ...result, value: { approvals, rejections, edited: exactMember(result.text, 'edited_payload') } }
 }
 
 /** The body of a decision, with payloads as they are written. */

@@ -46,19 +46,41 @@ const paces = [
   { value: '0.1', label: '1 every 10 seconds' },
 ] as const
 
-export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, onClose }: BulkProps) {
-  const action = useAction()
-  const idempotency_key = useRef(newKey())
-  const pace = useSignal<(typeof paces)[number]['value']>('')
+/** How many match, as the question says it. */
+function useCounts(verb: Verb, filter: Filter) {
   const counts = useLoad<Counts>(`${verb} ${JSON.stringify(filter)}`, (signal) =>
     matches(verb, filter, signal),
   )
+  const grown = useSignal(false)
+  /** Of an operation on those that were counted. */
+  const idempotency_key = useRef(newKey())
+  /** Null where no more match by now. A filter has no bound on when letters were archived, or became free again. */
+  const stop = async (): Promise<Result<null> | null> => {
+    const now = filter.ids ? null : await matches(verb, filter)
+    if (now === null || (now.ok && !isMore(now.value, counts.value!))) return null
+    if (!now.ok) return now
+    grown.value = true
+    idempotency_key.current = newKey()
+    counts.reload()
+    return { ok: true, value: null, text: '' }
+  }
+  return { counts, grown: grown.value, idempotency_key, stop }
+}
+
+export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, onClose }: BulkProps) {
+  const action = useAction()
+  const pace = useSignal<(typeof paces)[number]['value']>('')
+  const { counts, grown, idempotency_key, stop } = useCounts(verb, filter)
   const total = counts.value?.total ?? null
   const confirm = async () => {
     if (!total) return
-    const body = { filter, ...(pace.peek() === '' ? {} : { per_second: Number(pace.peek()) }) }
+    const per_second = pace.peek() === '' ? undefined : Number(pace.peek())
     const headers = { 'idempotency-key': idempotency_key.current }
-    const operation = await action.run(() => ask<Operation>('POST', `/v1/dlq/${verb}`, { body, headers }))
+    const operation = await action.run(async () => {
+      const stopped = await stop()
+      const body = { filter, max: total, per_second }
+      return stopped ?? ask<Operation>('POST', `/v1/dlq/${verb}`, { body, headers })
+    })
     if (!operation) return
     onClose()
     onStarted()
@@ -77,6 +99,11 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
       onConfirm={confirm}
       {...{ onClose }}
     >
+      {grown && (
+        <p class="notice" role="alert">
+          More match by now: nothing was started. Look at the numbers again.
+        </p>
+      )}
       <LoadedView loaded={counts} what="how many match" lines={4}>
         {(counted) =>
           counted.total === 0 ? (
@@ -109,18 +136,25 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
 type Counts = Record<Letter['source'] | 'total', number>
 
 /** A dry run for each kind of source. Discarding does the same with all of them. */
-async function matches(verb: Verb, filter: Filter, signal: AbortSignal): Promise<Result<Counts>> {
+async function matches(verb: Verb, filter: Filter, signal?: AbortSignal): Promise<Result<Counts>> {
   const all = ['schedule', 'checkpoint', 'agent'] as const
   const kinds = filter.source ? [filter.source] : all
   const counts: Counts = { schedule: 0, checkpoint: 0, agent: 0, total: 0 }
   for (const source of kinds) {
     const body = { filter: { ...filter, source }, dry_run: true }
-    const result = await ask<{ matched: number }>('POST', `/v1/dlq/${verb}`, { body, signal })
+    const result = await ask<{ matched: number }>('POST', `/v1/dlq/${verb}`, {
+      body,
+      ...(signal && { signal }),
+    })
     if (!result.ok) return result
     counts[source] = result.value.matched
   }
   counts.total = Math.min(matched_max, counts.schedule + counts.checkpoint + counts.agent)
   return { ok: true, value: counts, text: '' }
+}
+
+function isMore(now: Counts, before: Counts): boolean {
+  return (['schedule', 'checkpoint', 'agent'] as const).some((source) => now[source] > before[source])
 }
 
 interface ConsequencesProps extends Pick<BulkProps, 'verb' | 'status' | 'rows' | 'sources'> {

@@ -9,7 +9,7 @@ import { Refused, Successor } from '../actions/refusal.tsx'
 import { pathOf } from '../api/address.ts'
 import { useGet, useMember } from '../api/load.ts'
 import { askAsAgent } from '../api/session.ts'
-import { address, navigate, to } from '../router.ts'
+import { address, leaveRemoved, to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { second_ms, span } from '../text/time.ts'
 import { times } from '../text/words.ts'
@@ -202,7 +202,7 @@ function Delete({ letter, path, onChange }: ChangeProps) {
           onDone={() => {
             close()
             announce('Deleted.')
-            navigateToList()
+            leaveForList()
             onChange()
           }}
           onClose={close}
@@ -218,8 +218,8 @@ function Delete({ letter, path, onChange }: ChangeProps) {
   )
 }
 
-function navigateToList(): void {
-  navigate('/console/dlq', Object.fromEntries(address.value.query))
+function leaveForList(): void {
+  leaveRemoved('/console/dlq', Object.fromEntries(address.value.query))
 }
 
 function LetterFacts(letter: OpenLetter) {

@@ -5,7 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import type { Inbox, Message } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { ask } from '../api/session.ts'
-import { address, navigate, setQuery, to } from '../router.ts'
+import { address, leaveRemoved, setQuery, to } from '../router.ts'
 import { quoted } from '../text/curl.ts'
 import { count, counted } from '../text/words.ts'
 import {
@@ -280,7 +280,7 @@ function Delete({ inbox, is_count, onClose }: DeleteProps) {
       work={() => ask('DELETE', pathOf('/api/webhook', inbox.id))}
       onDone={() => {
         announce('The inbox is deleted.')
-        navigate('/console/inboxes')
+        leaveRemoved('/console/inboxes')
       }}
       {...{ onClose }}
     >

@@ -8,7 +8,7 @@ import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { useGet } from '../api/load.ts'
 import { ask } from '../api/session.ts'
-import { navigate } from '../router.ts'
+import { leaveRemoved } from '../router.ts'
 import { Button, Code, ExternalLink, Facts, setTo, Text, Time } from '../ui/basics.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
@@ -108,7 +108,7 @@ function Changes({ id, path, agent, onChange, onDeleted }: ChangesProps) {
             onClose()
             onDeleted()
             announce(`Deleted ${id}.`)
-            navigate('/console/keys')
+            leaveRemoved('/console/keys')
           }}
           {...{ onClose }}
         >

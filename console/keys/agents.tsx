@@ -10,6 +10,7 @@ import { Button, Code, setTo, Text } from '../ui/basics.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
 import { First } from '../ui/first.tsx'
 import { Field } from '../ui/form.tsx'
+import { useStayFor } from '../ui/leaving.ts'
 import { Split, TableList } from '../ui/list.tsx'
 import { Meter } from '../ui/meter.tsx'
 import { type Column, codeColumn, linkColumn, timeColumn } from '../ui/table.tsx'
@@ -72,6 +73,7 @@ function CreateAgent({ onCreated, onClose }: { onCreated: () => void; onClose: (
     fields,
     { AGENT_ID_TAKEN: ['name', 'There is an agent of that name.'] },
   )
+  useStayFor(action.busy)
   const { name, description, callback_base_url } = values
   const is_wrong = !name_form.test(name)
   const wrong = '3 to 32 lowercase letters, digits and hyphens; the first is not a hyphen.'

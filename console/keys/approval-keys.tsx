@@ -13,6 +13,7 @@ import { Button, Code, setTo, Text } from '../ui/basics.tsx'
 import { Confirm, FormDialog } from '../ui/dialog.tsx'
 import { First } from '../ui/first.tsx'
 import { Field, Select } from '../ui/form.tsx'
+import { useStayFor } from '../ui/leaving.ts'
 import { Split, TableList } from '../ui/list.tsx'
 import { type Column, codeColumn, timeColumn } from '../ui/table.tsx'
 import { announce } from '../ui/toast.tsx'
@@ -131,6 +132,7 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
     fields,
     { CHECKPOINT_NOT_FOUND: ['checkpoint_id', 'There is no such request.'] },
   )
+  useStayFor(action.busy)
   const is_by_id = values.chosen === by_id
   const submit = async () => {
     const checkpoint_id = is_by_id ? values.checkpoint_id.trim() : values.chosen

@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { Button, Copy } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { useStay } from '../ui/leaving.ts'
 import './keys.css'
 
 export interface Secret {
@@ -41,13 +42,14 @@ export function SecretLine({ name, text, first = false, children }: SecretLinePr
   )
 }
 
-/** Escape, or a click beside the dialog, asks first: a secret that is closed by mistake is lost. */
+/** Escape, a click beside the dialog, or "back" asks first: a secret that is closed by mistake is lost. */
 export function OneTime({ title, secrets, children, onClose }: OneTimeProps) {
   const asked = useSignal(false)
   const close = () => {
     if (asked.peek()) onClose()
     asked.value = true
   }
+  useStay(true, close)
   return (
     <Dialog title={title} onClose={close}>
       <p>Copy it now: it is shown here once, and never again.</p>

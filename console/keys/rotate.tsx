@@ -7,6 +7,7 @@ import { isOutcomeUnknown, type Result } from '../api/client.ts'
 import { setFrom, Time } from '../ui/basics.tsx'
 import { Question } from '../ui/dialog.tsx'
 import { Select } from '../ui/form.tsx'
+import { useStayFor } from '../ui/leaving.ts'
 import { OneTime } from './one-time.tsx'
 
 interface RotationProps<T> {
@@ -24,6 +25,7 @@ interface RotationProps<T> {
 export function Rotation<T>({ title, rotate, shown, onClose, children }: RotationProps<T>) {
   const rotated = useSignal<T | null>(null)
   const action = useAction()
+  useStayFor(action.busy)
   const confirm = async () => {
     rotated.value = await action.run(rotate)
   }

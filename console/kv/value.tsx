@@ -9,7 +9,7 @@ import { pathOf } from '../api/address.ts'
 import type { PageOf, Result } from '../api/client.ts'
 import { useGet, useLoad, useMember } from '../api/load.ts'
 import { ask, askAsAgent } from '../api/session.ts'
-import { address, navigate } from '../router.ts'
+import { address, leaveRemoved } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { now } from '../text/time.ts'
 import { count } from '../text/words.ts'
@@ -128,7 +128,7 @@ function Delete({ path, namespace, stored_key, entry: { version }, onChange }: D
             onDone={() => {
               close()
               announce('Deleted.')
-              navigate(pathOf('/console/kv', namespace), Object.fromEntries(address.value.query))
+              leaveRemoved(pathOf('/console/kv', namespace), Object.fromEntries(address.value.query))
               onChange()
             }}
             onClose={close}

@@ -9,6 +9,7 @@ import { signIn } from '../api/session.ts'
 import { navigate, to } from '../router.ts'
 import { Button } from '../ui/basics.tsx'
 import { Field, Form } from '../ui/form.tsx'
+import { useWarning } from '../ui/leaving.ts'
 import { ErrorBox } from '../ui/page.tsx'
 import { offer } from './offer.ts'
 import { PlanChoice } from './plans.tsx'
@@ -25,6 +26,7 @@ export function SignUp() {
     (method, path, options) => call(null, method, path, options),
   )
   const tried = useSignal(false)
+  useWarning(busy)
   useEffect(() => {
     document.title = 'Create a tenant · Waystation'
     place.current?.querySelector('input')?.focus()

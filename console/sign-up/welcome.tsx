@@ -12,6 +12,7 @@ import { SecretLine } from '../keys/one-time.tsx'
 import { shown } from '../text/words.ts'
 import { Button, Command, DocsLink, setFrom, setTo, Text } from '../ui/basics.tsx'
 import { Field, Form, Tabs } from '../ui/form.tsx'
+import { useWarning } from '../ui/leaving.ts'
 import { ErrorBox } from '../ui/page.tsx'
 import { snippetsOf } from './snippets.ts'
 import '../ui/first.css'
@@ -70,12 +71,7 @@ function Step({ step, title, children }: StepProps) {
 }
 
 function Secrets({ tenant, onSaved }: { tenant: CreatedTenant; onSaved: () => void }) {
-  // A layout effect runs before the secrets are drawn, so that a reload asks from the first moment that shows them.
-  useLayoutEffect(() => {
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
-    addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [])
+  useWarning()
   return (
     <Step step={1} title="Save the keys of your tenant">
       <p>
@@ -151,6 +147,7 @@ const titles = { curl: 'curl', typescript: 'TypeScript', mcp: 'MCP' }
 
 function FirstCall({ agent, onDone }: { agent: CreatedAgent; onDone: () => void }) {
   const kind = useSignal<keyof typeof titles>('curl')
+  useWarning()
   const { lead, text } = snippetsOf(agent.agent_id, agent.api_key)[kind.value]
   return (
     <Step step={3} title="Make the first call">

@@ -6,7 +6,7 @@ import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { type List, useGet, usePages } from '../api/load.ts'
 import { ask } from '../api/session.ts'
-import { closeRecord } from '../router.ts'
+import { leaveRemoved } from '../router.ts'
 import { reasonOf } from '../text/reason.ts'
 import { count, counted } from '../text/words.ts'
 import { Button, Code, CopiedCode, Countdown, Facts, setTo, Text, Time } from '../ui/basics.tsx'
@@ -128,9 +128,9 @@ function Changes({ subscription, path, onChange }: ChangesProps) {
           verb="Yes, delete"
           work={() => ask('DELETE', path)}
           onDone={() => {
-            onChange()
             announce('Deleted.')
-            closeRecord()
+            leaveRemoved('/console/subscriptions')
+            onChange()
           }}
           onClose={setTo(deleting, false)}
         >
