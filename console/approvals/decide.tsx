@@ -167,7 +167,7 @@ function useDecision({ of, decide, present, onEnd }: DecideProps) {
   const open = (verb: Verb) => {
     if (verb === 'reject' || !stops()) asked.value = fields.read(verb)
   }
-  /** Null where an edit may be sent: the API takes no precondition, and it would end votes that the question did not name. */
+  /** Null where an edit may be sent: it would also end votes for the same payload, which the question did not name. */
   const stop = async (): Promise<Result<unknown> | null> => {
     const now = await present()
     if (now.ok && isSameStanding(now.value, of)) return null
