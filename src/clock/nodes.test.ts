@@ -102,17 +102,17 @@ onPostgres('An advance of one of several nodes', () => {
         const first = await advance(one, admin_key, 2)
         expect([first.body.done, receiver.requests.length]).toEqual([false, 0])
         let left = 2 - first.body.advanced_seconds
-        let fired = 0
         // On a busy machine the time that passes with the looks is over before the delivery, as it was for the first.
         for (let is_done = false; !is_done; ) {
           const { status, body } = await advance(one, admin_key, Math.max(1, left))
           expect(status).toBe(200)
           left -= body.advanced_seconds
-          fired += body.counts['schedule.fired'] ?? 0
           is_done = body.done
         }
         one.app.db.onStatement(null)
-        expect([fired, receiver.requests.length]).toEqual([1, 1])
+        // Not from the answers: what such a machine settles between two advances is in neither.
+        const fired = await one.ask('GET', '/v1/events?type=schedule.fired', { key: admin_key })
+        expect([fired.body.items.length, receiver.requests.length]).toEqual([1, 1])
         const attempts = await one.ask('GET', `/v1/schedules/${id}/attempts`, { key: api_key })
         expect(attempts.body.items.at(-1)).toMatchObject({ error: 'interrupted', started_at: at(hour_s) })
       })
