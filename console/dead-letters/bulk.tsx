@@ -133,12 +133,12 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
   )
 }
 
+const source_kinds = ['schedule', 'checkpoint', 'agent'] as const
 type Counts = Record<Letter['source'] | 'total', number>
 
 /** A dry run for each kind of source. Discarding does the same with all of them. */
 async function matches(verb: Verb, filter: Filter, signal?: AbortSignal): Promise<Result<Counts>> {
-  const all = ['schedule', 'checkpoint', 'agent'] as const
-  const kinds = filter.source ? [filter.source] : all
+  const kinds = filter.source ? [filter.source] : source_kinds
   const counts: Counts = { schedule: 0, checkpoint: 0, agent: 0, total: 0 }
   for (const source of kinds) {
     const body = { filter: { ...filter, source }, dry_run: true }
@@ -154,7 +154,7 @@ async function matches(verb: Verb, filter: Filter, signal?: AbortSignal): Promis
 }
 
 function isMore(now: Counts, before: Counts): boolean {
-  return (['schedule', 'checkpoint', 'agent'] as const).some((source) => now[source] > before[source])
+  return source_kinds.some((source) => now[source] > before[source])
 }
 
 interface ConsequencesProps extends Pick<BulkProps, 'verb' | 'status' | 'rows' | 'sources'> {

@@ -53,17 +53,17 @@ export async function eachInTurn<Row>(
 }
 
 /** So many at once; where that fails, each alone, unless the database is away. The first failure is thrown at the end. */
-export function inParts<Row>(
+export function inBatches<Row>(
   rows: readonly Row[],
   at_once: number,
   work: (rows: readonly Row[]) => Promise<unknown>,
 ): Promise<void> {
-  const parts: Row[][] = []
-  for (let at = 0; at < rows.length; at += at_once) parts.push(rows.slice(at, at + at_once))
-  return eachInTurn(parts, (part) =>
-    work(part).catch((error) => {
-      if (part.length === 1 || isLost(error)) throw error
-      return eachInTurn(part, (row) => work([row]))
+  const batches: Row[][] = []
+  for (let at = 0; at < rows.length; at += at_once) batches.push(rows.slice(at, at + at_once))
+  return eachInTurn(batches, (batch) =>
+    work(batch).catch((error) => {
+      if (batch.length === 1 || isLost(error)) throw error
+      return eachInTurn(batch, (row) => work([row]))
     }),
   )
 }

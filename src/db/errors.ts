@@ -27,7 +27,7 @@ export function isOutcomeUnknown(error: unknown): boolean {
 }
 
 /** True while the database is away: nothing was done. */
-export function isLost(error: unknown): boolean {
+export function isLost(error: unknown): error is DbError {
   return error instanceof DbError && error.kind === 'lost'
 }
 

@@ -14,7 +14,7 @@ import {
   type Turn,
   type Tx,
 } from './db.ts'
-import { DbError, mayBeCommitted, translate } from './errors.ts'
+import { DbError, isLost, mayBeCommitted, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
 import { abandoned, type Call, PostgresTx, Queries, type Runner, type Traffic } from './postgres-queries.ts'
 import { Changes, type StoredBytes } from './stored.ts'
@@ -302,7 +302,7 @@ function asError(error: unknown): Error {
 /** A connection that is lost is every member's failure; after anything else they run alone. */
 function failureOf(error: unknown): unknown {
   const known = translate('postgres', error)
-  if (known instanceof BatchFailed || (known instanceof DbError && known.kind === 'lost')) return known
+  if (known instanceof BatchFailed || isLost(known)) return known
   return new BatchFailed([])
 }
 
@@ -378,7 +378,7 @@ class MemberTx extends PostgresTx {
     try {
       answer = await super.query(statement, params)
     } catch (error) {
-      if (error instanceof DbError && error.kind === 'lost') this.lost = error
+      if (isLost(error)) this.lost = error
       else this.fail(!isAfterAnother(error))
       throw error
     }

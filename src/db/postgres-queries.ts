@@ -14,7 +14,7 @@ import {
   type Tx,
 } from './db.ts'
 import { type PostgresDialect, postgresText } from './dialect.ts'
-import { DbError, translate } from './errors.ts'
+import { DbError, isLost, translate } from './errors.ts'
 import type { DbMeasures } from './measures.ts'
 import type { Changes, StoredBytes } from './stored.ts'
 
@@ -80,7 +80,7 @@ export class Queries implements Reader {
       return answer
     } catch (error) {
       const known = translate('postgres', error)
-      if (!(known instanceof DbError && known.kind === 'lost')) this.traffic.answers += 1
+      if (!isLost(known)) this.traffic.answers += 1
       throw known
     }
   }

@@ -4,7 +4,7 @@ import { type ReservedSQL, SQL } from 'bun'
 import { type Clock, clockOf } from '../base/clock.ts'
 import type { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
-import { inParts } from './backoff.ts'
+import { inBatches } from './backoff.ts'
 import {
   answer_ms_max,
   connections_default,
@@ -360,7 +360,7 @@ class PostgresDb implements Db {
 
   #writeWaiting(): Promise<void> {
     const together = this.#traffic.dialect === 'citus' ? 1 : counted_together_max
-    return inParts(this.#stored.waiting(), together, (tenant_ids) =>
+    return inBatches(this.#stored.waiting(), together, (tenant_ids) =>
       this.#write(upkeep, () => {}, tenant_ids),
     )
   }

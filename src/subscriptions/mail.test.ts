@@ -223,10 +223,10 @@ forEachRacedService(
       await tickUntil(service, () => server.mails.length === 1)
     })
 
-    test('a subscription that is deleted while its mail is under way is followed by no second mail', async () => {
-      const { id, ticked, go } = await mailUnderWay()
-      await service.ask('DELETE', `/v1/subscriptions/${id}`, { key: tenant.admin_key })
-      const next = await subscribed(service, tenant, { to: to() })
+    type UnderWay = Awaited<ReturnType<typeof mailUnderWay>>
+
+    /** The answer to it comes beside another tick: it stays the one that asks, and its link confirms the next subscription. */
+    async function expectOneMail({ ticked, go }: UnderWay, next: string): Promise<void> {
       const other = tick(service)
       go()
       await Promise.all([ticked, other])
@@ -236,23 +236,22 @@ forEachRacedService(
       expect(server.mails).toHaveLength(1)
       expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
       expect((await shown(service, tenant, next)).status).toBe('active')
+    }
+
+    test('a subscription that is deleted while its mail is under way is followed by no second mail', async () => {
+      const under_way = await mailUnderWay()
+      await service.ask('DELETE', `/v1/subscriptions/${under_way.id}`, { key: tenant.admin_key })
+      const next = await subscribed(service, tenant, { to: to() })
+      await expectOneMail(under_way, next)
     })
 
     test.each(['250 ok', '451 4.3.0 later'])(
       'one mail in all asks where another takes over during the answer %s',
       async (answer) => {
-        const { id, ticked, go } = await mailUnderWay(answer)
+        const under_way = await mailUnderWay(answer)
         const next = await subscribed(service, tenant, { to: to() })
-        await service.ask('DELETE', `/v1/subscriptions/${id}`, { key: tenant.admin_key })
-        const other = tick(service)
-        go()
-        await Promise.all([ticked, other])
-        server.answer = () => '250 2.1.5 ok'
-        service.clock.advance(hour_ms)
-        for (let n = 0; n < 3; n++) await tick(service)
-        expect(server.mails).toHaveLength(1)
-        expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
-        expect((await shown(service, tenant, next)).status).toBe('active')
+        await service.ask('DELETE', `/v1/subscriptions/${under_way.id}`, { key: tenant.admin_key })
+        await expectOneMail(under_way, next)
       },
     )
 
