@@ -100,7 +100,7 @@ function columnsOf(status: Status, query: string | undefined): Column<Schedule>[
   }
   const call = linkColumn<Schedule>('Call', (row) => [path(row.id), callText(row)])
   if (status === 'fired') return [call, agent, attempts, timeColumn('Fired', ({ fired_at }) => fired_at)]
-  const due = timeColumn<Schedule>('Was due', ({ fire_at }) => fire_at, true)
+  const due = timeColumn<Schedule>('Due', ({ fire_at }) => fire_at, true)
   return [call, agent, due, timeColumn('Cancelled', ({ updated_at }) => updated_at)]
 }
 
