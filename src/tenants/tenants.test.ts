@@ -603,8 +603,11 @@ forEachRacedService(
     test('an unlimited tenant calls /api past 500 times', async () => {
       const { admin_key } = (await create({})).body
       const check = () => service.ask('GET', '/api/rate-limit/k', { key: admin_key })
-      const answers = await Promise.all(Array.from({ length: 520 }, check))
-      expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+      // Not all at once: what waits too long for the database is refused.
+      for (let n = 0; n < 520; n += 40) {
+        const answers = await Promise.all(Array.from({ length: 40 }, check))
+        expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+      }
     })
   },
   { DEFAULT_PLAN: 'unlimited', PLANS_OPEN: 'builder' },

@@ -80,6 +80,7 @@ async function exchange(origin: string, { method, path, headers, body }: Request
     headers,
     redirect: 'manual',
     decompress: false,
+    keepalive: false, // one that was kept may be closed by the service just as it is used again
     ...(bytes.length > 0 ? { body: bytes } : {}),
   })
   const answered = new Headers(response.headers)
