@@ -166,7 +166,7 @@ const budgets: Record<string, string[]> = {
       'quotas.tenants_old_calls',
       'usage.tenants_old',
     ],
-    ...['idempotency.sweep', 'idempotency.any_expired', 'credentials.sweep', 'tenants.purgeable'],
+    ...['idempotency.sweep', 'credentials.sweep', 'tenants.purgeable'],
   ],
   advanceClock: [
     ...['clock.begin', 'journal.any_unnumbered', 'journal.head'],
