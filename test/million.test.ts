@@ -117,7 +117,6 @@ const walks: Record<string, string> = {
   'inbox.deletable': 'INDEX inboxes_deleting (delete_at>? AND delete_at<?)',
   'inbox.purge': 'PRIMARY KEY (tenant_id=?)',
   'idempotency.sweep': 'INDEX idempotency_keys_expiring (expires_at<?)',
-  'idempotency.any_expired': 'INDEX idempotency_keys_expiring (expires_at<?)',
   'idempotency.purge': 'PRIMARY KEY (tenant_id=?)',
   'usage.tenants_old': 'INDEX usage_hours_hour (hour>? AND hour<?)',
   'usage.sweep': 'PRIMARY KEY (tenant_id>? AND (tenant_id,hour)<(?,?))',
@@ -280,7 +279,7 @@ const steps = Object.keys(looked_for).map((name) => statements.get(name)!)
 
 test('every statement that sweeps or purges is looked at here', () => {
   const names = [...statements.keys()].filter((name) =>
-    /\.(purge|sweep|tombstone|delete_tombstones|delete_row|deletable|clear|expire$|release_expired|tenants_|drop_up_to|any_expired|active|paused)/.test(
+    /\.(purge|sweep|tombstone|delete_tombstones|delete_row|deletable|clear|expire$|release_expired|tenants_|drop_up_to|active|paused)/.test(
       name,
     ),
   )

@@ -133,7 +133,10 @@ const budgets: Record<string, string[]> = {
   approveCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue', 'journal.insert'],
   rejectCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue', 'journal.insert'],
   listCheckpointAttempts: ['checkpoints.find', 'jobs.attempts'],
-  createInbox: ['secrets.sealing', 'inbox.insert', 'lookups.claim', 'quotas.reserve', 'journal.insert'],
+  createInbox: [
+    ...['secrets.sealing', 'inbox.insert', 'lookups.claim', 'inbox.lock_expired', 'quotas.reserve'],
+    'journal.insert',
+  ],
   listInboxes: ['inbox.list', 'quotas.used_one', 'inbox.count_expired'],
   getInbox: ['inbox.find', 'inbox.latest_sizes', 'inbox.latest'],
   deleteInbox: ['inbox.uncount', 'inbox.delete', 'quotas.release', 'journal.insert'],
@@ -166,7 +169,7 @@ const budgets: Record<string, string[]> = {
       'quotas.tenants_old_calls',
       'usage.tenants_old',
     ],
-    ...['idempotency.sweep', 'idempotency.any_expired', 'credentials.sweep', 'tenants.purgeable'],
+    ...['idempotency.sweep', 'credentials.sweep', 'tenants.purgeable'],
   ],
   advanceClock: [
     ...['clock.begin', 'journal.any_unnumbered', 'journal.head'],

@@ -8,7 +8,7 @@ import { limit } from '../base/limit.ts'
 import { deriveKey, open, seal } from '../base/seal.ts'
 import type { KeyHolder, TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
-import type { Db, Reader, Tx } from '../db/db.ts'
+import type { Db, Tx } from '../db/db.ts'
 import { DbError, isRetryable } from '../db/errors.ts'
 import { row_bytes, textBytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
@@ -153,11 +153,6 @@ export async function sweep(tx: Tx, rows_max: number, bytes_max: number): Promis
   const removed = await store.sweep(tx, rows_max, bytes_max)
   for (const { tenant_id, bytes } of removed) tx.stores(tenant_id, -bytes - row_bytes)
   return removed.length
-}
-
-/** True when there is more to sweep. */
-export async function anyExpired(q: Reader, now: Millis): Promise<boolean> {
-  return (await store.anyExpired(q, now)) !== null
 }
 
 /** Removes rows of a tenant that is being purged; returns how many. */

@@ -52,12 +52,6 @@ const SWEEP = acrossTenants<{ tenant_id: string; bytes: number }>(
   `delete from idempotency_keys where ${upToLastOf(expired)} ${returned}`,
 )
 
-const ANY_EXPIRED = acrossTenants<{ status: number }>(
-  'idempotency.any_expired',
-  `select status from idempotency_keys {by idempotency_keys_expiring}
-    where expires_at <= :now order by expires_at limit 1`,
-)
-
 const PURGE = sql(
   'idempotency.purge',
   `delete from idempotency_keys
@@ -96,10 +90,6 @@ export function findLive(q: Reader, { tenant_id, key_hash }: KeyRow, now: Millis
 
 export function sweep(tx: Tx, rows_max: number, bytes_max: number) {
   return tx.all(SWEEP, { now: tx.now, rows_max, bytes_max })
-}
-
-export function anyExpired(q: Reader, now: Millis) {
-  return q.one(ANY_EXPIRED, { now })
 }
 
 export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {

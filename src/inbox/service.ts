@@ -31,7 +31,7 @@ import { hops_header, hops_max, hopsOf, type MessageRow } from './message.ts'
 import * as message_store from './message-store.ts'
 import { keptMax, type ReceiveDependencies } from './receive.ts'
 import * as store from './store.ts'
-import { expireAll } from './sweep.ts'
+import { expire, lockExpired } from './sweep.ts'
 import { countExpired } from './sweep-store.ts'
 
 export type InboxCaller = AdminCaller | AgentCaller
@@ -66,7 +66,8 @@ export async function create(
   const row = { id, token_hash, token: sealed, label, forward_url, workflow_id, ...ends }
   await store.insert(tx, tenant_id, row)
   await lookups.claim(tx, tenant_id, 'inbox', row.token_hash)
-  await quotas.reserve(tx, caller, plans, 'inboxes', () => expireAll(tx, tenant_id))
+  await lockExpired(tx, tenant_id)
+  await quotas.reserve(tx, caller, plans, 'inboxes', () => expire(tx, tenant_id))
   tx.afterCommit(() => shared.tokens.put(token_hash, { tenant_id, id }))
   await journal.emit(tx, events['inbox.created'], {
     ...{ tenant_id, cause: causeOf(caller), subject_id: id, workflow_id },

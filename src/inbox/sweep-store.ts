@@ -90,7 +90,7 @@ export function expire(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.all(EXPIRE, { tenant_id, now: tx.now, rows_max })
 }
 
-/** Waits for those that others hold. Before the counter is taken: a deletion takes it behind its inbox. */
+/** Waits for those that others hold. */
 export function lockExpired(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.all(LOCK_EXPIRED, { tenant_id, now: tx.now, rows_max })
 }

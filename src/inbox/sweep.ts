@@ -71,13 +71,15 @@ export async function sweep(db: Db, now: Millis, lists = new DueLists(db.clock))
   return { more: cleared.more || deleted.more }
 }
 
-/** For one more inbox: what has expired never fills the quota, also while a message that came before holds it. */
-export async function expireAll(tx: Tx, tenant_id: string): Promise<number> {
-  await store.lockExpired(tx, tenant_id, expired_rows_max)
-  return expire(tx, tenant_id)
+/**
+ * For one more inbox: what has expired never fills the quota, also while a message that came before holds it. Before the counter
+ * is taken, which is held from then on also at the limit: a deletion takes it behind its inbox.
+ */
+export function lockExpired(tx: Tx, tenant_id: string) {
+  return store.lockExpired(tx, tenant_id, expired_rows_max)
 }
 
-async function expire(tx: Tx, tenant_id: string): Promise<number> {
+export async function expire(tx: Tx, tenant_id: string): Promise<number> {
   await quotas.lock(tx, tenant_id, 'inboxes')
   const expired = await store.expire(tx, tenant_id, expired_rows_max)
   if (expired.length > 0) await quotas.release(tx, tenant_id, 'inboxes', expired.length)

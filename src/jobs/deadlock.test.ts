@@ -57,9 +57,9 @@ function pausedAfter(tx: Tx, name: string | null, wait: () => Promise<unknown>):
   }
 }
 
-/** Resolves when some transaction of this database waits for what another holds, or once `over` says so. */
-async function lockWaited(bench: Bench, over = () => false): Promise<void> {
-  while (!over() && (await bench.rows<{ n: number }>(count_lock_waits))[0]!.n === 0);
+/** Resolves when so many transactions of this database wait for what others hold, or once `over` says so. */
+async function lockWaited(bench: Bench, over = () => false, count = 1): Promise<void> {
+  while (!over() && (await bench.rows<{ n: number }>(count_lock_waits))[0]!.n < count);
 }
 
 onPostgres('On PostgreSQL no deadlock comes of', () => {
@@ -78,16 +78,15 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
     await dropPostgresDatabase(database_url)
   })
 
+  const inboxIn = (tx: Tx, caller: AgentCaller, ttl_seconds = 86_400) =>
+    inboxes.create(tx, caller, bench.dependencies, {
+      ...{ label: '', forward_url: 'http://receiver.test/', workflow_id: null, ttl_seconds },
+    })
+
   /** A full inbox, all of whose messages wait to be sent on. */
   async function fullInbox() {
     const caller = await bench.tenant('free')
-    const settings = {
-      label: '',
-      forward_url: 'http://receiver.test/',
-      workflow_id: null,
-      ttl_seconds: 86_400,
-    }
-    const { token } = await bench.db.write((tx) => inboxes.create(tx, caller, bench.dependencies, settings))
+    const { token } = await bench.db.write((tx) => inboxIn(tx, caller))
     const bytes = Buffer.from('x')
     const request = {
       request_id: 'req_of_a_test',
@@ -162,6 +161,30 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
     expect(bench.network.sent.length).toBeGreaterThan(0)
     expect(counts()).toEqual({ 'inbox.receive': 400 })
     expect(bench.errors).toEqual([])
+  })
+
+  test('an inbox past the last place, and the deletion of one that has expired', async () => {
+    const caller = await bench.tenant('free')
+    const expired = await bench.db.write((tx) => inboxIn(tx, caller, 1))
+    await bench.db.write((tx) => inboxIn(tx, caller))
+    bench.clock.advance(1_000)
+    const counts = counting('inbox.insert', 'inbox.uncount')
+    const [paused, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const third = bench.db.write((tx) => {
+      const pausing = pausedAfter(tx, 'quotas.reserve', () => {
+        paused.resolve()
+        return released.promise
+      })
+      return inboxIn(pausing, caller)
+    })
+    await paused.promise
+    const fourth = bench.db.write((tx) => inboxIn(tx, caller)) // finds one place, which the third takes
+    await lockWaited(bench)
+    const deleting = inboxes.remove(bench.db, caller, bench.dependencies, expired.id)
+    await lockWaited(bench, undefined, 2)
+    released.resolve()
+    await Promise.all([third, fourth, deleting])
+    expect(counts()).toEqual({ 'inbox.insert': 2, 'inbox.uncount': 1 })
   })
 
   test('a redrive of a dead letter, and a retry of the schedule that left it', async () => {

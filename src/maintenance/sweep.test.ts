@@ -180,6 +180,19 @@ forEachRacedService('The sweep', (service) => {
     expect((await step()).idempotency_keys).toBe(0)
   })
 
+  test('counts the Idempotency-Keys that it has removed, also when nothing can be read afterwards', async () => {
+    const { api_key } = await service.signUp()
+    const headers = { 'idempotency-key': 'a' }
+    await service.ask('POST', '/v1/audit', { key: api_key, headers, body: { action: 'a' } })
+    service.clock.advance(day_ms)
+    const { run } = features.find(({ name }) => name === 'idempotency')!.sweep!
+    const lists = new DueLists(service.clock)
+    const writing = { write: service.app.db.write.bind(service.app.db) } as Db
+    const bounds = { rows_max, bytes_max: 1_000 }
+    const { counts } = await run(writing, service.clock.now(), lists, bounds)
+    expect(counts).toEqual({ 'expired.idempotency_keys': 1 })
+  })
+
   test('removes keys whose grace has ended, and no other', async () => {
     const { tenant_id, admin_key, api_key } = await service.signUp()
     service.clock.advance(1)

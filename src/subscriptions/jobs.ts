@@ -84,9 +84,13 @@ export const subscription_job: SendingKind = {
   },
 }
 
-/** Of the event that was tried last. After others that were taken it was its first attempt. */
+/**
+ * Of the event that was tried last. After others that were taken it was its first attempt. A lease past the last attempt only says that
+ * no node lived to end that one.
+ */
 function triesOf({ attempts, first_attempt_at }: LeasedJob, result: AttemptResult, taken: number) {
-  return taken === 0 ? { attempts, first_attempt_at } : { attempts: 1, first_attempt_at: result.started_at }
+  if (taken > 0) return { attempts: 1, first_attempt_at: result.started_at }
+  return { attempts: Math.min(attempts, attempts_max), first_attempt_at }
 }
 
 /**

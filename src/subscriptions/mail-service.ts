@@ -28,10 +28,10 @@ interface Said {
 /** Mails of the tenant may be sent to the address, from now on. Throws LINK_NOT_FOUND. */
 export function confirm(db: Db, dependencies: Dependencies, said: Said): Promise<void> {
   return change(db, dependencies, said, 'confirmed', async (tx, tenant_id, id) => {
+    const job = await lockJob(tx, tenant_id, id)
     const position = await journal.lastSeq(tx, tenant_id)
-    const job = { ...jobs.keyOf({ tenant_id }, subscription_job, id), event_id: id, destination: null }
-    await jobs.reschedule(tx, dependencies.jobs, { ...job, next_at: tx.now })
     if (!(await store.confirm(tx, tenant_id, id, position))) return
+    await jobs.reschedule(tx, dependencies.jobs, { ...job, next_at: tx.now })
     await journal.emit(tx, events['subscription.confirmed'], {
       ...{ tenant_id, cause: anonymousCause(said.request_id), subject_id: id, data: {} },
     })
@@ -41,14 +41,21 @@ export function confirm(db: Db, dependencies: Dependencies, said: Said): Promise
 /** No mail of the tenant is sent to the address any more. Throws LINK_NOT_FOUND. */
 export function unsubscribe(db: Db, dependencies: Dependencies, said: Said): Promise<void> {
   return change(db, dependencies, said, 'unsubscribed', async (tx, tenant_id, id) => {
-    const job = { ...jobs.keyOf({ tenant_id }, subscription_job, id), event_id: id, destination: null }
-    await jobs.reschedule(tx, dependencies.jobs, { ...job, next_at: jobs.idle_at })
+    const job = await lockJob(tx, tenant_id, id)
     if (!(await store.unsubscribe(tx, tenant_id, id))) return
+    await jobs.reschedule(tx, dependencies.jobs, { ...job, next_at: jobs.idle_at })
     await journal.emit(tx, events['subscription.paused'], {
       ...{ tenant_id, cause: anonymousCause(said.request_id), subject_id: id },
       data: { reason: 'unsubscribed', last_error: null },
     })
   })
+}
+
+/** Its row comes before that of the subscription, as in a settlement. It stays as it is where nothing is changed: a mail may be under way. */
+async function lockJob(tx: Tx, tenant_id: string, id: string) {
+  const key = jobs.keyOf({ tenant_id }, subscription_job, id)
+  await jobs.lock(tx, key)
+  return { ...key, event_id: id, destination: null }
 }
 
 /** Of the address, and of each subscription to it. Said again, it changes nothing. */

@@ -380,6 +380,28 @@ forEachRacedService(
       })
     })
 
+    test('the link that confirms changes nothing when it is said again, as while a mail is under way', async () => {
+      const id = await confirmed()
+      const link = linkIn(server.mails[0]!.text, 'confirm')
+      const reached = Promise.withResolvers<void>()
+      const { promise: taken, resolve: go } = Promise.withResolvers<void>()
+      server.answer = async () => {
+        reached.resolve()
+        await taken
+        return '250 2.1.5 ok'
+      }
+      await happen(service, tenant, 1)
+      const ticked = tickUntil(service, () => server.mails.length > 1)
+      await reached.promise
+      const before = await shown(service, tenant, id)
+      expect((await press(link)).status).toBe(200)
+      expect(await shown(service, tenant, id)).toEqual(before)
+      go()
+      await ticked
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(2)
+    })
+
     test('an unknown link and one whose week is over answer 404 LINK_NOT_FOUND', async () => {
       await subscribed(service, tenant, { to: to() })
       await tickUntil(service, () => server.mails.length === 1)

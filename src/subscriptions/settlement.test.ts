@@ -10,6 +10,7 @@ import { type AttemptResult, lease_ms, type Sequence } from '../jobs/job.ts'
 import { lease as leaseJobs } from '../jobs/store.ts'
 import * as journal from '../journal/service.ts'
 import { subscription_job } from './jobs.ts'
+import { attempts_max } from './subscription.ts'
 
 forEachService('A settlement of a subscription', (service) => {
   const dependencies = { event_types, jobs: { wake: () => {} } } as unknown as Dependencies
@@ -78,6 +79,20 @@ forEachService('A settlement of a subscription', (service) => {
     await settle(job, sent) // the next lease is given already
     expect([await attempts(), await state()]).toEqual([made, before])
     expect(next).toMatchObject({ fence: job.fence + 1, attempts: 2 })
+  })
+
+  test('of an event whose node died each time counts the attempts that there were', async () => {
+    const { lease, settle, state } = await delivering(1)
+    for (let n = 0; n < attempts_max; n++) {
+      await lease()
+      service.clock.advance(lease_ms)
+    }
+    const job = await lease() // says only that no node lived to end the last one
+    const started_at = service.clock.now()
+    await settle(job, { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 })
+    expect(await state()).toMatchObject({
+      ...{ attempts: attempts_max, next_attempt_at: null, last_error: 'interrupted' },
+    })
   })
 
   test('that comes after its lease was lost logs the attempts that were made, once', async () => {
