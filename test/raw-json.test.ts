@@ -168,7 +168,8 @@ forEachService('raw JSON', (service) => {
         })
         const got = await service.ask('GET', path, { key })
         const shown = `{"namespace":"raw","key":"k${i}","value":${text},"version":1,"expires_at":null,"updated_at":"2026-`
-        return put.status === 200 && got.status === 200 && got.text.startsWith(shown)
+        const is_same = put.status === 200 && got.status === 200 && got.text.startsWith(shown)
+        return is_same ? null : [put.status, got.status]
       })
       expect(wrong).toEqual([])
     },
@@ -193,7 +194,8 @@ forEachService('raw JSON', (service) => {
         if (i % 10 === 0) answers.push(await service.ask('POST', '/v1/audit', sent))
         answers.push(await service.ask('GET', `/v1/audit/${appended.body.id}`, { key }))
         shown.set(appended.body.seq, appended.text)
-        return answers.every((answer) => answer.status < 300 && metadataOf(answer) === text)
+        const is_same = answers.every((answer) => answer.status < 300 && metadataOf(answer) === text)
+        return is_same ? null : answers.map(({ status }) => status)
       })
       expect(wrong).toEqual([])
 
@@ -248,16 +250,18 @@ function metadataOf({ text }: Answer): string {
   return text.slice(text.indexOf('"metadata":') + '"metadata":'.length, text.lastIndexOf(',"agent_id":'))
 }
 
-/** Runs the check over all, some at a time; answers the documents that did not pass. */
+/** Runs the check over all, some at a time; answers the documents that did not pass, and with which statuses. */
 async function eachOf(
   texts: string[],
-  check: (text: string, i: number) => Promise<boolean>,
-): Promise<string[]> {
-  const wrong: string[] = []
+  check: (text: string, i: number) => Promise<number[] | null>,
+): Promise<[statuses: number[], text: string][]> {
+  const wrong: [statuses: number[], text: string][] = []
   let next = 0
   const lane = async () => {
-    for (let i = next++; i < texts.length; i = next++)
-      if (!(await check(texts[i]!, i))) wrong.push(texts[i]!.slice(0, shown_characters_max))
+    for (let i = next++; i < texts.length; i = next++) {
+      const statuses = await check(texts[i]!, i)
+      if (statuses) wrong.push([statuses, texts[i]!.slice(0, shown_characters_max)])
+    }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
   return wrong
