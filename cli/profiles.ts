@@ -4,6 +4,7 @@ import {
   closeSync,
   fchmodSync,
   fstatSync,
+  fsyncSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -39,7 +40,11 @@ export class Profiles {
   readonly file: string
   readonly #checks_mode: boolean
 
-  constructor(io: Io) {
+  /** `flush`: what was written by now is on the disk when it returns. */
+  constructor(
+    io: Io,
+    private readonly flush: (descriptor: number) => void = fsyncSync,
+  ) {
     this.file = join(configFolder(io), 'waystation', 'profiles.json')
     this.#checks_mode = io.platform !== 'win32'
   }
@@ -110,8 +115,8 @@ export class Profiles {
   }
 
   /**
-   * Whole or not at all, and one process after the other: the new file is the lock, too, and takes the place of the old
-   * one. Where a symbolic link leads, the link stays.
+   * Whole or not at all, also after a power cut, and one process after the other: the new file is the lock, too, and takes
+   * the place of the old one. Where a symbolic link leads, the link stays.
    */
   #change(changed: (stored: Stored) => Stored): void {
     try {
@@ -127,18 +132,38 @@ export class Profiles {
   }
 
   #write(changed: (stored: Stored) => Stored): void {
-    mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 })
+    this.#makeFolder(dirname(this.file))
     const place = realPath(this.file)
     const next = `${place}.lock`
     const file = lockedFile(next)
     try {
       fchmodSync(file, 0o600) // whatever the umask says
       writeFileSync(file, `${JSON.stringify(changed(this.list()), null, 2)}\n`)
+      this.flush(file)
       closeSync(file)
       renameSync(next, place)
     } catch (error) {
       rmSync(next, { force: true })
       throw error
+    }
+    this.#flushName(place)
+  }
+
+  #makeFolder(folder: string): void {
+    const made = mkdirSync(folder, { recursive: true, mode: 0o700 })
+    if (made === undefined) return
+    for (let each = folder; each.length >= made.length; each = dirname(each)) this.#flushName(each)
+  }
+
+  /** The name holds already. Not every system opens a folder, or flushes it. */
+  #flushName(place: string): void {
+    let folder: number | undefined
+    try {
+      folder = openSync(dirname(place), 'r')
+      this.flush(folder)
+    } catch {
+    } finally {
+      if (folder !== undefined) closeSync(folder)
     }
   }
 }

@@ -89,12 +89,12 @@ function resultOf(
       of_gateway ? unanswered(ready) : {},
     )
   }
-  const retry_after = headers.get('retry-after')
+  const retry_after = headers.get('retry-after') ?? ''
   return failed(ready, code, message, {
     ...time,
     ...(details === undefined ? {} : { details: namingArguments(ready, details) }),
     ...(request_id === undefined ? {} : { request_id }),
-    ...(retry_after === null ? {} : { retry_after_seconds: Number(retry_after) }),
+    ...(/^\d+$/.test(retry_after) ? { retry_after_seconds: Number(retry_after) } : {}),
   })
 }
 

@@ -56,13 +56,26 @@ export async function serveStdio({
   await server.close()
 }
 
-function fetchAnswer(request: Request, held_seconds: number): Promise<Response> {
+async function fetchAnswer(request: Request, held_seconds: number): Promise<Response> {
   const late = AbortSignal.timeout(answer_ms_max + held_seconds * 1_000)
-  return fetch(request, {
+  const answer = await fetch(request, {
     signal: AbortSignal.any([request.signal, late]),
     // The service never redirects: the answer of something before it is named as such.
     redirect: 'manual',
     // On a kept connection that was closed meanwhile Bun sends a PUT or DELETE again by itself.
     ...(request.method === 'GET' ? {} : { keepalive: false }),
+  })
+  return inSeconds(answer)
+}
+
+/** A proxy may give Retry-After as a date (RFC 9110 section 10.2.3): by its own clock, which Date has. */
+function inSeconds(answer: Response): Response {
+  const { status, headers } = answer
+  const after = headers.get('retry-after') ?? ''
+  const seconds = Math.ceil((Date.parse(after) - Date.parse(headers.get('date') ?? '')) / 1_000)
+  if (/^\d*$/.test(after) || Number.isNaN(seconds)) return answer
+  return new Response(answer.body, {
+    status,
+    headers: { ...Object.fromEntries(headers), 'retry-after': String(Math.max(0, seconds)) },
   })
 }

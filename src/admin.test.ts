@@ -4,13 +4,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Bench } from '../test/support/cli.ts'
 import { forEachDatabase } from '../test/support/databases.ts'
 import { until } from '../test/support/patience.ts'
 import { type ServerProcess, startServer } from '../test/support/server-process.ts'
+import { openSecrets } from './backup/sealed-secrets.ts'
 import { default_plans } from './features.ts'
 import { verifiedText } from './seal/note.ts'
 
 const admin = join(import.meta.dir, 'admin.ts')
+
+const bench = new Bench()
+afterAll(() => bench.clean())
 
 const folder = mkdtempSync(join(tmpdir(), 'waystation-admin-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -245,6 +250,36 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
     })
     await run(['set-plan', tenant.tenant_id, 'free'], environment)
     expect((await tenant.read()).quota.agents).toEqual({ used: 2, limit: 1 })
+  })
+
+  describe('at a terminal', () => {
+    const at = (...words: string[]) =>
+      bench.atTerminal(words, environment, { command: [process.execPath, admin], columns: 200 })
+
+    test.each([
+      ['y', 0, /admin_key|svc_adm_/],
+      ['n', 1, /nothing was done/],
+      ['\x04', 1, /nothing was done/],
+    ])('the answer to a question is the one that was typed: %j', async (typed, code, shown) => {
+      const { tenant_id } = await newTenant(`asked-${typed.charCodeAt(0)}`)
+      const { child, screen, type } = at('reset-admin-key', tenant_id)
+      await screen.until('[y/N]')
+      type(`${typed}\r`)
+      expect(await screen.all()).toMatch(shown)
+      expect(await child.exited).toBe(code)
+    })
+
+    test('a passphrase is the one that was typed, and is not shown', async () => {
+      const passphrase = 'correct horse battery'
+      const file = join(folder, `${crypto.randomUUID()}.db`)
+      const { child, screen, type } = at('backup', file, '--secrets')
+      await screen.until('Passphrase that seals the secrets: ')
+      type(`${passphrase}\r`)
+      expect(await screen.all()).toContain(`${file}.secrets has the secrets`)
+      expect(await child.exited).toBe(0)
+      expect(screen.text).not.toContain(passphrase.slice(0, 7))
+      expect(openSecrets(file, passphrase).secret_key).not.toBe('')
+    })
   })
 
   test('what it cannot do it refuses with one line and 1, and changes nothing', async () => {

@@ -3,6 +3,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import {
   chmodSync,
+  fstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -12,6 +13,8 @@ import {
 } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import type { Io } from '../cli/io.ts'
+import { Profiles } from '../cli/profiles.ts'
 import { Bench, cli_command, follow, root } from './support/cli.ts'
 import { freePort } from './support/ports.ts'
 import { quick } from './support/quick.ts'
@@ -453,6 +456,30 @@ describe('The CLI without a service', () => {
     expect(Object.keys(profiles).toSorted()).toEqual(names.toSorted())
     expect(readdirSync(join(real, '..'))).toEqual(['elsewhere.json'])
     expect(statSync(real).mode & 0o777).toBe(0o600)
+  })
+
+  test('a profile is on the disk before it takes the place of what was there, and its names are after it', () => {
+    const folder = bench.folder()
+    const file = join(folder, 'new', 'waystation', 'profiles.json')
+    const flushed: unknown[] = []
+    const profiles = new Profiles(
+      { env: { XDG_CONFIG_HOME: join(folder, 'new') }, platform: 'linux', home: folder } as unknown as Io,
+      (descriptor) => {
+        const { ino, size } = fstatSync(descriptor)
+        const of = (path: string) => statSync(path, { throwIfNoEntry: false })
+        const named = [folder, join(file, '../..'), join(file, '..'), `${file}.lock`, file]
+        const path = named.find((each) => of(each)?.ino === ino)
+        flushed.push([path?.slice(folder.length), path?.endsWith('.lock') ? size : of(file)?.size])
+      },
+    )
+    profiles.save('one', { url: 'http://127.0.0.1:1', key: stdin })
+    const { size } = statSync(file)
+    expect(flushed).toEqual([
+      ['/new', undefined],
+      ['', undefined],
+      ['/new/waystation/profiles.json.lock', size],
+      ['/new/waystation', size],
+    ])
   })
 
   test('says what is in the way of a change of the profiles, and changes nothing', async () => {

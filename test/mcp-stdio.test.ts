@@ -120,6 +120,32 @@ test.each([502, 503, 504])(
   },
 )
 
+test.each([
+  ['120', 120],
+  ['Fri, 31 Dec 1999 23:59:59 GMT', 59],
+  ['Fri, 31 Dec 1999 23:00:00 GMT', 0],
+  ['later', undefined],
+])(
+  'a Retry-After of %s is retry_after_seconds of %p, by the clock of what answered',
+  async (after, seconds) => {
+    const error = { code: 'UNAVAILABLE', message: 'It is replaced.' }
+    const headers = { 'retry-after': after, date: 'Fri, 31 Dec 1999 23:59:00 GMT' }
+    const proxy = Bun.serve({
+      ...{ hostname: '127.0.0.1', port: 0 },
+      fetch: () => Response.json({ error }, { status: 503, headers }),
+    })
+    const agent = await connect('stdio', proxy.url.origin, 'svc_agt_any')
+    const { data } = await agent.call('kv_list', { namespace: 'a' })
+    expect(data).toEqual({
+      ...error,
+      next_step: expect.stringContaining('or a second without it'),
+      ...(seconds !== undefined && { retry_after_seconds: seconds }),
+    })
+    await agent.close()
+    await proxy.stop(true)
+  },
+)
+
 forEachService('MCP over stdio', (service) => {
   const initialize = {
     ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },

@@ -190,15 +190,14 @@ const changing: [
   [
     'setEffectPolicy',
     '',
-    'is sent again',
+    'is not sent again',
     async () => 'refund',
     (c, type) => c.admin.effectPolicies.set(type, { approval: 'required' }),
-    { type: 'refund', approval: 'required' },
   ],
   [
     'deleteEffectPolicy',
     '',
-    'is sent again',
+    'is not sent again',
     async (c) => (await c.admin.effectPolicies.set('refund', { approval: 'required' })).type,
     (c, type) => c.admin.effectPolicies.delete(type),
   ],
@@ -237,10 +236,9 @@ const changing: [
   [
     'updateAgent',
     '',
-    'is sent again',
+    'is not sent again',
     async () => 'agent-one',
     (c, id) => c.admin.agents.update(id, { mode: 'read' }),
-    { mode: 'read' },
   ],
   [
     'pauseAgent',
@@ -398,8 +396,15 @@ const changing: [
     '',
     'is sent again',
     subscription,
+    (c, id) => c.admin.subscriptions.update(id, { name: 'ops' }),
+    { name: 'ops' },
+  ],
+  [
+    'updateSubscription',
+    'with a pause',
+    'is not sent again',
+    subscription,
     (c, id) => c.admin.subscriptions.update(id, { paused: true }),
-    { status: 'paused' },
   ],
   [
     'replaySubscription',
@@ -727,15 +732,66 @@ forEachWholeService('A try without an answer', (service) => {
     })
   })
 
-  test('a pause that comes after a resume without an answer holds', async () => {
-    const { tenant, direct, through } = await world()
-    const { agent_id } = tenant
-    await direct.admin.agents.pause(agent_id)
-    proxy.next = ['lose_answer']
-    const pauseAgain = () => direct.admin.agents.pause(agent_id, { reason: 'asks twice' })
-    through.platform.onSleep = async () => void (await pauseAgain())
-    await through.admin.agents.resume(agent_id).catch(pauseAgain)
-    expect(await direct.admin.agents.get(agent_id)).toMatchObject({ paused_reason: 'asks twice' })
+  describe('of what loosens a limit undoes none that comes after it:', () => {
+    const required = { approval: 'required' } as const
+    const refund = async (c: Clients) => (await c.admin.effectPolicies.set('refund', required)).type
+    const limits: [
+      name: string,
+      make: (c: Clients) => Promise<string>,
+      loosen: (c: Clients, id: string) => Promise<unknown>,
+      limit: (c: Clients, id: string) => Promise<unknown>,
+      read: (c: Clients, id: string) => Promise<object>,
+      held: object,
+    ][] = [
+      [
+        'a pause of an agent',
+        async (c) => (await c.admin.agents.pause('agent-one')).agent_id,
+        (c, id) => c.admin.agents.resume(id),
+        (c, id) => c.admin.agents.pause(id, { reason: 'asks twice' }),
+        (c, id) => c.admin.agents.get(id),
+        { paused_reason: 'asks twice' },
+      ],
+      [
+        'a mode of an agent',
+        async (c) => (await c.admin.agents.update('agent-one', { mode: 'read' })).agent_id,
+        (c, id) => c.admin.agents.update(id, { mode: 'full' }),
+        (c, id) => c.admin.agents.update(id, { mode: 'propose' }),
+        (c, id) => c.admin.agents.get(id),
+        { mode: 'propose' },
+      ],
+      [
+        'a policy after another',
+        refund,
+        (c, type) => c.admin.effectPolicies.set(type, { approval: 'optional' }),
+        refund,
+        (c, type) => c.admin.effectPolicies.get(type),
+        required,
+      ],
+      [
+        'a policy after none',
+        refund,
+        (c, type) => c.admin.effectPolicies.delete(type),
+        refund,
+        (c, type) => c.admin.effectPolicies.get(type),
+        required,
+      ],
+      [
+        'a pause of a subscription',
+        async (c) => (await c.admin.subscriptions.update(await subscription(c), { paused: true })).id,
+        (c, id) => c.admin.subscriptions.update(id, { paused: false }),
+        (c, id) => c.admin.subscriptions.update(id, { paused: true }),
+        (c, id) => c.admin.subscriptions.get(id),
+        { status: 'paused' },
+      ],
+    ]
+    test.each(limits)('%s', async (_, make, loosen, limit, read, held) => {
+      const { direct, through } = await world()
+      const id = await make(direct)
+      proxy.next = ['lose_answer']
+      through.platform.onSleep = async () => void (await limit(direct, id))
+      await loosen(through, id).catch(() => limit(direct, id))
+      expect(await read(direct, id)).toMatchObject(held)
+    })
   })
 
   test('a read is sent again', async () => {

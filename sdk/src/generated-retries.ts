@@ -13,7 +13,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   rotateSigningSecret: { safe: false, why: 'a repeat would rotate twice' },
   rotateTenantKey: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
-  updateAgent: { safe: true, why: 'the same mode again changes nothing' },
+  updateAgent: { safe: false, why: 'a repeat could undo a mode that was set in between' },
   deleteAgent: { safe: false, why: 'its name may be in use again by then' },
   pauseAgent: { safe: true, why: 'an agent that is paused stays as it is' },
   resumeAgent: { safe: false, why: 'a repeat could end a pause that came in between' },
@@ -113,13 +113,12 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     why: 'with a token of your own a repeat gets the same lease',
   },
   succeedEffect: { safe: true, why: 'the token names one lease; a repeat answers the same' },
-  setEffectPolicy: { safe: true, why: 'the same policy is set again' },
-  deleteEffectPolicy: {
-    safe: true,
-    why: 'a policy that was deleted stays so until it is set again',
-    done: { code: 'EFFECT_POLICY_NOT_FOUND' },
+  setEffectPolicy: { safe: false, why: 'a repeat could undo a policy that was set in between' },
+  deleteEffectPolicy: { safe: false, why: 'a repeat could delete a policy that was set in between' },
+  updateSubscription: {
+    safe: { without: ['paused'] },
+    why: 'the same fields are set again; a resume could end a pause that came in between',
   },
-  updateSubscription: { safe: true, why: 'the same fields are set again' },
   deleteSubscription: {
     safe: true,
     why: 'an id is used once; a deleted subscription stays deleted',

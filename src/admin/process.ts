@@ -36,9 +36,9 @@ function asked(question: string, hidden: boolean): Promise<string> {
   if (hidden) process.stderr.write(question)
   return new Promise((resolve) => {
     lines.question(hidden ? '' : question, (answer) => {
+      resolve(answer) // before the close, which answers nothing
       lines.close()
       if (hidden) process.stderr.write('\n')
-      resolve(answer)
     })
     lines.once('close', () => resolve(''))
   })

@@ -23,7 +23,10 @@ export const updateAgent = route({
   tag,
   summary: 'Change what an agent may do',
   description: 'On all nodes within a second.',
-  sdk: { name: 'agents.update', retry: { safe: true, why: 'the same mode again changes nothing' } },
+  sdk: {
+    name: 'agents.update',
+    retry: { safe: false, why: 'a repeat could undo a mode that was set in between' },
+  },
   cli: {
     usage: 'agent update <agent_id>',
     about: 'Change what an agent may do',

@@ -77,7 +77,10 @@ export const setEffectPolicy = route({
   summary: 'Set the least that effects of a type need',
   description:
     'Counts from now on: effects that are under way keep what they began with. What is left out has its default.',
-  sdk: { name: 'effectPolicies.set', retry: { safe: true, why: 'the same policy is set again' } },
+  sdk: {
+    name: 'effectPolicies.set',
+    retry: { safe: false, why: 'a repeat could undo a policy that was set in between' },
+  },
   cli: {
     usage: 'effect-policy set <type>',
     about: 'Set the least that effects of a type need',
@@ -142,11 +145,7 @@ export const deleteEffectPolicy = route({
   description: 'Effects of this type then need what their claims ask for.',
   sdk: {
     name: 'effectPolicies.delete',
-    retry: {
-      safe: true,
-      why: 'a policy that was deleted stays so until it is set again',
-      done: { code: 'EFFECT_POLICY_NOT_FOUND' },
-    },
+    retry: { safe: false, why: 'a repeat could delete a policy that was set in between' },
   },
   cli: { usage: 'effect-policy delete <type>', examples: ['waystation effect-policy delete refund'] },
   auth: ['admin'],

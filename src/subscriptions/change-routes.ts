@@ -30,7 +30,10 @@ export const updateSubscription = route({
   description: 'Only what is given changes.',
   sdk: {
     name: 'subscriptions.update',
-    retry: { safe: true, why: 'the same fields are set again' },
+    retry: {
+      safe: { without: ['paused'] },
+      why: 'the same fields are set again; a resume could end a pause that came in between',
+    },
   },
   cli: {
     usage: 'subscription update <id>',

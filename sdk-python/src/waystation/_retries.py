@@ -16,7 +16,7 @@ retries: Final[Mapping[str, Retry]] = {
     "resumeTenant": Retry(why="with the time of the freeze a repeat never ends the next one", with_="frozen_at"),
     "rotateSigningSecret": Retry(why="a repeat would rotate twice", safe=False),
     "rotateTenantKey": Retry(why="a repeat would end the key of the answer that was lost", safe=False),
-    "updateAgent": Retry(why="the same mode again changes nothing"),
+    "updateAgent": Retry(why="a repeat could undo a mode that was set in between", safe=False),
     "deleteAgent": Retry(why="its name may be in use again by then", safe=False),
     "pauseAgent": Retry(why="an agent that is paused stays as it is"),
     "resumeAgent": Retry(why="a repeat could end a pause that came in between", safe=False),
@@ -86,12 +86,12 @@ retries: Final[Mapping[str, Retry]] = {
     "resolveEffect": Retry(why="with the number of the lease a repeat never frees the next one", with_="fence"),
     "startEffect": Retry(why="with a token of your own a repeat gets the same lease", with_="lease_token"),
     "succeedEffect": Retry(why="the token names one lease; a repeat answers the same"),
-    "setEffectPolicy": Retry(why="the same policy is set again"),
-    "deleteEffectPolicy": Retry(
-        why="a policy that was deleted stays so until it is set again",
-        done=(Done(code="EFFECT_POLICY_NOT_FOUND"), ),
+    "setEffectPolicy": Retry(why="a repeat could undo a policy that was set in between", safe=False),
+    "deleteEffectPolicy": Retry(why="a repeat could delete a policy that was set in between", safe=False),
+    "updateSubscription": Retry(
+        why="the same fields are set again; a resume could end a pause that came in between",
+        without=("paused", ),
     ),
-    "updateSubscription": Retry(why="the same fields are set again"),
     "deleteSubscription": Retry(
         why="an id is used once; a deleted subscription stays deleted",
         done=(Done(code="SUBSCRIPTION_NOT_FOUND"), ),
