@@ -482,6 +482,21 @@ describe('The CLI without a service', () => {
     ])
   })
 
+  test('a profile is kept where the system flushes no folder, and not where it does not flush the file', () => {
+    const folder = bench.folder()
+    const io = { env: { XDG_CONFIG_HOME: folder }, platform: 'linux', home: folder } as unknown as Io
+    const refusing = (refused: 'folder' | 'file') =>
+      new Profiles(io, (descriptor) => {
+        if (fstatSync(descriptor).isDirectory() === (refused === 'folder'))
+          throw Object.assign(new Error('not flushed'), { code: 'EIO' })
+      })
+    refusing('folder').save('one', { url: 'http://127.0.0.1:1', key: stdin })
+    const save = () => refusing('file').save('two', { url: 'http://127.0.0.1:2', key: stdin })
+    expect(save).toThrow('profiles.json cannot be written (EIO).')
+    expect(Object.keys(new Profiles(io).list().profiles)).toEqual(['one'])
+    expect(readdirSync(join(folder, 'waystation'))).toEqual(['profiles.json'])
+  })
+
   test('says what is in the way of a change of the profiles, and changes nothing', async () => {
     const env = { XDG_CONFIG_HOME: bench.folder() }
     const folder = join(env.XDG_CONFIG_HOME, 'waystation')
