@@ -290,11 +290,11 @@ export class Load {
     const { approval_key_id } = made.body
     made.claim(acknowledged(`approval key ${approval_key_id}`))
     if (this.options.random(2) === 0) return
+    // From the moment of the request on it may be gone, also when no answer comes.
+    this.#withdraw(made, `approval key ${approval_key_id}`)
     const revoked = await this.#ask(204, {
       ...{ method: 'DELETE', path: `/v1/approval-keys/${approval_key_id}`, key: admin_key },
     })
-    // From the moment of the request on it may be gone.
-    this.#withdraw(made, `approval key ${approval_key_id}`)
     revoked.claim(gone(`approval key ${approval_key_id}`))
   }
 
