@@ -132,7 +132,7 @@ export class Profiles {
   }
 
   #write(changed: (stored: Stored) => Stored): void {
-    this.#makeFolder(dirname(this.file))
+    this.#makeFolder(resolve(dirname(this.file)))
     const place = realPath(this.file)
     const next = `${place}.lock`
     const file = lockedFile(next)

@@ -482,6 +482,12 @@ describe('The CLI without a service', () => {
     ])
   })
 
+  test('a profile is kept where XDG_CONFIG_HOME names a new folder of this one', async () => {
+    const cwd = bench.folder()
+    const { code } = await bench.run(keep('one'), { XDG_CONFIG_HOME: 'c' }, { cwd, stdin })
+    expect([code, readdirSync(join(cwd, 'c', 'waystation'))]).toEqual([0, ['profiles.json']])
+  })
+
   test('a profile is kept where the system flushes no folder, and not where it does not flush the file', () => {
     const folder = bench.folder()
     const io = { env: { XDG_CONFIG_HOME: folder }, platform: 'linux', home: folder } as unknown as Io

@@ -462,14 +462,7 @@ const changing: [
     async () => 'k',
     (c, k) => c.agent.rateLimit.check(k, { limit: 5, windowSeconds: 60 }),
   ],
-  [
-    'resetRateLimit',
-    '',
-    'is sent again',
-    async () => 'k',
-    (c, k) => c.agent.rateLimit.reset(k),
-    { reset: false },
-  ],
+  ['resetRateLimit', '', 'is not sent again', async () => 'k', (c, k) => c.agent.rateLimit.reset(k)],
   ['advanceClock', '', 'is not sent again', async () => '', (c) => c.admin.clock.advance(1)],
   ['tick', '', 'is sent again', async () => '', (c) => c.cron.tick(), { tenants_purged: 0 }],
 ]
@@ -782,6 +775,14 @@ forEachWholeService('A try without an answer', (service) => {
         (c, id) => c.admin.subscriptions.update(id, { paused: true }),
         (c, id) => c.admin.subscriptions.get(id),
         { status: 'paused' },
+      ],
+      [
+        'a hit of a rate limit',
+        async (c) => c.agent.rateLimit.check('k', { limit: 2, windowSeconds: 60 }).then(() => 'k'),
+        (c, k) => c.agent.rateLimit.reset(k),
+        (c, k) => c.agent.rateLimit.check(k, { limit: 2, windowSeconds: 60 }),
+        (c, k) => c.agent.rateLimit.status(k),
+        { count: 1 },
       ],
     ]
     test.each(limits)('%s', async (_, make, loosen, limit, read, held) => {

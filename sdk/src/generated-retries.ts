@@ -94,10 +94,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   waitForEvent: { safe: true, why: 'it changes nothing' },
   tick: { safe: true, why: 'a second tick does nothing twice; its counts leave out what the first did' },
   checkRateLimit: { safe: false, why: 'a repeat would count twice' },
-  resetRateLimit: {
-    safe: true,
-    why: 'a window that has ended stays ended; `reset` then describes the repeat',
-  },
+  resetRateLimit: { safe: false, why: 'a repeat could end a window that began in between' },
   claimEffect: {
     safe: { with: 'lease_token' },
     why: 'with a token of your own a repeat gets the same lease',

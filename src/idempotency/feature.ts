@@ -10,8 +10,8 @@ export const idempotency: Feature = {
   sweep: {
     counters: { expired: ['idempotency_keys'] },
     async run(db, _now, _lists, { rows_max, bytes_max }) {
-      const expired = await db.write(upkeep, (tx) => sweep(tx, rows_max, bytes_max))
-      return { counts: { 'expired.idempotency_keys': expired }, more: expired > 0 }
+      const { removed, more } = await db.write(upkeep, (tx) => sweep(tx, rows_max, bytes_max))
+      return { counts: { 'expired.idempotency_keys': removed }, more }
     },
   },
   purge,

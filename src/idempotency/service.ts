@@ -10,7 +10,7 @@ import type { KeyHolder, TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { DbError, isRetryable } from '../db/errors.ts'
-import { row_bytes, textBytes } from '../db/stored.ts'
+import { bytesOf, row_bytes, textBytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
 
@@ -148,11 +148,15 @@ function replay(claim: Claim, known: { fingerprint: string; status: number; answ
   }
 }
 
-/** Removes rows whose 24 hours are past, at most this many and this much. */
-export async function sweep(tx: Tx, rows_max: number, bytes_max: number): Promise<number> {
-  const removed = await store.sweep(tx, rows_max, bytes_max)
-  for (const { tenant_id, bytes } of removed) tx.stores(tenant_id, -bytes - row_bytes)
-  return removed.length
+/** Removes rows whose 24 hours are past, at most this many and this much. True in `more` when there may be more. */
+export async function sweep(
+  tx: Tx,
+  rows_max: number,
+  bytes_max: number,
+): Promise<{ removed: number; more: boolean }> {
+  const gone = await store.sweep(tx, rows_max, bytes_max)
+  for (const { tenant_id, bytes } of gone) tx.stores(tenant_id, -bytes - row_bytes)
+  return { removed: gone.length, more: gone.length >= rows_max || bytesOf(gone) >= bytes_max }
 }
 
 /** Removes rows of a tenant that is being purged; returns how many. */

@@ -6,6 +6,7 @@ import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { approve, attemptsOf, checkpoint, schedule } from '../../test/support/job-features.ts'
 
 import { count_lock_waits, dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { requested } from '../../test/support/requested.ts'
 import type { ApiError } from '../base/errors.ts'
 import { callback_job } from '../checkpoints/jobs.ts'
 import type { AgentCaller } from '../contract/caller.ts'
@@ -18,6 +19,11 @@ import * as receiving from '../inbox/receive.ts'
 import * as inboxes from '../inbox/service.ts'
 import { schedule_job } from '../schedules/jobs.ts'
 import { retry } from '../schedules/repeat.ts'
+import * as addresses from '../subscriptions/address-store.ts'
+import { subscription_job } from '../subscriptions/jobs.ts'
+import { confirm, unsubscribe } from '../subscriptions/mail-service.ts'
+import * as subscriptions from '../subscriptions/service.ts'
+import { addressHash, openToken } from '../subscriptions/targets.ts'
 import { type AttemptResult, type LeasedJob, lease_ms } from './job.ts'
 import * as store from './store.ts'
 
@@ -214,6 +220,38 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
       details: { status: 'failed', retried_as: redriven_as },
     })
     expect(counts()).toEqual({ 'dlq.find_locked': 2, 'schedules.repeat': 1, 'schedules.insert': 1 })
+  })
+
+  test.each([
+    ['confirms', confirm, 'subscriptions.confirm'],
+    ['unsubscribes', unsubscribe, 'subscriptions.unsubscribe'],
+  ])('a holder who %s, and the end of an attempt whose node died', async (_, say, said) => {
+    const { tenant_id, plan, status } = await bench.tenant()
+    const { db, dependencies } = bench
+    const { secrets } = dependencies.keys
+    const to = 'holder@example.com'
+    const { id } = await db.write((tx) =>
+      subscriptions.create(tx, { kind: 'admin', tenant_id, plan, status, ...requested }, dependencies, {
+        ...{ target: to, format: 'mail', name: '', types: [], workflow_id: null, paused: false },
+      }),
+    )
+    await dependencies.journal.number(tenant_id)
+    const address = await addresses.find(db, tenant_id, addressHash(secrets, tenant_id, to))
+    const token = openToken(secrets, tenant_id, address!)
+    const [leased] = await bench.lease({ tenant_id, kind: 'subscription', source_id: id }, lease_ms)
+    const interrupted = { ...delivered(), ok: false, status_code: null, error: 'interrupted' }
+    const counts = counting('jobs.repeat', 'subscriptions.settle', said)
+    const paused = Promise.withResolvers<void>()
+    const settling = db.write((tx) => {
+      const pausing = pausedAfter(tx, 'jobs.repeat', () => {
+        paused.resolve()
+        return lockWaited(bench)
+      })
+      return subscription_job.settle(pausing, dependencies, leased!, interrupted)
+    })
+    await paused.promise
+    await Promise.all([settling, say(db, dependencies, { token, request_id: 'req_of_a_test' })])
+    expect(counts()).toEqual({ 'jobs.repeat': 1, 'subscriptions.settle': 1, [said]: 1 })
   })
 
   type Settle = (tx: Tx, leased: LeasedJob) => Promise<string | null>

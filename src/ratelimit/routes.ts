@@ -70,7 +70,7 @@ export const resetRateLimit = route({
   sdk: {
     name: 'rateLimit.reset',
     arguments: ['key'],
-    retry: { safe: true, why: 'a window that has ended stays ended; `reset` then describes the repeat' },
+    retry: { safe: false, why: 'a repeat could end a window that began in between' },
   },
   cli: { usage: 'rate reset <key>', examples: ['waystation rate reset openai'] },
   auth: ['agent', 'admin'],

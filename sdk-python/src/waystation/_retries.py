@@ -79,7 +79,7 @@ retries: Final[Mapping[str, Retry]] = {
     "waitForEvent": Retry(why="it changes nothing"),
     "tick": Retry(why="a second tick does nothing twice; its counts leave out what the first did"),
     "checkRateLimit": Retry(why="a repeat would count twice", safe=False),
-    "resetRateLimit": Retry(why="a window that has ended stays ended; `reset` then describes the repeat"),
+    "resetRateLimit": Retry(why="a repeat could end a window that began in between", safe=False),
     "claimEffect": Retry(why="with a token of your own a repeat gets the same lease", with_="lease_token"),
     "extendEffect": Retry(why="the token names one lease"),
     "failEffect": Retry(why="the token names one lease; a repeat answers the same"),
