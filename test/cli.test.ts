@@ -191,6 +191,15 @@ forEachService('The CLI', (service) => {
     expect((await bench.run(['kv', 'get', 'state', 'text', '--string'], agent)).stdout).toBe('déjà\nvu\n')
   })
 
+  test('admin behind an option of every command has its own exit code, and takes --json', async () => {
+    const env = { DATA_DIR: bench.folder() }
+    const none = expect.stringContaining(`there is no database at ${env.DATA_DIR}`)
+    const refused = await bench.run(['--profile', 'x', 'admin', 'tenants'], env)
+    expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, '', none])
+    const as_json = await bench.run(['--json', 'admin', 'tenants'], env)
+    expect([as_json.code, JSON.parse(as_json.stderr)]).toEqual([1, { error: none }])
+  })
+
   test('a conflict, a missing key and a key without the right each have their exit code and their line', async () => {
     const { admin, agent } = await signUp()
     await json(['kv', 'put', 'state', 'k', '1', '--if-absent'], agent)
