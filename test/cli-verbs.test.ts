@@ -142,6 +142,27 @@ test('wait --for may be longer than a timer', async () => {
   }
 })
 
+test.each([
+  [['checkpoint', 'wait', 'chk_1']],
+  [['checkpoint', 'create', 'Deploy?', '--wait']],
+  [['wait', '--type', 'a']],
+])('%j --for 0, which would be over before an answer, is refused and asks nobody', async (words) => {
+  const told = await runInside([...words, '--for', '0'])
+  expect([told.code, told.asked]).toEqual([2, []])
+  expect(told.stderr).toContain('It is a duration above 0.')
+})
+
+test('wait, and every option that is a list, takes more of it each time that it is given', async () => {
+  const answer = () => Response.json({ event: { seq: 9 }, after: 9 })
+  const told = await runInside(['wait', '--type', 'a, b', '--type', 'c', '--workflow', 'w'], { answer })
+  const any = ['a', 'b', 'c'].map((type) => ({ type, workflow_id: 'w' }))
+  expect(told.asked.map(({ body }) => body)).toEqual([expect.objectContaining({ any })])
+  const ask = ['checkpoint', 'create', 'Deploy?', '--no-callback', '--approvers', 'x', '--approvers', 'y,z']
+  const approvers = ['x', 'y', 'z']
+  const { asked } = await runInside(ask)
+  expect(asked.map(({ body }) => body)).toEqual([expect.objectContaining({ approvers })])
+})
+
 describe('A byte order mark', () => {
   const bench = new Bench()
   afterAll(() => bench.clean())
