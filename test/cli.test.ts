@@ -191,6 +191,18 @@ forEachService('The CLI', (service) => {
     expect((await bench.run(['kv', 'get', 'state', 'text', '--string'], agent)).stdout).toBe('déjà\nvu\n')
   })
 
+  test('seal get prints the checkpoint as it is to be kept, and verify takes it', async () => {
+    const { admin } = await signUp()
+    const kept = join(bench.folder(), 'kept.txt')
+    const bundle = join(bench.folder(), 'bundle.json')
+    const { note } = await json(['seal', 'get'], admin)
+    const shown = await bench.run(['seal', 'get'], admin)
+    expect(shown).toEqual({ code: 0, stdout: note, stderr: '' })
+    writeFileSync(kept, shown.stdout)
+    writeFileSync(bundle, (await bench.run(['seal', 'bundle', '--json'], admin)).stdout)
+    expect((await bench.run(['verify', bundle, '--checkpoint', kept])).code).toBe(0)
+  })
+
   test('admin behind an option of every command has its own exit code, and takes --json', async () => {
     const env = { DATA_DIR: bench.folder() }
     const none = expect.stringContaining(`there is no database at ${env.DATA_DIR}`)
