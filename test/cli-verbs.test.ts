@@ -142,6 +142,11 @@ test('wait --for may be longer than a timer', async () => {
   }
 })
 
+test('audit suggestions are texts in a pipe, to be used as they are', async () => {
+  const answer = () => Response.json({ items: [{ value: 'a b' }, { value: '7' }], next_cursor: null })
+  expect((await runInside(['audit', 'suggestions', 'action'], { answer })).stdout).toBe('a b\n7\n')
+})
+
 test.each([
   [['checkpoint', 'wait', 'chk_1']],
   [['checkpoint', 'create', 'Deploy?', '--wait']],
