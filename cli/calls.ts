@@ -60,7 +60,7 @@ async function withJson(cli: Cli, { json }: GeneratedCommand, given: Given): Pro
   if (!json) return given
   const { [json.name]: text, file, string, ...rest } = given
   const read = json.is_required ? requiredValueOf : optionalValueOf
-  const value = await read(cli, text, { file, string })
+  const value = await read(cli, text, { file, string, is_object: json.is_object })
   return value === undefined ? rest : { ...rest, [json.name]: value }
 }
 

@@ -9,6 +9,8 @@ import { usageError } from './failures.ts'
 export interface ValueOptions {
   file?: string
   string?: boolean
+  /** No text will do, so there is no --string. */
+  is_object: boolean
 }
 
 /** JSON as it was written, or a text as it is. */
@@ -38,12 +40,13 @@ export async function optionalValueOf(
   return jsonOf(text, options)
 }
 
-function jsonOf(text: string, { string: as_text }: ValueOptions): RawJson | string {
+function jsonOf(text: string, { string: as_text, is_object }: ValueOptions): RawJson | string {
   if (as_text) return text
   try {
     return new RawJson(text.trim())
   } catch {
-    throw usageError('The value is not JSON.', 'Quote it for the shell, or pass --string to take it as text.')
+    const or_text = is_object ? '' : ', or pass --string to take it as text'
+    throw usageError('The value is not JSON.', `Quote it for the shell${or_text}.`)
   }
 }
 

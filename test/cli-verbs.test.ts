@@ -142,6 +142,17 @@ test('wait --for may be longer than a timer', async () => {
   }
 })
 
+test.each([
+  [['kv', 'put', 'a', 'b', 'text'], 'Quote it for the shell, or pass --string to take it as text.'],
+  [['audit', 'append', 'paid', 'text'], 'Quote it for the shell.'],
+  [['approve', 'chk_1', 'text'], 'Quote it for the shell.'],
+])('%j names --string only where there is that option', async (words, next) => {
+  const { code, stderr } = await runInside(words)
+  expect([code, stderr]).toEqual([2, `waystation: USAGE: The value is not JSON. Next: ${next}\n`])
+  const taken = (await runInside([...words, '--string'])).stderr
+  expect(taken.includes("unknown option '--string'")).toBe(!next.includes('--string'))
+})
+
 test('audit suggestions are texts in a pipe, to be used as they are', async () => {
   const answer = () => Response.json({ items: [{ value: 'a b' }, { value: '7' }], next_cursor: null })
   expect((await runInside(['audit', 'suggestions', 'action'], { answer })).stdout).toBe('a b\n7\n')
