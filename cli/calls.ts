@@ -14,6 +14,9 @@ export function runnable(spec: GeneratedCommand, override: Override | undefined)
     ...spec,
     options: [...spec.options, ...commonOptions(spec), ...(override?.options ?? [])],
     async run(cli, all, program) {
+      // A repeat under its Idempotency-Key is answered with the key that the profile has.
+      if (spec.key !== undefined)
+        cli.checkName(all.save, spec.creates === true && all.idempotencyKey === undefined)
       const given = {
         ...(await withJson(cli, spec, all)),
         ...(spec.creates && { idempotencyKey: keyOf(cli, all) }),
@@ -69,7 +72,6 @@ async function runCall(cli: Cli, spec: GeneratedCommand, given: Given): Promise<
   if (spec.changes && Object.keys(fields).every((name) => spec.path.includes(name))) {
     throw usageError('There is nothing to change.')
   }
-  if (spec.key !== undefined) cli.checkName(save)
   const sent = { ...spec.defaults, ...fields, ...(place === undefined ? {} : placeIn(spec, place)) }
   const client = cli.client(spec.is_public ? { key: null } : {})
   const answer = spec.call(client, sent, idempotency_key === undefined ? {} : { idempotency_key })
@@ -87,7 +89,7 @@ function placeIn({ pages }: GeneratedCommand, place: string): Given {
 
 function print(
   cli: Cli,
-  { path, key, done, shows }: GeneratedCommand,
+  { path, key, done, shows, creates }: GeneratedCommand,
   given: Given,
   answer: Given = {},
 ): void {
@@ -97,7 +99,8 @@ function print(
     cli.out.done(sentence, { ...Object.fromEntries(names), [done]: true, ...answer })
   } else if (key !== undefined) {
     const { tenant_id } = answer
-    cli.out.record(cli.keep(answer, key, given.save, tenant_id === undefined ? {} : { tenant_id }))
+    const more = tenant_id === undefined ? {} : { tenant_id }
+    cli.out.record(cli.keep(answer, key, given.save, { over: creates !== true, ...more }))
   } else {
     const shown: unknown = shows === undefined || cli.out.json ? answer : answer[shows]
     if (typeof shown === 'string') printText(cli, shown)
