@@ -6,6 +6,7 @@ import { usageError } from './failures.ts'
 import { optionalValueOf, requiredValueOf, wholeNumber } from './input.ts'
 import { printList, printPage } from './lists.ts'
 import type { CommandOption, GeneratedCommand, Given, Override, OwnCommand } from './spec.ts'
+import { visibleJson } from './text.ts'
 
 /** The generated command with the options of its kind, and with what a command by hand puts in place of its call. */
 export function runnable(spec: GeneratedCommand, override: Override | undefined): OwnCommand {
@@ -13,6 +14,9 @@ export function runnable(spec: GeneratedCommand, override: Override | undefined)
     ...spec,
     options: [...spec.options, ...commonOptions(spec), ...(override?.options ?? [])],
     async run(cli, all, program) {
+      // A repeat under its Idempotency-Key is answered with the key that the profile has.
+      if (spec.key !== undefined)
+        cli.checkName(all.save, spec.creates === true && all.idempotencyKey === undefined)
       const given = {
         ...(await withJson(cli, spec, all)),
         ...(spec.creates && { idempotencyKey: keyOf(cli, all) }),
@@ -59,7 +63,7 @@ async function withJson(cli: Cli, { json }: GeneratedCommand, given: Given): Pro
   if (!json) return given
   const { [json.name]: text, file, string, ...rest } = given
   const read = json.is_required ? requiredValueOf : optionalValueOf
-  const value = await read(cli, text, { file, string })
+  const value = await read(cli, text, { file, string, is_object: json.is_object })
   return value === undefined ? rest : { ...rest, [json.name]: value }
 }
 
@@ -68,7 +72,6 @@ async function runCall(cli: Cli, spec: GeneratedCommand, given: Given): Promise<
   if (spec.changes && Object.keys(fields).every((name) => spec.path.includes(name))) {
     throw usageError('There is nothing to change.')
   }
-  if (spec.key !== undefined) cli.checkName(save)
   const sent = { ...spec.defaults, ...fields, ...(place === undefined ? {} : placeIn(spec, place)) }
   const client = cli.client(spec.is_public ? { key: null } : {})
   const answer = spec.call(client, sent, idempotency_key === undefined ? {} : { idempotency_key })
@@ -86,7 +89,7 @@ function placeIn({ pages }: GeneratedCommand, place: string): Given {
 
 function print(
   cli: Cli,
-  { path, key, done, shows }: GeneratedCommand,
+  { path, key, done, shows, creates }: GeneratedCommand,
   given: Given,
   answer: Given = {},
 ): void {
@@ -96,6 +99,17 @@ function print(
     cli.out.done(sentence, { ...Object.fromEntries(names), [done]: true, ...answer })
   } else if (key !== undefined) {
     const { tenant_id } = answer
-    cli.out.record(cli.keep(answer, key, given.save, tenant_id === undefined ? {} : { tenant_id }))
-  } else cli.out.record(shows === undefined || cli.out.json ? answer : answer[shows])
+    const more = tenant_id === undefined ? {} : { tenant_id }
+    cli.out.record(cli.keep(answer, key, given.save, { over: creates !== true, ...more }))
+  } else {
+    const shown: unknown = shows === undefined || cli.out.json ? answer : answer[shows]
+    if (typeof shown === 'string') printText(cli, shown)
+    else cli.out.record(shown as object)
+  }
+}
+
+/** A text of several lines, as a checkpoint of the seal is. In a pipe as it is; on a terminal without what that would obey. */
+function printText(cli: Cli, text: string): void {
+  const lines = text.replace(/\n$/, '')
+  cli.out.text(cli.out.on_terminal ? visibleJson(lines) : lines)
 }

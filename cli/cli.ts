@@ -4,7 +4,7 @@ import { Waystation } from '../sdk/src/index.ts'
 import { exit, type Made, usageError } from './failures.ts'
 import type { Io } from './io.ts'
 import { Output } from './output.ts'
-import { checkedName, type Profile, Profiles } from './profiles.ts'
+import { checkedName, type Profile, Profiles, taken } from './profiles.ts'
 import { parseExact } from './text.ts'
 
 export interface GlobalOptions {
@@ -148,19 +148,19 @@ export class Cli {
     )
   }
 
-  /** Saves a new key when a profile is named; the answer is then shown without it. */
+  /** Saves a new key when a profile is named; the answer is then shown without it. `over`: in place of another key, too. */
   keep<T extends object>(
     shown: T,
     field: keyof T & string,
     name: string | undefined,
-    { use = true, ...more }: Partial<Profile> & { use?: boolean } = {},
+    { use = true, over = true, ...more }: Partial<Profile> & { use?: boolean; over?: boolean } = {},
   ): T {
     if (name === undefined) return shown
     const key = shown[field]
     if (typeof key !== 'string') throw new TypeError(`${field} is not a key`)
     try {
       const profile = { url: this.connection.url, key, ...more }
-      if (use) this.profiles.save(name, profile)
+      if (use) this.profiles.save(name, profile, over)
       else this.profiles.replace(name, profile)
     } catch (error) {
       // The service shows it only once, so it is printed when the file cannot be written.
@@ -183,11 +183,12 @@ export class Cli {
     this.out.note(`${variable} is set and comes before it: unset it, or add --profile ${name}.`)
   }
 
-  checkName(name: string | undefined): void {
-    if (name !== undefined) {
-      checkedName(name)
-      this.profiles.list() // a broken file is reported before the key is made
-    }
+  /** `is_new`: no profile may have it. */
+  checkName(name: string | undefined, is_new: boolean): void {
+    if (name === undefined) return
+    checkedName(name)
+    const { profiles } = this.profiles.list() // a broken file is reported before the key is made
+    if (is_new && Object.hasOwn(profiles, name)) throw taken(name)
   }
 }
 

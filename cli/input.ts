@@ -9,6 +9,8 @@ import { usageError } from './failures.ts'
 export interface ValueOptions {
   file?: string
   string?: boolean
+  /** No text will do, so there is no --string. */
+  is_object: boolean
 }
 
 /** JSON as it was written, or a text as it is. */
@@ -38,12 +40,13 @@ export async function optionalValueOf(
   return jsonOf(text, options)
 }
 
-function jsonOf(text: string, { string: as_text }: ValueOptions): RawJson | string {
+function jsonOf(text: string, { string: as_text, is_object }: ValueOptions): RawJson | string {
   if (as_text) return text
   try {
     return new RawJson(text.trim())
   } catch {
-    throw usageError('The value is not JSON.', 'Quote it for the shell, or pass --string to take it as text.')
+    const or_text = is_object ? '' : ', or pass --string to take it as text'
+    throw usageError('The value is not JSON.', `Quote it for the shell${or_text}.`)
   }
 }
 
@@ -90,6 +93,13 @@ export function seconds(text: string): number {
   return Math.round(Number(digits) * units[unit!]! * 1e6) / 1e6 // 1.15m is 69 s
 }
 
+/** How long to wait. Without any time the wait would be over before its first answer. */
+export function waitSeconds(text: string): number {
+  const given = seconds(text)
+  if (given > 0) return given
+  throw new InvalidArgumentError('It is a duration above 0.')
+}
+
 /** The time that is this long from now, by the clock of this machine. */
 export function timeFromNow(cli: Cli, seconds_from_now: number, flag: string): string {
   const time = new Date(cli.io.now() + seconds_from_now * 1_000)
@@ -111,9 +121,9 @@ export function jsonText(text: string): RawJson {
   }
 }
 
-/** `a,b` or `a, b`. */
-export function listOf(text: string): string[] {
-  return text.split(',').map((part) => part.trim())
+/** `a,b` or `a, b`, behind what the same option was given before. */
+export function listOf(text: string, before: readonly string[] = []): string[] {
+  return [...before, ...text.split(',').map((part) => part.trim())]
 }
 
 /** As a header may carry it. */

@@ -18,7 +18,7 @@ const meanings: Record<string, Style> = {
 }
 
 /** Any JSON, shown as JSON and not as fields. */
-const any_json = ['value', 'payload', 'callback_payload', 'metadata', 'body', 'headers', 'query', 'details']
+const any_json = ['payload', 'callback_payload', 'metadata', 'body', 'headers', 'query', 'details']
 
 export class Output {
   readonly json: boolean

@@ -66,10 +66,13 @@ export class Profiles {
     return profiles[name]!
   }
 
-  /** Saves it and makes it the current one. */
-  save(name: string, profile: Profile): void {
+  /** Saves it and makes it the current one. `over`: also in place of a profile with another key. */
+  save(name: string, profile: Profile, over = true): void {
     checkedName(name)
-    this.#change(({ profiles }) => ({ current: name, profiles: { ...profiles, [name]: profile } }))
+    this.#change(({ profiles }) => {
+      if (!over && Object.hasOwn(profiles, name) && profiles[name]!.key !== profile.key) throw taken(name)
+      return { current: name, profiles: { ...profiles, [name]: profile } }
+    })
   }
 
   /** Saves it; the current one stays the same. */
@@ -198,6 +201,13 @@ function realPath(path: string): string {
     }
   }
   throw usageError(`${path} leads in a circle.`, 'Make it a file.')
+}
+
+export function taken(name: string): CliError {
+  return usageError(
+    `There is a profile ${name}, and its key would be lost.`,
+    `Save this one under another name, or waystation logout ${name} first.`,
+  )
 }
 
 /** Throws unless it is a name. */

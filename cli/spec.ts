@@ -63,7 +63,7 @@ export interface CommandOption {
   flag: string
   about: string
   is_required?: boolean
-  reads?: 'duration' | 'whole_number' | 'number' | 'list' | 'json' | 'idempotency_key'
+  reads?: 'duration' | 'wait' | 'whole_number' | 'number' | 'list' | 'json' | 'idempotency_key'
   choices?: readonly string[]
   /** A second flag for the same field: `<duration>` from now, the content of `<path>`, or `value`. */
   or?: { flag: string; about: string; value?: unknown }

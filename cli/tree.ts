@@ -11,6 +11,7 @@ import {
   positiveNumber,
   seconds,
   timeFromNow,
+  waitSeconds,
   wholeNumber,
   withoutMark,
 } from './input.ts'
@@ -54,10 +55,11 @@ function described(command: Command, { about, examples }: Group): Command {
 
 const readers = {
   duration: seconds,
+  wait: waitSeconds,
   json: jsonText,
   whole_number: wholeNumber,
   number: positiveNumber,
-  list: listOf,
+  list: (text: string, before: unknown) => listOf(text, before as string[] | undefined),
   idempotency_key: idempotencyKey,
 }
 

@@ -9,7 +9,7 @@ export function wait_at_most(until: string): CommandOption {
   return {
     flag: '--for <duration>',
     about: `how long to wait at most; default until ${until}`,
-    reads: 'duration',
+    reads: 'wait',
   }
 }
 
@@ -30,7 +30,7 @@ export async function within<T>(
     const left_ms = until_ms - performance.now()
     timer = setTimeout(
       left_ms > timer_ms_max ? arm : () => controller.abort(over),
-      Math.min(left_ms, timer_ms_max),
+      Math.max(0, Math.min(left_ms, timer_ms_max)),
     )
   }
   arm()

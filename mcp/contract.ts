@@ -167,7 +167,7 @@ function ready(tool: Tool, document: Document): ReadyTool {
       inputSchema: inputOf(tool, parameters, body),
       outputSchema: outputOf(tool, answer),
       annotations: {
-        readOnlyHint: target.method === 'GET',
+        readOnlyHint: target.method === 'GET' || tool.reads_by_post === true,
         destructiveHint: tool.destructive,
         idempotentHint: tool.idempotent,
         openWorldHint: tool.open_world,

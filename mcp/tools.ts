@@ -38,6 +38,8 @@ export interface Tool {
   item?: true
   /** It waits, 50 s at most: the argument that says how many seconds. */
   wait?: 'wait' | 'wait_seconds'
+  /** Its operation is a POST, and changes nothing. */
+  reads_by_post?: true
   /** Returns the next step for an answer. */
   // biome-ignore lint/suspicious/noExplicitAny: the shape is the operation's, checked against its schema by the tests
   next?: (seen: any) => string
@@ -345,9 +347,8 @@ export const tools: readonly Tool[] = [
     defaults: { wait_seconds: wait_seconds_max },
     wait: 'wait_seconds',
     next: afterEvent,
-    destructive: false,
-    idempotent: true,
-    open_world: false,
+    reads_by_post: true,
+    ...reads,
   },
   {
     name: 'effect_begin',

@@ -142,6 +142,43 @@ test('wait --for may be longer than a timer', async () => {
   }
 })
 
+test.each([
+  [['kv', 'put', 'a', 'b', 'text'], 'Quote it for the shell, or pass --string to take it as text.'],
+  [['audit', 'append', 'paid', 'text'], 'Quote it for the shell.'],
+  [['approve', 'chk_1', 'text'], 'Quote it for the shell.'],
+])('%j names --string only where there is that option', async (words, next) => {
+  const { code, stderr } = await runInside(words)
+  expect([code, stderr]).toEqual([2, `waystation: USAGE: The value is not JSON. Next: ${next}\n`])
+  const taken = (await runInside([...words, '--string'])).stderr
+  expect(taken.includes("unknown option '--string'")).toBe(!next.includes('--string'))
+})
+
+test('audit suggestions are texts in a pipe, to be used as they are', async () => {
+  const answer = () => Response.json({ items: [{ value: 'a b' }, { value: '7' }], next_cursor: null })
+  expect((await runInside(['audit', 'suggestions', 'action'], { answer })).stdout).toBe('a b\n7\n')
+})
+
+test.each([
+  [['checkpoint', 'wait', 'chk_1']],
+  [['checkpoint', 'create', 'Deploy?', '--wait']],
+  [['wait', '--type', 'a']],
+])('%j --for 0, which would be over before an answer, is refused and asks nobody', async (words) => {
+  const told = await runInside([...words, '--for', '0'])
+  expect([told.code, told.asked]).toEqual([2, []])
+  expect(told.stderr).toContain('It is a duration above 0.')
+})
+
+test('wait, and every option that is a list, takes more of it each time that it is given', async () => {
+  const answer = () => Response.json({ event: { seq: 9 }, after: 9 })
+  const told = await runInside(['wait', '--type', 'a, b', '--type', 'c', '--workflow', 'w'], { answer })
+  const any = ['a', 'b', 'c'].map((type) => ({ type, workflow_id: 'w' }))
+  expect(told.asked.map(({ body }) => body)).toEqual([expect.objectContaining({ any })])
+  const ask = ['checkpoint', 'create', 'Deploy?', '--no-callback', '--approvers', 'x', '--approvers', 'y,z']
+  const approvers = ['x', 'y', 'z']
+  const { asked } = await runInside(ask)
+  expect(asked.map(({ body }) => body)).toEqual([expect.objectContaining({ approvers })])
+})
+
 describe('A byte order mark', () => {
   const bench = new Bench()
   afterAll(() => bench.clean())

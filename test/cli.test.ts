@@ -135,11 +135,38 @@ forEachService('The CLI', (service) => {
     expect([login.code, login.stderr]).toEqual([0, note])
     const used = await bench.run(['profiles', 'use', 'me'], env)
     expect([used.code, used.stderr]).toEqual([0, note])
-    const create = ['tenant', 'create', 'kept-beside', '--email', 'o@example.com', '--save', 'me']
+    const create = ['tenant', 'create', 'kept-beside', '--email', 'o@example.com', '--save', 'us']
     const kept = await bench.run(create, env)
-    expect(kept.stderr).toBe(`The key is kept as profile me, in use from now on.\n${note}`)
+    expect(kept.stderr).toBe(
+      `The key is kept as profile us, in use from now on.\n${note.replace('profile me', 'profile us')}`,
+    )
     const named = { ...env, WAYSTATION_URL: '', WAYSTATION_PROFILE: 'me' }
     expect((await bench.run(['profiles', 'use', 'me'], named)).stderr).toBe('')
+  })
+
+  test('a new key takes the place of no other one, and that of its agent the place of the one before', async () => {
+    const { tenant } = await signUp()
+    const folder = { XDG_CONFIG_HOME: bench.folder() }
+    const env = { ...folder, WAYSTATION_URL: service.url, WAYSTATION_KEY: tenant.admin_key }
+    const keyOf = () => {
+      const text = readFileSync(join(folder.XDG_CONFIG_HOME, 'waystation', 'profiles.json'), 'utf8')
+      return JSON.parse(text).profiles.worker.key
+    }
+    const create = (name: string) => ['agent', 'create', name, '--save', 'worker']
+    const once = [...create('worker-7'), '--idempotency-key', 'once']
+    expect((await bench.run(once, env)).code).toBe(0)
+    const first = keyOf()
+    const refused = await bench.run(create('worker-8'), env)
+    expect([refused.code, refused.stdout, keyOf()]).toEqual([2, '', first])
+    expect(refused.stderr).toContain('There is a profile worker, and its key would be lost.')
+    expect((await bench.run(['agent', 'get', 'worker-8'], env)).code).toBe(4)
+    // A repeat is answered with the key that is kept; another key is shown instead.
+    expect([(await bench.run(once, env)).code, keyOf()]).toEqual([0, first])
+    const other = await bench.run([...create('worker-8'), '--idempotency-key', 'other'], env)
+    expect([other.code, keyOf()]).toEqual([1, first])
+    expect(other.stdout).toMatch(/api_key\tsvc_agt_\w+\n/)
+    const rotated = await bench.run(['agent', 'rotate-key', 'worker-7', '--save', 'worker'], env)
+    expect([rotated.code, keyOf() === first]).toEqual([0, false])
   })
 
   test('login takes the key from standard input, and keeps none that is refused', async () => {
@@ -189,6 +216,27 @@ forEachService('The CLI', (service) => {
     }
     await json(['kv', 'put', 'state', 'text', 'déjà\nvu', '--string'], agent)
     expect((await bench.run(['kv', 'get', 'state', 'text', '--string'], agent)).stdout).toBe('déjà\nvu\n')
+  })
+
+  test('seal get prints the checkpoint as it is to be kept, and verify takes it', async () => {
+    const { admin } = await signUp()
+    const kept = join(bench.folder(), 'kept.txt')
+    const bundle = join(bench.folder(), 'bundle.json')
+    const { note } = await json(['seal', 'get'], admin)
+    const shown = await bench.run(['seal', 'get'], admin)
+    expect(shown).toEqual({ code: 0, stdout: note, stderr: '' })
+    writeFileSync(kept, shown.stdout)
+    writeFileSync(bundle, (await bench.run(['seal', 'bundle', '--json'], admin)).stdout)
+    expect((await bench.run(['verify', bundle, '--checkpoint', kept])).code).toBe(0)
+  })
+
+  test('admin behind an option of every command has its own exit code, and takes --json', async () => {
+    const env = { DATA_DIR: bench.folder() }
+    const none = expect.stringContaining(`there is no database at ${env.DATA_DIR}`)
+    const refused = await bench.run(['--profile', 'x', 'admin', 'tenants'], env)
+    expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, '', none])
+    const as_json = await bench.run(['--json', 'admin', 'tenants'], env)
+    expect([as_json.code, JSON.parse(as_json.stderr)]).toEqual([1, { error: none }])
   })
 
   test('a conflict, a missing key and a key without the right each have their exit code and their line', async () => {

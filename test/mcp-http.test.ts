@@ -86,7 +86,7 @@ forEachService(
       const count = async (path: string, headers = {}) =>
         (await post(path, { key, headers, body: list })).body.result.tools.length
       const reading = ready_tools.filter(({ listed }) => listed.annotations.readOnlyHint).length
-      expect(reading).toBe(10)
+      expect(reading).toBe(11)
       expect(await count('/mcp')).toBe(ready_tools.length)
       expect(await count('/mcp?mode=read-only')).toBe(reading)
       expect(await count('/mcp', { 'x-waystation-mode': 'read-only' })).toBe(reading)

@@ -104,7 +104,7 @@ describe.each(ready_tools.map((ready) => [ready.tool.name, ready] as const))('%s
 
   test('promises no more than its operation keeps', () => {
     const { readOnlyHint, destructiveHint } = listed.annotations
-    expect(readOnlyHint).toBe(ready.target.method === 'GET')
+    expect(readOnlyHint).toBe(ready.target.method === 'GET' || ready.tool.name === 'wait_for')
     expect(readOnlyHint && destructiveHint).toBe(false)
     expect(destructiveHint || !operation['x-destructive']).toBe(true)
   })
@@ -136,6 +136,7 @@ const annotations_of: Record<string, string> = {
   ...{ checkpoint_create: '---O', checkpoint_wait: 'R-I-' },
   ...{ checkpoint_cancel: '-DI-', inbox_create: '---O', inbox_wait: 'R-IO', inbox_replay: '---O' },
   rate_limit_check: '----',
+  wait_for: 'R-I-', // by POST, and changes nothing
   effect_begin: '---O', // it may ask a person
 }
 

@@ -520,10 +520,12 @@ forEachService('MCP', (service) => {
       const { tools } = await reader.client.listTools()
       expect(tools.map(({ name }) => name)).toEqual([
         ...['kv_get', 'kv_list', 'audit_list', 'workflow_timeline', 'dlq_list', 'dlq_get', 'schedule_get'],
-        ...['checkpoint_wait', 'inbox_wait', 'effect_status'],
+        ...['checkpoint_wait', 'inbox_wait', 'wait_for', 'effect_status'],
       ])
       expect(reader.client.getInstructions()).toEndWith('only tools that change nothing are there.')
       expect((await reader.call('kv_list', { namespace: 'state' })).is_error).toBe(false)
+      const wanted = { any: [{ type: 'agent.created' }], after: 0 }
+      expect((await reader.call('wait_for', wanted)).data.event.type).toBe('agent.created')
       const put = reader.call('kv_put', { namespace: 'state', key: 'x', value: 1 })
       await expect(put).rejects.toThrow('-32602: kv_put changes data, and this connection is read-only')
       expect((await reader.call('kv_get', { namespace: 'state', key: 'x' })).data.code).toBe('KEY_NOT_FOUND')

@@ -10,8 +10,8 @@ export const admin: OwnCommand = {
     'waystation admin backup /backup/waystation-2026-11-22.db',
     'waystation admin reset-admin-key acme',
   ],
-  async run(_, { words = ['help'] }) {
-    process.exitCode = await runAdmin(words)
+  async run(cli, { words = ['help'] }) {
+    cli.exit_code = await runAdmin(cli.out.json ? [...words, '--json'] : words)
   },
 }
 

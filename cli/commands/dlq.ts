@@ -48,7 +48,7 @@ function many(more: readonly CommandOption[], startOf: (dlq: Dlq) => Start): Ove
     { flag: '--workflow <id>', about: 'of exactly this workflow', sets: 'workflow_id' },
     { flag: '--from <time>', about: 'captured from this instant on' },
     { flag: '--to <time>', about: 'captured before this instant' },
-    { flag: '--all', about: 'without a filter: every failed one' },
+    { flag: '--all', about: 'without a filter: all of them' },
     { flag: '--wait', about: 'wait until it has ended, with progress; exit code 5 when some have failed' },
   ]
   return { options, run: (cli, given) => startMany(cli, given, startOf) }

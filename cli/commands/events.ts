@@ -47,9 +47,13 @@ export const eventsTail: OwnCommand = {
 }
 
 const any_of: readonly CommandOption[] = [
-  { flag: '--type <types>', about: 'one of these types, comma-separated; schedule.* for all of a noun' },
-  { flag: '--subject <ids>', about: 'about one of these things, comma-separated' },
-  { flag: '--workflow <ids>', about: 'of one of these workflows, comma-separated' },
+  {
+    flag: '--type <types>',
+    about: 'one of these types, comma-separated; schedule.* for all of a noun',
+    reads: 'list',
+  },
+  { flag: '--subject <ids>', about: 'about one of these things, comma-separated', reads: 'list' },
+  { flag: '--workflow <ids>', about: 'of one of these workflows, comma-separated', reads: 'list' },
   {
     sets: 'after',
     flag: '--after <seq>',
@@ -73,14 +77,8 @@ export const wait: Override = {
 
 /** Every combination of what was named. */
 function anyOf({ type, subject, workflow }: Given): object[] {
-  const lists = Object.entries({ type, subject, workflow_id: workflow }).flatMap(([name, text]) =>
-    text === undefined
-      ? []
-      : [
-          String(text)
-            .split(',')
-            .map((value) => ({ [name]: value.trim() })),
-        ],
+  const lists = Object.entries({ type, subject, workflow_id: workflow }).flatMap(([name, values]) =>
+    values === undefined ? [] : [(values as string[]).map((value) => ({ [name]: value }))],
   )
   if (lists.length === 0) throw usageError('What to wait for is missing: --type, --subject or --workflow.')
   return lists.reduce<object[]>(

@@ -115,6 +115,26 @@ class TestTheSyncClient:
         assert not [path for path in calls if path.endswith("put")]
 
 
+misspelt: dict[str, Callable[[Any], object]] = {
+    "ttl_second": lambda client: client.kv.put("state", "k", 1, ttl_second=60),
+    "prefixes": lambda client: client.kv.list("state", prefixes="a").page(),
+    "metadat": lambda client: client.audit.append(action="paid", metadat={}),
+    "timeout_second": lambda client: client.checkpoints.ask(title="Deploy?", timeout_second=60),
+    "lock_second": lambda client: client.dlq.claim("dlq_1", lock_second=60),
+    "wait": lambda client: client.effects.wait_for("eff_1", wait=5),
+    "folow": lambda client: client.inboxes.messages("inb_1", folow=True),
+    "idempotency_key": lambda client: client.kv.put("state", "k", 1, idempotency_key="a"),
+}
+
+
+@pytest.mark.parametrize("name", misspelt)
+def test_an_argument_that_a_call_does_not_take_is_refused_and_nothing_is_sent(driver: Driver, name: str) -> None:
+    client: Any = driver.watched(at)
+    with pytest.raises(TypeError, match=f"there is no argument '{name}'"):
+        misspelt[name](client)
+    assert driver.network.seen == []
+
+
 class Odd(Mapping[str, int]):
     def __getitem__(self, name: str) -> int:
         raise KeyError(name)

@@ -9,6 +9,8 @@ import { TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
 import { sqlitePath } from '../db/open.ts'
+import { monthOf } from '../quotas/quota.ts'
+import { addCalls } from '../quotas/store.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import { signingContext } from '../tenants/signing.ts'
 import { commands, helpText } from './commands.ts'
@@ -141,6 +143,10 @@ forEachDatabase("The operator's command", (databases) => {
 
   test('show says what a tenant uses of its plan', async () => {
     await place.put()
+    // The month may end on the way.
+    const months = new Set([Date.now(), Date.now() + day_ms].map(monthOf))
+    for (const month of months)
+      await service.app.db.write((tx) => addCalls(tx, place.tenant.tenant_id, month, 2))
     const rows: { name: string; value: string }[] = await place.operator.json('show', place.tenant.name)
     const values = Object.fromEntries(rows.map(({ name, value }) => [name, value]))
     expect(values).toMatchObject({
@@ -150,6 +156,7 @@ forEachDatabase("The operator's command", (databases) => {
       frozen_at: null,
     })
     expect(values.kv_keys).toStartWith('1 of ')
+    expect(values.api_calls_per_month).toBe('2 of 500')
     expect(await place.operator.refusal('show', 'nobody')).toBe('waystation admin: there is no tenant nobody')
   })
 

@@ -124,7 +124,7 @@ const resume: DatabaseCommand = {
   async run(db, [tenant]) {
     const { tenant_id, name } = await tenantCalled(db, tenant!)
     await inWords(() => tenants.resumeByOperator(db, { deadlines }, tenant_id))
-    return { text: `${tenant_id} (${name}) is not frozen`, value: { tenant_id, name, frozen: false } }
+    return { text: `${tenant_id} (${name}) is resumed`, value: { tenant_id, name, frozen: false } }
   },
 }
 

@@ -49,6 +49,11 @@ export function monthlyCalls(db: Db, clock: Clock): Calls {
   })
 }
 
+/** Calls of /api in this month, without what nodes have counted and not written yet. */
+export function callsWritten(q: Reader, tenant_id: string, now: Millis): Promise<number> {
+  return store.calls(q, tenant_id, monthOf(now))
+}
+
 /** Removes the counts of months before the one of `at`, at most `rows_max`. */
 export function sweepCalls(db: Db, at: Millis, lists: DueLists, rows_max: number): Promise<Touched> {
   const month = monthOf(at)

@@ -5,7 +5,7 @@ import { operator_cause } from '../contract/event.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
-import type * as quotas from '../quotas/service.ts'
+import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import { freezeIn, resumeAll } from './freeze-service.ts'
 import { pauseOrResumeAll } from './pause.ts'
@@ -95,8 +95,10 @@ export function describe(
   tenant_id: string,
 ): Promise<TenantView> {
   const { plans, counts } = dependencies
-  const written: quotas.InMemory = { calls: 0, storedBytes: (counter) => counter.used }
-  return db.read(tenant_id, (q) =>
-    view(q, tenant_id, { plans, counts: counts as ViewDependencies['counts'] }, db.clock.now(), written),
-  )
+  const now = db.clock.now()
+  return db.read(tenant_id, async (q) => {
+    const calls = await quotas.callsWritten(q, tenant_id, now)
+    const written: quotas.InMemory = { calls, storedBytes: (counter) => counter.used }
+    return view(q, tenant_id, { plans, counts: counts as ViewDependencies['counts'] }, now, written)
+  })
 }

@@ -59,6 +59,19 @@ class AskOptions(WaitOptions, total=False):
     idempotency_key: str | None
 
 
+call_options: Final = CallOptions.__optional_keys__
+create_options: Final = CreateOptions.__optional_keys__
+wait_options: Final = WaitOptions.__optional_keys__
+ask_options: Final = AskOptions.__optional_keys__
+
+
+def check_options(given: Mapping[str, object], taken: frozenset[str]) -> None:
+    """Raises TypeError for a name that a call does not take: a ttl_second that was dropped would keep a value for good."""
+    for name in given:
+        if name not in taken:
+            raise TypeError(f"there is no argument {name!r}")
+
+
 class RateLimitResult(RateLimitAllowed, total=False):
     """Of a check, allowed or blocked."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from .._values import NOT_GIVEN, AskOptions, CallOptions, NotGiven, WaitOptions
+from .._values import NOT_GIVEN, AskOptions, CallOptions, NotGiven, WaitOptions, ask_options, check_options
 from ..types import Checkpoint, EscalationStep
 from . import resources
 from .look import held_seconds, look_until, patient
@@ -39,6 +39,7 @@ class AsyncCheckpoints(resources.AsyncCheckpoints):
     ) -> Checkpoint:
         """Asks a human and waits for the decision, as `wait_for` does. The decision is sent nowhere unless there is a
         `callback_url`. After a restart, the same `idempotency_key` waits for the same question."""
+        check_options(options, ask_options)
         held_seconds(options.get("wait_seconds"))  # before a person is asked
         call: CallOptions = {
             "signal": options.get("signal"),

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from .._settings import retries_max
 from .._signal import Signal
-from .._values import CallOptions, limited
+from .._values import CallOptions, check_options, limited, wait_options
 from .platform import AsyncPlatform
 
 T = TypeVar("T")
@@ -28,6 +28,7 @@ def held_seconds(given: int | None) -> int:
 
 def patient(options: CallOptions) -> CallOptions:
     """The options of a call that waits for hours: more retries by default, and nothing that calls do not take."""
+    check_options(options, wait_options)
     retries = options.get("retries")
     return {
         "signal": options.get("signal"),

@@ -25,7 +25,7 @@ from .._settings import (
     visible,
 )
 from .._signal import Signal
-from .._values import CallOptions, CreateOptions, limited
+from .._values import CallOptions, CreateOptions, call_options, check_options, create_options, limited
 from .platform import Platform
 
 backoff_ms_first = 250
@@ -104,6 +104,7 @@ class Transport:
     def _request(self, name: str, given: Input, options: CallOptions) -> Request:
         settings = self._settings
         operation = operations[name]
+        check_options(options, create_options if operation.creates else call_options)
         rule = rules.get(name)
         repeatable = operation.method == "GET" or operation.creates
         if rule is not None and not repeatable:
