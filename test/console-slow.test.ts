@@ -1,0 +1,70 @@
+// The console and the approval page on a slow network: answers that come late, or not to their end.
+
+import { describe, expect, test } from 'bun:test'
+import type { Page, Route } from 'playwright-core'
+import { useChromium } from './support/chromium.ts'
+import { refusals, signIn, useService } from './support/console.ts'
+
+const chromium = useChromium()
+const service = useService()
+
+const dialog = (page: Page) => page.getByRole('dialog')
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const pathOf = (page: Page) => new URL(page.url()).pathname
+const title = (page: Page) => page.locator('#main h1').innerText()
+
+/** The service does what is asked with this method; its answer comes once `release` is called. */
+async function heldAnswer(page: Page, method: string, url: string) {
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  await page.route(url, async (route: Route) => {
+    if (route.request().method() !== method) return route.continue()
+    const response = await route.fetch()
+    held.resolve()
+    await released.promise
+    return route.fulfill({ response })
+  })
+  return { held: held.promise, release: () => released.resolve() }
+}
+
+describe('An answer that comes after its page was left', () => {
+  test('of a deletion leads nowhere: what is written on the next page stays', async () => {
+    const tenant = await service.signUp()
+    await service.ask('POST', '/api/webhook', { key: tenant.api_key, body: { label: 'Contact form' } })
+    const look = async (page: Page) => {
+      await signIn(page, tenant, '/console/keys')
+      await page.getByRole('link', { name: 'Inboxes' }).click()
+      await page.getByRole('link', { name: 'Contact form' }).click()
+      const { held, release } = await heldAnswer(page, 'DELETE', '**/api/webhook/*')
+      await press(page, 'Delete…')
+      await press(page, 'Yes, delete')
+      await held
+      await page.goBack()
+      await page.goBack()
+      await press(page, 'Create an agent…')
+      await dialog(page).getByLabel('Name').fill('invoi')
+      release()
+      await dialog(page).getByText('The inbox is deleted.').waitFor()
+      expect([pathOf(page), await title(page)]).toEqual(['/console/keys', 'Agents and keys'])
+      expect(await dialog(page).getByLabel('Name').inputValue()).toBe('invoi')
+    }
+    // What the page asked while it was being removed.
+    await chromium.visit(service.url, look, { expected: refusals(404) })
+  })
+
+  test('of a creation leads nowhere either', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/keys')
+      await page.getByRole('link', { name: 'Inboxes' }).click()
+      const { held, release } = await heldAnswer(page, 'POST', '**/api/webhook')
+      await press(page, 'New inbox…')
+      await press(page, 'Create')
+      await held
+      await page.goBack()
+      await press(page, 'Create an agent…')
+      release()
+      await dialog(page).getByText('The inbox is ready.').waitFor()
+      expect([pathOf(page), await title(page)]).toEqual(['/console/keys', 'Agents and keys'])
+    })
+  })
+})
