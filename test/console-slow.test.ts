@@ -68,3 +68,30 @@ describe('An answer that comes after its page was left', () => {
     })
   })
 })
+
+test('A sign-out in another tab holds when the answer of a rotation comes after it, also for whoever signs in next', async () => {
+  const [tenant, next] = [await service.signUp(), await service.signUp()]
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/keys/tenant')
+    const [copied] = await Promise.all([
+      page.context().waitForEvent('page'),
+      // With an opener, the storage of the tab is copied, as by "Duplicate tab".
+      page.evaluate(`void open('/console')`),
+    ])
+    const { held, release } = await heldAnswer(page, 'POST', '**/rotate-key')
+    await press(page, 'Rotate the admin key…')
+    await press(page, 'Rotate')
+    await held
+    await copied.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You signed out in another tab.').waitFor()
+    await page.getByLabel('Admin key').fill(next.admin_key)
+    await press(page, 'Sign in')
+    await page.locator('.tenant-name', { hasText: next.name }).waitFor()
+    const answered = page.waitForResponse('**/rotate-key')
+    release()
+    await (await answered).finished()
+    await page.reload()
+    await page.locator('.tenant-name', { hasText: /^t-/ }).waitFor()
+    expect(await page.locator('.tenant-name').innerText()).toBe(next.name)
+  })
+})
