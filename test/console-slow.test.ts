@@ -3,10 +3,12 @@
 import { describe, expect, test } from 'bun:test'
 import type { Page, Route } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
-import { refusals, signIn, useService } from './support/console.ts'
+import { callsOf, refusals, signIn, useService } from './support/console.ts'
+import type { TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 const service = useService()
+const { agentOf } = callsOf(service)
 
 const dialog = (page: Page) => page.getByRole('dialog')
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
@@ -24,6 +26,18 @@ async function heldAnswer(page: Page, method: string, url: string) {
     return route.fulfill({ response })
   })
   return { held: held.promise, release: () => released.resolve() }
+}
+
+async function linkOf({ admin_key }: TestTenant, checkpoint_id: string): Promise<string> {
+  const { body } = await service.ask('POST', '/v1/approval-keys', { key: admin_key, body: { checkpoint_id } })
+  return body.approval_url
+}
+
+async function asked(tenant: TestTenant): Promise<string> {
+  const { id } = await agentOf(tenant).checkpoints.create({
+    ...{ title: 'Refund order 7?', callback_url: null, timeout_seconds: 3_600 },
+  })
+  return id
 }
 
 describe('An answer that comes after its page was left', () => {
@@ -93,5 +107,25 @@ test('A sign-out in another tab holds when the answer of a rotation comes after 
     await page.reload()
     await page.locator('.tenant-name', { hasText: /^t-/ }).waitFor()
     expect(await page.locator('.tenant-name').innerText()).toBe(next.name)
+  })
+})
+
+test('A comment that is written while the one before is sent stays in its field', async () => {
+  const tenant = await service.signUp()
+  const link = await linkOf(tenant, await asked(tenant))
+  await chromium.visit(service.url, async (page) => {
+    const { held, release } = await heldAnswer(page, 'POST', '**/comments')
+    await page.goto(link)
+    await press(page, 'Write a comment')
+    await page.getByLabel('Comment', { exact: true }).fill('Who asked?')
+    await press(page, 'Add the comment')
+    await held
+    await page.getByLabel('Comment', { exact: true }).fill('Is it the third time?')
+    release()
+    await page.locator('.discussion', { hasText: 'Who asked?' }).waitFor()
+    expect(await page.getByLabel('Comment', { exact: true }).inputValue()).toBe('Is it the third time?')
+    await press(page, 'Add the comment')
+    await page.locator('.discussion', { hasText: 'Is it the third time?' }).waitFor()
+    expect(await page.getByLabel('Comment', { exact: true }).count()).toBe(0)
   })
 })
