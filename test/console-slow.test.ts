@@ -110,6 +110,25 @@ test('A sign-out in another tab holds when the answer of a rotation comes after 
   })
 })
 
+test('The time that is left is right where an answer takes twenty seconds', async () => {
+  const tenant = await service.signUp()
+  const link = await linkOf(tenant, await asked(tenant))
+  await chromium.visit(service.url, async (page) => {
+    await page.clock.install()
+    let is_answered = false
+    await page.route('**/v1/approvals/**', async (route) => {
+      // The looks that follow get no answer.
+      if (is_answered) return
+      is_answered = true
+      const response = await route.fetch()
+      await page.clock.fastForward(20_000)
+      await route.fulfill({ response })
+    })
+    await page.goto(link)
+    expect(await page.locator('.facts .countdown').innerText()).toMatch(/^59 min (40|3\d) s$/)
+  })
+})
+
 test('A comment that is written while the one before is sent stays in its field', async () => {
   const tenant = await service.signUp()
   const link = await linkOf(tenant, await asked(tenant))

@@ -70,6 +70,7 @@ export async function call<T>(
   const abort = () => controller.abort()
   ask.signal?.addEventListener('abort', abort)
   if (ask.signal?.aborted) abort()
+  const asked_at = Date.now()
   const timer = setTimeout(abort, timeout_ms + Number(ask.query?.wait ?? 0) * 1_000)
   const body = ask.body_text ?? (ask.body === undefined ? null : JSON.stringify(ask.body))
   try {
@@ -91,7 +92,7 @@ export async function call<T>(
     })
     // A long body may take its time, and says nothing about the clock of the service.
     clearTimeout(timer)
-    learnTime(response.headers.get('date'))
+    learnTime(response.headers.get('date'), asked_at)
     const text = await response.text()
     return response.ok ? success<T>(path, text) : { ok: false, problem: problemOf(response, text) }
   } catch (error) {
