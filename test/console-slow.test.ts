@@ -1,6 +1,6 @@
 // The console and the approval page on a slow network: answers that come late, or not to their end.
 
-import { describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page, Route } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
 import { callsOf, refusals, signIn, useService } from './support/console.ts'
@@ -148,3 +148,54 @@ test('A comment that is written while the one before is sent stays in its field'
     expect(await page.getByLabel('Comment', { exact: true }).count()).toBe(0)
   })
 })
+
+describe('Behind a connection that dies in the middle of an answer', () => {
+  let is_dead = false
+  let front: Bun.Server<undefined>
+  beforeAll(() => {
+    front = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      idleTimeout: 0,
+      fetch(request) {
+        const { pathname, search } = new URL(request.url)
+        if (is_dead && pathname === '/v1/checkpoints') return new Response(endless())
+        const headers = new Headers(request.headers)
+        headers.delete('host')
+        headers.set('accept-encoding', 'identity')
+        return fetch(`${service.url}${pathname}${search}`, {
+          method: request.method,
+          headers,
+          body: request.body,
+        })
+      },
+    })
+  })
+  afterAll(() => front.stop(true))
+
+  test('a list says after thirty seconds that no answer comes, and is there once it comes', async () => {
+    const tenant = await service.signUp()
+    await asked(tenant)
+    const look = async (page: Page) => {
+      await page.clock.install()
+      await signIn(page, tenant, '/console/kv')
+      is_dead = true
+      const begun = page.waitForResponse('**/v1/checkpoints?*')
+      await page.getByRole('link', { name: 'Approvals' }).click()
+      await begun
+      await page.clock.runFor(31_000)
+      await page.getByText('The service does not answer.').waitFor()
+      is_dead = false
+      await press(page, 'Try again')
+      await page.getByRole('link', { name: 'Refund order 7?' }).waitFor()
+    }
+    await chromium.visit(`http://127.0.0.1:${front.port}`, look)
+  })
+})
+
+/** The beginning of a list, and nothing after it. */
+function endless(): ReadableStream {
+  return new ReadableStream({
+    start: (answer) => answer.enqueue(new TextEncoder().encode('{"items": [')),
+  })
+}
