@@ -53,3 +53,17 @@ describe('The focus after a question whose button has gone meanwhile', () => {
     })
   })
 })
+
+test('Enter that is held down on a button opens its form, and does not send it', async () => {
+  const tenant = await service.signUp()
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/keys/approval-keys')
+    await page.getByRole('button', { name: 'Create a key…' }).focus()
+    for (let times = 0; times < 3; times += 1) await page.keyboard.down('Enter')
+    await page.keyboard.up('Enter')
+    expect(await focused(page)).toBe('INPUT')
+    await page.keyboard.press('Escape')
+    const { body } = await service.ask('GET', '/v1/approval-keys', { key: tenant.admin_key })
+    expect(body.items).toEqual([])
+  })
+})
