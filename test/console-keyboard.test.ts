@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
 import { callsOf, signIn, useService } from './support/console.ts'
+import { loaded } from './support/console-walk.ts'
 
 const chromium = useChromium()
 const service = useService()
@@ -66,4 +67,30 @@ test('Enter that is held down on a button opens its form, and does not send it',
     const { body } = await service.ask('GET', '/v1/approval-keys', { key: tenant.admin_key })
     expect(body.items).toEqual([])
   })
+})
+
+/** Writes into the search as soon as it is there, before anything is drawn. */
+const writes_at_once = `new MutationObserver((_, observer) => {
+  const field = document.querySelector('#main input[type=search]')
+  if (field === null) return
+  observer.disconnect()
+  field.value = 'order'
+  field.dispatchEvent(new Event('input', { bubbles: true }))
+}).observe(document, { childList: true, subtree: true })`
+
+describe('What is written into a search as soon as it is there', () => {
+  test.each(['/console/inboxes/:id', '/console/kv/state', '/console/rate-limits', '/console/audit'])(
+    'stays: %s',
+    async (path) => {
+      const tenant = await service.signUp()
+      await agentOf(tenant).kv.put('state', 'order-7', 1)
+      const made = await service.ask('POST', '/api/webhook', { key: tenant.api_key, body: {} })
+      await chromium.visit(service.url, async (page) => {
+        await page.addInitScript(writes_at_once)
+        await signIn(page, tenant, path.replace(':id', made.body.data.id))
+        await loaded(page)
+        expect(await page.locator('#main input[type=search]').first().inputValue()).toBe('order')
+      })
+    },
+  )
 })

@@ -1,7 +1,7 @@
 // One inbox: its address, and its messages as they arrive.
 
 import { useSignal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useLayoutEffect, useMemo } from 'preact/hooks'
 import type { Inbox, Message } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { ask } from '../api/session.ts'
@@ -148,7 +148,7 @@ function Messages({ inbox, messages, followed, message_id }: MessagesProps) {
 
 function MessageSearch({ q }: { q: string }) {
   const draft = useSignal(q)
-  useEffect(() => {
+  useLayoutEffect(() => {
     draft.value = q
   }, [q])
   return (
