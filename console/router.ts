@@ -1,6 +1,7 @@
 // The router: the address of the browser says which page is shown, and may be shared.
 
 import { signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import { base, decoded, type Query, withQuery } from './api/address.ts'
 import { type Step, step } from './api/step.ts'
 
@@ -59,8 +60,21 @@ export function closeRecord(): void {
   else go(listAddress())
 }
 
+/** The steps that an answer leads to. It leads nowhere once the component is gone: the reader has left its page. */
+export function useWayOn() {
+  const is_gone = useRef(false)
+  useEffect(
+    () => () => {
+      is_gone.current = true
+    },
+    [],
+  )
+  const ifThere = (go: typeof navigate) => (path: string, query?: Query) => is_gone.current || go(path, query)
+  return { navigate: ifThere(navigate), leaveRemoved: ifThere(leaveRemoved) }
+}
+
 /** Leaves what was removed for its list. Neither "back" nor "forward" leads to it again. */
-export function leaveRemoved(path: string, query: Query = {}): void {
+function leaveRemoved(path: string, query: Query = {}): void {
   const { opened } = step()
   const leave = (kept: Step) => go(to(path, query), 'replace', kept)
   leave({})

@@ -56,7 +56,7 @@ export interface Ask {
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** Added to the wait that a request asks for. A broken connection may stay silent for ever. */
+/** Without a byte of the answer; for the first, added to the wait that a request asks for. A broken connection may stay silent for ever. */
 const timeout_ms = 30_000
 
 /** With no key for what needs none. */
@@ -70,7 +70,12 @@ export async function call<T>(
   const abort = () => controller.abort()
   ask.signal?.addEventListener('abort', abort)
   if (ask.signal?.aborted) abort()
-  const timer = setTimeout(abort, timeout_ms + Number(ask.query?.wait ?? 0) * 1_000)
+  const asked_at = Date.now()
+  let timer = setTimeout(abort, timeout_ms + Number(ask.query?.wait ?? 0) * 1_000)
+  const goOn = () => {
+    clearTimeout(timer)
+    timer = setTimeout(abort, timeout_ms)
+  }
   const body = ask.body_text ?? (ask.body === undefined ? null : JSON.stringify(ask.body))
   try {
     const response = await fetch(base + withQuery(path, ask.query), {
@@ -89,10 +94,10 @@ export async function call<T>(
       cache: 'no-store',
       referrerPolicy: 'no-referrer',
     })
-    // A long body may take its time, and says nothing about the clock of the service.
-    clearTimeout(timer)
-    learnTime(response.headers.get('date'))
-    const text = await response.text()
+    // A long body says nothing about the clock of the service.
+    learnTime(response.headers.get('date'), asked_at)
+    goOn()
+    const text = await textOf(response, goOn)
     return response.ok ? success<T>(path, text) : { ok: false, problem: problemOf(response, text) }
   } catch (error) {
     const left = (error as Error).name === 'AbortError' && !controller.signal.aborted
@@ -101,6 +106,17 @@ export async function call<T>(
     clearTimeout(timer)
     ask.signal?.removeEventListener('abort', abort)
   }
+}
+
+/** The whole body: a long one may take its time, as long as it comes. */
+function textOf({ body }: Response, onPiece: () => void): Promise<string> {
+  const pieces = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(piece, to) {
+      onPiece()
+      to.enqueue(piece)
+    },
+  })
+  return new Response(body?.pipeThrough(pieces)).text()
 }
 
 /** Takes an answer of /api out of its envelope. */

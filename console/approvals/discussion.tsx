@@ -158,14 +158,17 @@ export function Comments({ of, path, ask }: CommentsProps) {
   const comments = list.value ?? []
   const place = useFocusAt(open.value)
   const submit = async () => {
-    const text = draft.value.trim()
+    const written = draft.value
+    const text = written.trim()
     if (busy || text === '') return
     const headers = { 'idempotency-key': idempotency_key.current }
     const done = await run(() => ask<Comment>('POST', `${path}/comments`, { body: { text }, headers }))
     if (!done) return
+    sent.value += 1
+    // The field still has what was written into it meanwhile.
+    if (draft.peek() !== written) return
     draft.value = ''
     open.value = false
-    sent.value += 1
   }
   return (
     <section ref={place} aria-label="Comments" class="detail-part">

@@ -1,7 +1,7 @@
 // The filters of the audit log, which stand in the address.
 
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { AuditSuggestion } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import type { PageOf } from '../api/client.ts'
@@ -40,7 +40,7 @@ const suggested: Partial<Record<Name, string>> = {
 /** Searches on submit, not at every letter: most filters are whole texts. */
 export function AuditSearch({ filters }: { filters: Filters }) {
   const draft = useSignal<Filters>(draftOf(filters))
-  useEffect(() => {
+  useLayoutEffect(() => {
     draft.value = draftOf(filters)
   }, [JSON.stringify(filters)])
   const search = () => {

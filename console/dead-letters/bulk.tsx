@@ -9,7 +9,7 @@ import { pathOf } from '../api/address.ts'
 import type { Result } from '../api/client.ts'
 import { useLoad } from '../api/load.ts'
 import { ask } from '../api/session.ts'
-import { address, navigate } from '../router.ts'
+import { address, useWayOn } from '../router.ts'
 import { count } from '../text/words.ts'
 import { setFrom, Text } from '../ui/basics.tsx'
 import { Select } from '../ui/form.tsx'
@@ -72,6 +72,7 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
   const pace = useSignal<(typeof paces)[number]['value']>('')
   const { counts, grown, idempotency_key, stop } = useCounts(verb, filter)
   const total = counts.value?.total ?? null
+  const { navigate } = useWayOn()
   const confirm = async () => {
     if (!total) return
     const per_second = pace.peek() === '' ? undefined : Number(pace.peek())

@@ -9,7 +9,7 @@ import { Refused, Successor } from '../actions/refusal.tsx'
 import { pathOf } from '../api/address.ts'
 import { useGet, useMember } from '../api/load.ts'
 import { askAsAgent } from '../api/session.ts'
-import { address, leaveRemoved, to } from '../router.ts'
+import { address, to, useWayOn } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { second_ms, span } from '../text/time.ts'
 import { times } from '../text/words.ts'
@@ -191,6 +191,7 @@ function Resolve({ letter, path, refused, onChange }: ChangeProps & { refused: b
 }
 
 function Delete({ letter, path, onChange }: ChangeProps) {
+  const { leaveRemoved } = useWayOn()
   return (
     <Asking text="Delete" kind="danger">
       {(close) => (
@@ -202,7 +203,7 @@ function Delete({ letter, path, onChange }: ChangeProps) {
           onDone={() => {
             close()
             announce('Deleted.')
-            leaveForList()
+            leaveRemoved('/console/dlq', Object.fromEntries(address.value.query))
             onChange()
           }}
           onClose={close}
@@ -216,10 +217,6 @@ function Delete({ letter, path, onChange }: ChangeProps) {
       )}
     </Asking>
   )
-}
-
-function leaveForList(): void {
-  leaveRemoved('/console/dlq', Object.fromEntries(address.value.query))
 }
 
 function LetterFacts(letter: OpenLetter) {

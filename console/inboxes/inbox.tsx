@@ -1,11 +1,11 @@
 // One inbox: its address, and its messages as they arrive.
 
 import { useSignal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useLayoutEffect, useMemo } from 'preact/hooks'
 import type { Inbox, Message } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { ask } from '../api/session.ts'
-import { address, leaveRemoved, setQuery, to } from '../router.ts'
+import { address, setQuery, to, useWayOn } from '../router.ts'
 import { quoted } from '../text/curl.ts'
 import { count, counted } from '../text/words.ts'
 import {
@@ -148,7 +148,7 @@ function Messages({ inbox, messages, followed, message_id }: MessagesProps) {
 
 function MessageSearch({ q }: { q: string }) {
   const draft = useSignal(q)
-  useEffect(() => {
+  useLayoutEffect(() => {
     draft.value = q
   }, [q])
   return (
@@ -272,6 +272,7 @@ interface DeleteProps {
 
 function Delete({ inbox, is_count, onClose }: DeleteProps) {
   const { messageCount } = inbox
+  const { leaveRemoved } = useWayOn()
   return (
     <Confirm
       title="Delete this inbox?"

@@ -5,7 +5,7 @@ import type { CreatedInbox, ListedInbox } from '../../sdk/src/types.ts'
 import { useCreation } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { useOffsets } from '../api/load.ts'
-import { navigate, to } from '../router.ts'
+import { to, useWayOn } from '../router.ts'
 import { count } from '../text/words.ts'
 import { Button, Countdown, setTo } from '../ui/basics.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
@@ -85,6 +85,7 @@ function Create({ onClose }: { onClose: () => void }) {
     '/api/webhook',
     fields,
   )
+  const { navigate } = useWayOn()
   const submit = async () => {
     const forwardUrl = values.forwardUrl.trim() || undefined
     const inbox = await create({ label: values.label, ttl: Number(values.ttl), forwardUrl })

@@ -8,7 +8,7 @@ import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { useGet } from '../api/load.ts'
 import { ask } from '../api/session.ts'
-import { leaveRemoved } from '../router.ts'
+import { useWayOn } from '../router.ts'
 import { Button, Code, ExternalLink, Facts, setTo, Text, Time } from '../ui/basics.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
@@ -76,6 +76,7 @@ function Changes({ id, path, agent, onChange, onDeleted }: ChangesProps) {
   const open = useSignal<'rotate' | 'delete' | null>(null)
   const onClose = setTo(open, null)
   const resuming = useAction()
+  const { leaveRemoved } = useWayOn()
   useLayoutEffect(resuming.clear, [agent.paused_at])
   return (
     <div class="mend">

@@ -53,7 +53,7 @@ const graces = [
 interface RotateProps<T> extends Omit<RotationProps<T>, 'rotate' | 'shown'> {
   rotate: (grace_seconds: number) => Promise<Result<T>>
   keyOf: (rotated: T) => string
-  onRotated: (rotated: T) => void
+  onRotated?: () => void
 }
 
 /** The rotation of a key. The old key may stay valid for a grace period. */
@@ -67,7 +67,7 @@ export function Rotate<T extends { previous_key_expires_at: string | null }>({
   const grace = useSignal<(typeof graces)[number]['value']>('3600')
   const rotateNow = async () => {
     const result = await rotate(Number(grace.peek()))
-    if (result.ok) onRotated(result.value)
+    if (result.ok) onRotated?.()
     return result
   }
   const shown = (rotated: T) => (

@@ -4,8 +4,9 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { RotatedTenant, Tenant, TenantWithSecret } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
+import type { Result } from '../api/client.ts'
 import { useGet } from '../api/load.ts'
-import { ask, keepKey } from '../api/session.ts'
+import { admin_key, ask, keepKey } from '../api/session.ts'
 import { Badge, Button, Code, Facts, setTo, Text, Time } from '../ui/basics.tsx'
 import { Quotas } from '../ui/meter.tsx'
 import { Card, LoadedView } from '../ui/page.tsx'
@@ -44,9 +45,8 @@ export function TenantKeys() {
       {open.value === 'key' && (
         <Rotate<RotatedTenant>
           title="Rotate the admin key?"
-          rotate={(grace_seconds) => ask('POST', `${path}/rotate-key`, { body: { grace_seconds } })}
-          keyOf={({ admin_key }) => admin_key}
-          onRotated={({ admin_key }) => keepKey(admin_key)}
+          rotate={(grace_seconds) => rotateKey(path, grace_seconds)}
+          keyOf={(rotated) => rotated.admin_key}
           {...{ onClose }}
         >
           <p>
@@ -71,6 +71,14 @@ export function TenantKeys() {
       )}
     </>
   )
+}
+
+/** The session goes on with the new key, unless it has ended meanwhile, by a sign-out in another tab. */
+async function rotateKey(path: string, grace_seconds: number): Promise<Result<RotatedTenant>> {
+  const before = admin_key.peek()
+  const rotated = await ask<RotatedTenant>('POST', `${path}/rotate-key`, { body: { grace_seconds } })
+  if (rotated.ok && admin_key.peek() === before) keepKey(rotated.value.admin_key)
+  return rotated
 }
 
 function TenantFacts({ tenant_id, name, plan, owner_email, created_at }: Tenant) {

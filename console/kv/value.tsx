@@ -9,7 +9,7 @@ import { pathOf } from '../api/address.ts'
 import type { PageOf, Result } from '../api/client.ts'
 import { useGet, useLoad, useMember } from '../api/load.ts'
 import { ask, askAsAgent } from '../api/session.ts'
-import { address, leaveRemoved } from '../router.ts'
+import { address, useWayOn } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { now } from '../text/time.ts'
 import { count } from '../text/words.ts'
@@ -106,6 +106,7 @@ interface DeleteProps extends ValueProps {
 const private_prefix = '__'
 
 function Delete({ path, namespace, stored_key, entry: { version }, onChange }: DeleteProps) {
+  const { leaveRemoved } = useWayOn()
   if (namespace.startsWith(private_prefix)) {
     return (
       <div class="mend">

@@ -3,7 +3,7 @@
 import type { Subscription } from '../../sdk/src/types.ts'
 import { useCreation } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
-import { navigate } from '../router.ts'
+import { useWayOn } from '../router.ts'
 import { FormDialog } from '../ui/dialog.tsx'
 import { Field, Select } from '../ui/form.tsx'
 import { announce } from '../ui/toast.tsx'
@@ -42,6 +42,7 @@ export function CreateSubscription({ onCreated, onClose }: CreateProps) {
     fields,
   )
   const { kind } = values
+  const { navigate } = useWayOn()
   const submit = async () => {
     const made = await create(bodyOf(values))
     if (made === null) return

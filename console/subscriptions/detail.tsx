@@ -6,7 +6,7 @@ import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { type List, useGet, usePages } from '../api/load.ts'
 import { ask } from '../api/session.ts'
-import { leaveRemoved } from '../router.ts'
+import { useWayOn } from '../router.ts'
 import { reasonOf } from '../text/reason.ts'
 import { count, counted } from '../text/words.ts'
 import { Button, Code, CopiedCode, Countdown, Facts, setTo, Text, Time } from '../ui/basics.tsx'
@@ -100,6 +100,7 @@ function Changes({ subscription, path, onChange }: ChangesProps) {
   const { status } = subscription
   const deleting = useSignal(false)
   const { busy, problem, run } = useAction()
+  const { leaveRemoved } = useWayOn()
   const paused = status === 'paused'
   const change = async () => {
     const done = await run(() => ask<Subscription>('PATCH', path, { body: { paused: !paused } }))

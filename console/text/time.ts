@@ -37,14 +37,19 @@ export function followTime(iso: string): void {
   tick()
 }
 
-/** Takes the time from the Date header of an answer, so that a device with a wrong clock counts down correctly. */
-export function learnTime(date: string | null): void {
-  const difference_ms = Date.parse(date ?? '') - Date.now()
-  if (has_test_clock || Number.isNaN(difference_ms)) return
-  const before_ms = ahead_ms
+/**
+ * Takes the time from the Date header of an answer, so that a device with a wrong clock counts down correctly. `asked_at`: when this
+ * device asked. The service answered at some time since then: a difference that fits to that is kept.
+ */
+export function learnTime(date: string | null, asked_at: number): void {
+  const at = Date.parse(date ?? '')
+  if (has_test_clock || Number.isNaN(at)) return
+  const difference_ms = at - Date.now()
+  const fits = ahead_ms > difference_ms - ahead_ms_min && ahead_ms < at - asked_at + ahead_ms_min
+  if (fits) return
   ahead_ms = Math.abs(difference_ms) < ahead_ms_min ? 0 : difference_ms
   // The view of this answer has the right time at once, not a second later.
-  if (Math.abs(ahead_ms - before_ms) >= ahead_ms_min) tick()
+  tick()
 }
 
 /** `3 min ago`, `in 2 h`, a date when it is further away than 30 days. */

@@ -25,6 +25,7 @@ export function Dialog({ title, children, onClose }: DialogProps) {
   useLayoutEffect(() => {
     const dialog = element.current
     const before = document.activeElement
+    const places = placesAround(before)
     dialog?.showModal()
     const first =
       dialog?.querySelector<HTMLElement>(`[data-focus] :is(button, ${fields})`) ??
@@ -34,7 +35,11 @@ export function Dialog({ title, children, onClose }: DialogProps) {
     return () => {
       dialogs.value -= 1
       dialog?.close()
-      if (before instanceof HTMLElement && before.isConnected) before.focus()
+      // The button may have gone meanwhile, or do nothing any more.
+      for (const place of places) {
+        place.focus({ preventScroll: place !== before })
+        if (document.activeElement === place) break
+      }
     }
   }, [])
   return (
@@ -60,6 +65,12 @@ export function Dialog({ title, children, onClose }: DialogProps) {
       <Toast in_dialog />
     </dialog>
   )
+}
+
+/** The element, and everything around it that takes the focus, from the inside out. */
+function placesAround(element: Element | null): HTMLElement[] {
+  if (!(element instanceof HTMLElement)) return []
+  return [element, ...placesAround(element.parentElement?.closest('[tabindex]') ?? null)]
 }
 
 /** True on the backdrop. The dialog scrolls, and its scrollbar is also nothing but the dialog. */

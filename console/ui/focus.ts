@@ -1,4 +1,4 @@
-// Focus: when the focused element goes away, its container gets the focus.
+// Focus: where it goes when the focused element goes away, and with a new page.
 
 import type { RefObject } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
@@ -15,4 +15,14 @@ export function useKeptFocus(place: RefObject<HTMLElement | null>): void {
     const lost = document.activeElement === null || document.activeElement === document.body
     if (inside && lost && !focused.isConnected) place.current?.focus({ preventScroll: true })
   })
+}
+
+/** The record that has the page for itself, or null when there is none, or when its list is beside it. */
+export function recordAsPage(): HTMLElement | null {
+  const record = document.querySelector<HTMLElement>('.split-detail')
+  return record && !isSeen(record.parentElement!.querySelector('.split-list')!) ? record : null
+}
+
+export function isSeen(element: Element): boolean {
+  return element.getClientRects().length > 0
 }

@@ -272,7 +272,7 @@ export function PrefixSearch({ label, title, prefix, onSearch, live_ms = 0 }: Pr
   const draft = useSignal(prefix)
   const timer = useRef(0)
   useEffect(() => () => clearTimeout(timer.current), [])
-  useEffect(() => {
+  useLayoutEffect(() => {
     draft.value = prefix
   }, [prefix])
   const search = () => {

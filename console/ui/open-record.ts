@@ -4,6 +4,7 @@ import { signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { closeRecord } from '../router.ts'
+import { isSeen } from './focus.ts'
 import { dialogs } from './toast.tsx'
 
 /** As in the style: the distance of the record from the edges of the window. */
@@ -24,16 +25,6 @@ export function useHeard(what: string, name: string | null): void {
       document.title = title
     }
   }, [what, name])
-}
-
-/** The record that has the page for itself, or null when there is none, or when its list is beside it. */
-export function recordAsPage(): HTMLElement | null {
-  const record = document.querySelector<HTMLElement>('.split-detail')
-  return record && !isSeen(record.parentElement!.querySelector('.split-list')!) ? record : null
-}
-
-function isSeen(element: Element): boolean {
-  return element.getClientRects().length > 0
 }
 
 interface Places {

@@ -6,7 +6,7 @@ import { issuesOf, type Problem } from '../api/client.ts'
 import type { Loaded } from '../api/load.ts'
 import { shown } from '../text/words.ts'
 import { Button, Code, DocsLink } from './basics.tsx'
-import { recordAsPage } from './open-record.ts'
+import { recordAsPage } from './focus.ts'
 
 interface PageProps {
   title: string

@@ -1,5 +1,5 @@
 // A double click counts where it began: what came below the pointer after its first half, such as the answer to a question
-// that has just opened, was not meant.
+// that has just opened, was not meant. So does a key that is held down.
 
 /** The control under the first half, and its text: with another one it does another thing, as Pause and Resume. */
 let first: Element | null = null
@@ -17,6 +17,16 @@ document.addEventListener(
       event.preventDefault()
       event.stopPropagation()
     }
+  },
+  { capture: true },
+)
+
+/** Enter that is held down presses once. What has come below the focus meanwhile, such as a form, was not meant. */
+document.addEventListener(
+  'keydown',
+  (event) => {
+    const writes = event.target instanceof HTMLTextAreaElement
+    if (event.key === 'Enter' && event.repeat && !writes) event.preventDefault()
   },
   { capture: true },
 )
