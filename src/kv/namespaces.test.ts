@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { unhurried } from '../../test/support/patience.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
@@ -18,7 +19,7 @@ async function plant(
   dead = false,
 ) {
   const row = dead ? { value: null, counted: 0, expires_at: 0 } : { value: '1', counted: 1, expires_at: null }
-  await service.app.db.write(async (tx) => {
+  await service.app.db.write(unhurried, async (tx) => {
     for (const [namespace, key] of keys) await tx.run(INSERT, { tenant_id, namespace, key, ...row })
   })
 }

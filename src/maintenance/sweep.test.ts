@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, jest, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { sweep } from '../../test/support/maintenance.ts'
+import { unhurried } from '../../test/support/patience.ts'
 import { forEachRacedService, type TestService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
@@ -38,7 +39,7 @@ const CREDENTIALS = unnamedAcrossTenants<{ hash: string }>(
 /** Puts this many keys that expire now into the tenant, counted as the service counts them. */
 async function fill(service: TestService, tenant_id: string, count: number): Promise<void> {
   const expires_at = service.clock.now()
-  await service.app.db.write(async (tx) => {
+  await service.app.db.write(unhurried, async (tx) => {
     for (let i = 0; i < count; i++) {
       await tx.run(INSERT_EXPIRED, { tenant_id, key: `k${i}`, version: i + 1, expires_at })
     }

@@ -14,6 +14,7 @@ import {
 } from '../../src/seal/note.ts'
 import { storedTree } from '../../src/seal/service.ts'
 import { hashText } from '../../src/seal/tiles.ts'
+import { unhurried } from '../support/patience.ts'
 import { type Check, Journal, types } from './journals.ts'
 
 const workflow_id = 'order-17'
@@ -91,7 +92,7 @@ export async function materialsIn(db: Db): Promise<Materials> {
 /** Leaves events, and returns the checkpoint behind them. */
 async function grow(made: Journal, more: number): Promise<string> {
   const { db, tenant_id } = made
-  await db.write(async (tx) => {
+  await db.write(unhurried, async (tx) => {
     for (let i = 0; i < more; i++) {
       await journal.emit(tx, types[0]!, {
         ...{ tenant_id, cause: service_cause, subject_id: 'thing', data: { count: i, note: '' } },

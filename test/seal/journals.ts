@@ -9,6 +9,7 @@ import * as journal from '../../src/journal/service.ts'
 import { type Asked, bundle } from '../../src/seal/bundle-service.ts'
 import { checkpoint } from '../../src/seal/checkpoint-service.ts'
 import { secretsUnder } from '../../src/secrets/service.ts'
+import { unhurried } from '../support/patience.ts'
 
 type Random = (below: number) => number
 
@@ -82,7 +83,7 @@ export class Journal {
       count: random(2) === 0 ? random(100) : Number.MAX_SAFE_INTEGER - random(5),
       note: notes[random(notes.length)]!,
     }))
-    await db.write(async (tx) => {
+    await db.write(unhurried, async (tx) => {
       for (const { type, count, note, ...event } of drawn) {
         const cause = { actor: 'admin', agent_id: null, request_id: 'req_1', workflow_id: null }
         await journal.emit(tx, type, { tenant_id, cause, ...event, data: { count, note } })

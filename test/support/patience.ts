@@ -8,6 +8,9 @@ export const patience_ms = 60_000
 /** The same for a test of many steps; longer than `patience_ms`, so that the step that hangs is named. */
 export const test_ms_max = 300_000
 
+/** The turn of a long write that sets a test up: on a busy machine it takes longer than a request may. */
+export const unhurried = { key: 'a test', ms_max: null }
+
 const pause_ms = 10
 
 /** Looks until this holds. Throws when it never does. */
