@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
-import { callsOf, narrow, overflow, signIn, useService } from './support/console.ts'
+import { callsOf, narrow, overflow, refusals, signIn, useService } from './support/console.ts'
 import { loaded } from './support/console-walk.ts'
 
 const chromium = useChromium()
@@ -77,4 +77,56 @@ test('The number of chosen dead letters stays in view on a telephone, below the 
     },
     narrow,
   )
+})
+
+/** True once the element is in the window as a whole, or as much of it as the window takes. */
+const isSeen = `(element) => {
+  const { top, bottom } = element.getBoundingClientRect()
+  return top >= 0 && (bottom <= innerHeight || top <= 24)
+}`
+
+describe('At 400 % a refusal comes into view', () => {
+  const refused = { error: { code: 'FORBIDDEN', message: 'Not with this key.', details: {} } }
+
+  test('above a question', async () => {
+    const tenant = await service.signUp()
+    const look = async (page: Page) => {
+      await signIn(page, tenant, '/console/keys/agents/agent-one')
+      await page.route('**/pause', (route) => route.fulfill({ status: 403, json: refused }))
+      await page.getByRole('button', { name: 'Pause…' }).click()
+      await page.getByRole('button', { name: 'Yes, pause' }).click()
+      await page.getByRole('dialog').getByRole('alert').waitFor()
+      expect(await page.evaluate(`(${isSeen})(document.querySelector('dialog [role=alert]'))`)).toBe(true)
+    }
+    await chromium.visit(service.url, look, { ...zoomed, expected: refusals(403) })
+  })
+
+  test('at the field of a form, which has the focus', async () => {
+    const tenant = await service.signUp()
+    const look = async (page: Page) => {
+      await signIn(page, tenant, '/console/keys')
+      await page.getByRole('button', { name: 'Create an agent…' }).click()
+      const name = page.getByRole('dialog').getByLabel('Name')
+      await name.fill('agent-one')
+      await page.getByRole('button', { name: 'Create', exact: true }).click()
+      await page.locator('[aria-invalid=true]').waitFor()
+      expect(await name.evaluate('document.activeElement.labels[0].textContent')).toBe('Name')
+    }
+    await chromium.visit(service.url, look, { ...zoomed, expected: refusals(409) })
+  })
+
+  test('at a field that was checked before anything was sent', async () => {
+    const tenant = await service.signUp()
+    const look = async (page: Page) => {
+      await signIn(page, tenant, '/console/effects?status=policies')
+      await page.getByRole('button', { name: 'Set a policy…' }).click()
+      for (let times = 0; times < 2; times += 1) {
+        await page.getByRole('button', { name: 'Set the policy' }).click()
+        await page.locator('[aria-invalid=true]').waitFor()
+        const label = await page.evaluate<string>('document.activeElement.labels?.[0]?.textContent')
+        expect(label).toBe('Type of effects')
+      }
+    }
+    await chromium.visit(service.url, look, zoomed)
+  })
 })

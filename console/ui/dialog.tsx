@@ -14,12 +14,14 @@ const fields = 'input, textarea, select'
 interface DialogProps {
   title: string
   children: ComponentChildren
+  /** A change is under way. */
+  busy?: boolean
   /** Called by Escape, by a click beside the dialog, and by its own buttons. */
   onClose: () => void
 }
 
 /** Open while it is rendered. The element in `data-focus` gets the focus, otherwise the first field. */
-export function Dialog({ title, children, onClose }: DialogProps) {
+export function Dialog({ title, children, busy = false, onClose }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useLayoutEffect(() => {
@@ -42,6 +44,12 @@ export function Dialog({ title, children, onClose }: DialogProps) {
       }
     }
   }, [])
+  useLayoutEffect(() => {
+    // A refusal stands above its buttons: in a small window it may be out of view.
+    const refusal = element.current?.querySelector<HTMLElement>('[aria-invalid=true], [role=alert]')
+    if (refusal?.matches(fields)) refusal.focus()
+    else refusal?.scrollIntoView({ block: 'nearest' })
+  }, [busy])
   return (
     <dialog
       ref={element}
@@ -96,7 +104,7 @@ export function Question(props: QuestionProps) {
   const { title, verb, back = 'Go back', kind = 'danger', disabled = false, action } = props
   const { onConfirm, onClose, children } = props
   return (
-    <Dialog title={title} onClose={() => action.busy || onClose()}>
+    <Dialog title={title} busy={action.busy} onClose={() => action.busy || onClose()}>
       {action.problem && <ErrorBox problem={action.problem} />}
       {children}
       <div class="dialog-buttons parts">
@@ -158,7 +166,7 @@ export function FormDialog(props: FormDialogProps) {
   const { onSubmit, onClose, children } = props
   const close = () => action.busy || onClose()
   return (
-    <Dialog title={title} onClose={close}>
+    <Dialog title={title} busy={action.busy} onClose={close}>
       <Form kind="stack" {...{ own_checks, onSubmit }}>
         {children}
         {action.problem && <ErrorBox problem={action.problem} />}

@@ -20,7 +20,10 @@ export function Form({ kind, onSubmit, own_checks = false, children }: FormProps
       noValidate={own_checks}
       onSubmit={(event) => {
         event.preventDefault()
+        const form = event.currentTarget
         onSubmit()
+        // As browsers do with theirs: the field may be out of view. By then the faults are drawn.
+        if (own_checks) queueMicrotask(() => form.querySelector<HTMLElement>('[aria-invalid=true]')?.focus())
       }}
     >
       {children}
