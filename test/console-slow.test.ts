@@ -110,6 +110,23 @@ test('A sign-out in another tab holds when the answer of a rotation comes after 
   })
 })
 
+test('A key that is on its way comes to the question that asked for it, which "Go back" does not close', async () => {
+  const tenant = await service.signUp()
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/keys/tenant')
+    const { held, release } = await heldAnswer(page, 'POST', '**/rotate-key')
+    await press(page, 'Rotate the admin key…')
+    await dialog(page).getByLabel('The old key').selectOption('ends at once')
+    await press(page, 'Rotate')
+    await held
+    await press(page, 'Go back')
+    release()
+    await dialog(page).getByText('The old key no longer works.').waitFor()
+    const key = await dialog(page).locator('.secret code').innerText()
+    expect((await service.ask('GET', '/v1/tenants/me', { key })).status).toBe(200)
+  })
+})
+
 test('The time that is left is right where an answer takes twenty seconds', async () => {
   const tenant = await service.signUp()
   const link = await linkOf(tenant, await asked(tenant))

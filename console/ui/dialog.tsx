@@ -95,13 +95,14 @@ interface QuestionProps extends DialogProps {
 export function Question(props: QuestionProps) {
   const { title, verb, back = 'Go back', kind = 'danger', disabled = false, action } = props
   const { onConfirm, onClose, children } = props
+  const close = () => action.busy || onClose()
   return (
-    <Dialog title={title} onClose={() => action.busy || onClose()}>
+    <Dialog title={title} onClose={close}>
       {action.problem && <ErrorBox problem={action.problem} />}
       {children}
       <div class="dialog-buttons parts">
         <span data-focus>
-          <Button text={back} onClick={onClose} />
+          <Button text={back} onClick={close} />
         </span>
         <Button text={verb} busy={action.busy} onClick={onConfirm} {...{ kind, disabled }} />
       </div>
