@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page, Route } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
 import { callsOf, refusals, signIn, useService } from './support/console.ts'
+import { loaded } from './support/console-walk.ts'
 import type { TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
@@ -165,6 +166,20 @@ test('A comment that is written while the one before is sent stays in its field'
     expect(await page.getByLabel('Comment', { exact: true }).count()).toBe(0)
   })
 })
+
+test.each(['/console/approvals', '/console/dlq'])(
+  'An answer that has come whole is not noted as cancelled by the browser: %s',
+  async (path) => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      const cancelled: string[] = []
+      page.on('requestfailed', (request) => cancelled.push(request.url()))
+      await signIn(page, tenant, path)
+      await loaded(page)
+      expect(cancelled).toEqual([])
+    })
+  },
+)
 
 describe('Behind a connection that dies in the middle of an answer', () => {
   let is_dead = false
