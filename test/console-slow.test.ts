@@ -128,6 +128,13 @@ test('A key that is on its way comes to the question that asked for it, which "G
   })
 })
 
+/** How many seconds more are shown than are left by the clock of the device, which is that of the service. */
+const seconds_too_many = `(() => {
+  const { dateTime, textContent } = document.querySelector('.facts .countdown')
+  const [, minutes, seconds] = /^(\\d+) min (\\d+) s$/.exec(textContent)
+  return Number(minutes) * 60 + Number(seconds) - (Date.parse(dateTime) - Date.now()) / 1000
+})()`
+
 test('The time that is left is right where an answer takes twenty seconds', async () => {
   const tenant = await service.signUp()
   const link = await linkOf(tenant, await asked(tenant))
@@ -143,7 +150,8 @@ test('The time that is left is right where an answer takes twenty seconds', asyn
       await route.fulfill({ response })
     })
     await page.goto(link)
-    expect(await page.locator('.facts .countdown').innerText()).toMatch(/^59 min (40|3\d) s$/)
+    await page.locator('.facts .countdown').waitFor()
+    expect(Math.abs(await page.evaluate<number>(seconds_too_many))).toBeLessThan(10)
   })
 })
 
