@@ -103,13 +103,14 @@ interface QuestionProps extends DialogProps {
 export function Question(props: QuestionProps) {
   const { title, verb, back = 'Go back', kind = 'danger', disabled = false, action } = props
   const { onConfirm, onClose, children } = props
+  const close = () => action.busy || onClose()
   return (
-    <Dialog title={title} busy={action.busy} onClose={() => action.busy || onClose()}>
+    <Dialog title={title} busy={action.busy} onClose={close}>
       {action.problem && <ErrorBox problem={action.problem} />}
       {children}
       <div class="dialog-buttons parts">
         <span data-focus>
-          <Button text={back} onClick={onClose} />
+          <Button text={back} onClick={close} />
         </span>
         <Button text={verb} busy={action.busy} onClick={onConfirm} {...{ kind, disabled }} />
       </div>
