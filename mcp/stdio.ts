@@ -50,6 +50,8 @@ export async function serveStdio({
       result.then(forget, forget)
     },
   })
+  // The library waits once for each answer that the client has not read yet; past ten of them standard error would have a warning.
+  process.stdout.setMaxListeners(0)
   const transport = new StdioServerTransport()
   const input_was_read = new Promise<boolean>((resolve) => {
     const ended = () => resolve(true)

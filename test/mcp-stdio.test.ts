@@ -214,6 +214,24 @@ forEachService('MCP over stdio', (service) => {
     ])
   })
 
+  test('large answers that nobody has read yet leave nothing on standard error', async () => {
+    const { api_key } = await service.signUp()
+    const value = 'x'.repeat(50_000)
+    const body = { namespace: 'a', key: 'b', value }
+    await service.ask('PUT', '/v1/kv/a/b', { key: api_key, body: { value } })
+    const reads = Array.from({ length: 30 }, (_, n) => call(n + 2, 'kv_get', { namespace: 'a', key: 'b' }))
+    const environment = { WAYSTATION_URL: service.url, WAYSTATION_KEY: api_key }
+    const { exit_code, stdout, stderr } = await run(environment, [], lines([initialize, ...reads]))
+    expect([exit_code, stderr]).toEqual([0, ''])
+    const answers = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(answers.slice(1).map(({ result }) => result.structuredContent)).toEqual(
+      reads.map(() => expect.objectContaining(body)),
+    )
+  })
+
   test('a wait does not outlast the input', async () => {
     const { api_key } = await service.signUp()
     const { id } = (await service.ask('POST', '/api/webhook', { key: api_key })).body.data
