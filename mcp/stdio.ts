@@ -2,6 +2,8 @@
 // Standard output belongs to the protocol: nothing else may be written there.
 
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import { STDIO_DEFAULT_MAX_BUFFER_SIZE } from '@modelcontextprotocol/sdk/shared/stdio.js'
+import { ErrorCode, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { mcpServer } from './server.ts'
 
 export interface StdioOptions {
@@ -16,13 +18,19 @@ export interface StdioOptions {
 
 const answer_ms_max = 30_000
 
-/** Serves until standard input ends; calls under way are answered first, waits at once. */
+/** Of a message; one that is longer ends the server, since nothing behind it can be read. */
+export const message_bytes_max = STDIO_DEFAULT_MAX_BUFFER_SIZE
+
+/**
+ * Serves until standard input ends; calls under way are answered first, waits at once. False when a message was longer than
+ * `message_bytes_max`.
+ */
 export async function serveStdio({
   url,
   key,
   workflow_header,
   read_only = false,
-}: StdioOptions): Promise<void> {
+}: StdioOptions): Promise<boolean> {
   const sent = {
     authorization: `Bearer ${key}`,
     ...(workflow_header && { 'x-workflow-id': workflow_header }),
@@ -42,18 +50,38 @@ export async function serveStdio({
       result.then(forget, forget)
     },
   })
-  const input_ended = new Promise<void>((resolve) => {
-    process.stdin.once('end', resolve).once('close', resolve)
+  // The library waits once for each answer that the client has not read yet; past ten of them standard error would have a warning.
+  process.stdout.setMaxListeners(0)
+  const transport = new StdioServerTransport()
+  const input_was_read = new Promise<boolean>((resolve) => {
+    const ended = () => resolve(true)
+    process.stdin.once('end', ended).once('close', ended)
     // The reader of the answers has disconnected.
-    process.stdout.once('error', () => resolve())
+    process.stdout.once('error', ended)
+    // The transport closes itself at a message that is too long, and reads no further.
+    server.onclose = () => resolve(false)
   })
-  await server.connect(new StdioServerTransport())
-  await input_ended
+  transport.onerror = (error) => void refuse(transport, error)
+  await server.connect(transport)
+  const was_read = await input_was_read
   ending.abort()
   await Promise.allSettled(under_way)
   // The protocol writes an answer after the call that made it.
   await new Promise((resolve) => setTimeout(resolve, 0))
   await server.close()
+  return was_read
+}
+
+/** Answers a line that is not a message of the protocol, as over HTTP without its id: that was not read. */
+async function refuse(transport: StdioServerTransport, { name }: Error): Promise<void> {
+  const error = refusals[name]
+  if (error) await transport.send({ jsonrpc: '2.0', id: null, error } as unknown as JSONRPCMessage)
+}
+
+/** By the name of the error that the library of the protocol finds in a line. */
+const refusals: Readonly<Record<string, { code: ErrorCode; message: string }>> = {
+  SyntaxError: { code: ErrorCode.ParseError, message: 'The line is not valid JSON.' },
+  ZodError: { code: ErrorCode.InvalidRequest, message: 'Send one JSON-RPC message a line, an object.' },
 }
 
 async function fetchAnswer(request: Request, held_seconds: number): Promise<Response> {

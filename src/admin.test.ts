@@ -59,6 +59,13 @@ describe('The operator’s command', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false)
   })
 
+  test('names the server that does not answer, without its password', async () => {
+    const environment = { DATABASE_URL: 'postgres://operator:the-password@127.0.0.1:1/waystation' }
+    for (const command of [['tenants'], ['vacuum'], ['backup', join(folder, 'away.db')]])
+      expect(await run(command, environment)).toEqual(refused('PostgreSQL at 127.0.0.1:1: Failed to connect'))
+    expect(existsSync(join(folder, 'away.db'))).toBe(false)
+  })
+
   test('never makes a database', async () => {
     const file = join(folder, 'none.db')
     expect(await run(['tenants'], { DATABASE_URL: `sqlite:${file}` })).toEqual(

@@ -1,18 +1,15 @@
-// The tree of commands: openapi.json, help, exit codes and completion.
+// The tree of commands: openapi.json, help and exit codes.
 
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command } from 'commander'
-import { Cli } from '../cli/cli.ts'
 import { exit, failureOf, own_next_steps } from '../cli/failures.ts'
 import { generated } from '../cli/generated.ts'
-import { programOf } from '../cli/program.ts'
 import { parseExact, visible, visibleJson } from '../cli/text.ts'
 import { WaystationError } from '../sdk/src/index.ts'
 import { operations } from '../sdk/src/types.ts'
 import { errors } from '../src/base/errors.ts'
-import { Bench, root, runInside } from './support/cli.ts'
+import { Bench, everyCommand, root, runInside } from './support/cli.ts'
 import { leastAnswer } from './support/least-answers.ts'
 
 const bench = new Bench()
@@ -141,12 +138,7 @@ const without_operation: Record<string, string> = {
   verify: 'checks offline',
 }
 
-const places = commandsOf(programOf(new Cli({ ...({} as Cli['io']), env: {}, home: '', platform: 'linux' })))
-
-function commandsOf(command: Command, words: string[] = []): { words: string[]; command: Command }[] {
-  const inner = command.commands.flatMap((sub) => commandsOf(sub, [...words, sub.name()]))
-  return [{ words, command }, ...inner]
-}
+const places = everyCommand()
 
 describe('The commands and openapi.json', () => {
   test('every operation has its command, or a reason to have none', () => {
@@ -636,64 +628,5 @@ describe('What is sent', () => {
     const [plain] = (await runInside(words)).asked
     const [call] = (await runInside([...words, '--idempotency-key', 'once-1'])).asked
     expect([call!.headers['idempotency-key'], call!.body]).toEqual(['once-1', plain!.body])
-  })
-})
-
-describe('Completion', () => {
-  const scripts = ['bash', 'zsh', 'fish'] as const
-  const scriptOf = async (shell: string) => (await runInside(['completion', shell])).stdout
-
-  test.each(scripts)('for %s knows every command and every option', async (shell) => {
-    const script = await scriptOf(shell)
-    for (const { words, command } of places.filter(({ command }) => command.name() !== 'help')) {
-      expect(script).toContain(`/${words.join('/')}`)
-      for (const { long } of command.options) {
-        expect(script).toContain(shell === 'fish' ? ` -l ${long!.slice(2)} ` : long!)
-      }
-    }
-  })
-
-  test.each(scripts.filter((shell) => Bun.which(shell)))(
-    'for %s is read without complaint',
-    async (shell) => {
-      const file = join(bench.folder(), 'script')
-      writeFileSync(file, await scriptOf(shell))
-      const { code, stdout, stderr } = await bench.run(['-n', file], {}, { command: [shell] })
-      expect([code, stdout, stderr]).toEqual([0, '', ''])
-    },
-  )
-
-  test('for zsh closes what it opens, as a related shell sees it', async () => {
-    const file = join(bench.folder(), 'script')
-    writeFileSync(file, await scriptOf('zsh'))
-    const { code, stderr } = await bench.run(['-n', file], {}, { command: ['bash'] })
-    expect([code, stderr]).toEqual([0, ''])
-  })
-
-  const offered: [line: string, words: string[]][] = [
-    ['waystation k', ['key', 'kv']],
-    ['waystation kv ', ['get', 'put', 'delete', 'list', 'help']],
-    ['waystation --profile x --json kv pu', ['put']],
-    ['waystation dlq list --status c', ['claimed']],
-    ['waystation dlq list --st', ['--status']],
-    ['waystation dlq list --status = c', ['claimed']],
-    ['waystation dlq list --status =', ['failed', 'claimed', 'resolved', 'archived']],
-    ['waystation dlq list --status = failed --js', ['--json']],
-    ['waystation kv put state k --file ', []],
-    ['waystation completion ', ['bash', 'zsh', 'fish']],
-    ["waystation kv put state '$(touch evaluated)' --if-a", ['--if-absent']],
-  ]
-  test.each(offered)('in bash offers after %j what fits', async (line, words) => {
-    const folder = bench.folder()
-    writeFileSync(join(folder, 'script'), await scriptOf('bash'))
-    const typed = line.split(' ').map((word) => `"${word.replaceAll('$', '\\$')}"`)
-    const ask = `COMP_WORDS=(${typed.join(' ')}); COMP_CWORD=${typed.length - 1}; _waystation; printf '%s\\n' "\${COMPREPLY[@]}"; ls`
-    const { code, stdout, stderr } = await bench.run(
-      ['-c', `. ./script; ${ask}`],
-      {},
-      { command: ['bash'], cwd: folder },
-    )
-    expect([code, stderr]).toEqual([0, ''])
-    expect(stdout.trim().split('\n')).toEqual([...words, 'script'])
   })
 })

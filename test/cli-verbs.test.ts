@@ -470,7 +470,7 @@ test('dlq redrive-many --wait names the operation when it can no longer be follo
 test.each([
   [
     ['rate', 'check', 'k', '--limit', '1', '--window', '1m', '--wait', '5s'],
-    'Still blocked after 0 ms. Next: Run it again, with more time if it needs that.',
+    'Still blocked for 60 s, and only 5 s are left to wait. Next: Run it again, with more time if it needs that.',
   ],
   [
     ['checkpoint', 'wait', 'chk_1', '--for', '0.01s'],

@@ -50,6 +50,46 @@ test('a workflow that no header holds is refused before a call', async () => {
   expect(stderr).toContain('workflow_id must be 1 to 256 characters on one line')
 })
 
+const ping = { jsonrpc: '2.0', id: 7, method: 'ping' }
+const lines_that_are_none: [line: string, code: number][] = [
+  ['garbage', -32_700],
+  ['{"jsonrpc":"2.0","id":1', -32_700],
+  ['', -32_700],
+  [JSON.stringify([ping]), -32_600],
+  ['{"id":1,"method":"ping"}', -32_600],
+  ['null', -32_600],
+]
+test.each(lines_that_are_none)(
+  'the line %j is answered with the error %d, and the next one is read',
+  async (line, code) => {
+    const environment = { WAYSTATION_URL: 'http://127.0.0.1:1', WAYSTATION_KEY: 'k' }
+    const { exit_code, stdout, stderr } = await run(environment, [], `${line}\n${JSON.stringify(ping)}\n`)
+    expect([exit_code, stderr]).toEqual([0, ''])
+    const answers = stdout
+      .trimEnd()
+      .split('\n')
+      .map((answer) => JSON.parse(answer))
+    expect(answers.toSorted((a, b) => Number(a.id) - Number(b.id))).toEqual([
+      { jsonrpc: '2.0', id: null, error: { code, message: expect.any(String) } },
+      { jsonrpc: '2.0', id: 7, result: {} },
+    ])
+  },
+)
+
+test('a message longer than 10 MiB ends the server, also while its input is open', async () => {
+  const child = Bun.spawn([process.execPath, main, 'mcp'], {
+    env: { WAYSTATION_URL: 'http://127.0.0.1:1', WAYSTATION_KEY: 'k' },
+    ...{ stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' },
+  })
+  child.stdin.write(JSON.stringify({ ...ping, params: { x: 'x'.repeat(10 * 1_048_576) } }))
+  await Promise.resolve(child.stdin.flush()).catch(() => {})
+  expect(await finished(child)).toEqual({
+    ...{ exit_code: 2, stdout: '' },
+    stderr:
+      'waystation: PAYLOAD_TOO_LARGE: A message of the client is longer than 10 MiB. Next: Start it again, and send less at once.\n',
+  })
+})
+
 test('a service that is away is told as an error of the call, with what to do next', async () => {
   const closed = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
   const url = closed.url.origin
@@ -172,6 +212,24 @@ forEachService('MCP over stdio', (service) => {
       { id: 1, result: { protocolVersion: '2025-11-25', serverInfo: { name: 'waystation' } } },
       { id: 2, result: { structuredContent: { version: 1 } } },
     ])
+  })
+
+  test('large answers that nobody has read yet leave nothing on standard error', async () => {
+    const { api_key } = await service.signUp()
+    const value = 'x'.repeat(50_000)
+    const body = { namespace: 'a', key: 'b', value }
+    await service.ask('PUT', '/v1/kv/a/b', { key: api_key, body: { value } })
+    const reads = Array.from({ length: 30 }, (_, n) => call(n + 2, 'kv_get', { namespace: 'a', key: 'b' }))
+    const environment = { WAYSTATION_URL: service.url, WAYSTATION_KEY: api_key }
+    const { exit_code, stdout, stderr } = await run(environment, [], lines([initialize, ...reads]))
+    expect([exit_code, stderr]).toEqual([0, ''])
+    const answers = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(answers.slice(1).map(({ result }) => result.structuredContent)).toEqual(
+      reads.map(() => expect.objectContaining(body)),
+    )
   })
 
   test('a wait does not outlast the input', async () => {

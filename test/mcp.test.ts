@@ -534,7 +534,7 @@ forEachService('MCP', (service) => {
   })
 })
 
-test('over stdio, ids that nest without end are passed over and what follows is answered', async () => {
+test('over stdio, an id that nests without end is refused and what follows is answered', async () => {
   const deep = `${'['.repeat(520_000)}${']'.repeat(520_000)}`
   const server = Bun.spawn([process.execPath, join(import.meta.dir, '../cli/main.ts'), 'mcp'], {
     env: { WAYSTATION_URL: 'http://127.0.0.1:1', WAYSTATION_KEY: newKey('agent') },
@@ -549,6 +549,11 @@ test('over stdio, ids that nest without end are passed over and what follows is 
   ]
   server.stdin.write(`${messages.join('\n')}\n`)
   server.stdin.end()
-  const told = await new Response(server.stdout).text()
-  expect([told, await server.exited]).toEqual(['{"result":{},"jsonrpc":"2.0","id":7}\n', 0])
+  const told = (await new Response(server.stdout).text()).trimEnd().split('\n')
+  const refusal = { code: -32_600, message: 'Send one JSON-RPC message a line, an object.' }
+  expect(told.map((line) => JSON.parse(line))).toEqual([
+    { jsonrpc: '2.0', id: null, error: refusal },
+    { jsonrpc: '2.0', id: 7, result: {} },
+  ])
+  expect(await server.exited).toBe(0)
 })

@@ -258,14 +258,29 @@ forEachService('client.rateLimit', (service) => {
   })
 
   test.each([
-    [60_499, []],
-    [60_500, [60_500]],
-  ])('wait gives up rather than waiting for longer than max_wait_ms: %d', async (max_wait_ms, slept) => {
+    [0, [], 'no time is'],
+    [59_999, [], 'only 59.999 s are'],
+    [60_000, [60_000], 'no time is'],
+    [60_501, [60_500], 'only 0.001 s are'],
+  ])(
+    'wait gives up rather than waiting for longer than max_wait_ms: %d',
+    async (max_wait_ms, slept, left) => {
+      const { agent, platform } = await clientsOf(service, await service.signUp())
+      for (let n = 0; n < 2; n++) await agent.rateLimit.check('mail', rule)
+      const error = await failureOf(agent.rateLimit.wait('mail', rule, { max_wait_ms }))
+      expect(error).toBeInstanceOf(WaystationTimeoutError)
+      expect(error).toHaveProperty('message', `Still blocked for 60 s, and ${left} left to wait.`)
+      expect(platform.slept).toEqual(slept)
+    },
+  )
+
+  test('a wait of as long as the window is blocked ends with the window', async () => {
     const { agent, platform } = await clientsOf(service, await service.signUp())
+    platform.onSleep = (ms) => service.clock.advance(ms)
     for (let n = 0; n < 2; n++) await agent.rateLimit.check('mail', rule)
-    const error = await failureOf(agent.rateLimit.wait('mail', rule, { max_wait_ms }))
-    expect(error).toBeInstanceOf(WaystationTimeoutError)
-    expect(platform.slept).toEqual(slept)
+    const allowed = await agent.rateLimit.wait('mail', rule, { max_wait_ms: 60_000 })
+    expect(allowed).toMatchObject({ allowed: true, count: 1 })
+    expect(platform.slept).toEqual([60_000])
   })
 
   test('wait with a max_wait_ms that is NaN, which would wait for ever, is refused and counts nothing', async () => {

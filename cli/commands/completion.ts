@@ -19,6 +19,8 @@ export const completion: OwnCommand = {
     cli.out.document(scripts[shell as keyof typeof scripts](placesOf(program))),
 }
 
+const about_help = 'display help for command'
+
 const profile_names = 'waystation profiles 2>/dev/null | cut -f1'
 
 /** A command, where it stands in the tree, and what may follow there. */
@@ -139,6 +141,11 @@ _waystation() {
       (*) case $at/$word in (${known.join('|')}) at=$at/$word ;; esac ;;
     esac
   done
+  # --status=failed is one word, of which the value is completed.
+  if [[ -z $skip && \${words[CURRENT]} == --*=* ]]; then
+    skip=1 prev=\${words[CURRENT]%%=*}
+    compset -P '*='
+  fi
   if [[ -n $skip ]]; then
     case $prev in
       (${flagsTaking('<profile>', places).join('|')}) list=(\${(f)"$(${profile_names})"}) ;;
@@ -156,7 +163,7 @@ ${places
     const flags = options.flatMap(({ long, description }): [string, string][] =>
       long ? [[long, description]] : [],
     )
-    return `      ('${at}') list=(${entries([['--help', 'display help for command'], ...flags])}) ;;`
+    return `      ('${at}') list=(${entries([['--help', about_help], ...flags])}) ;;`
   })
   .join('\n')}
     esac
@@ -184,6 +191,7 @@ function fish(places: Place[]): string {
       ...inner.map(({ word, about }) => `${here} -f -a ${word} -d ${quoted(about)}`),
       ...(choices.length > 0 ? [`${here} -f -a '${choices.join(' ')}'`] : []),
       ...(takes_profile ? [`${here} -f -a '(${profile_names})'`] : []),
+      `${here} -l help -d ${quoted(about_help)}`,
       ...options.flatMap(({ flags, long, description, required, argChoices }) => {
         if (!long) return []
         const line = `${here} -l ${long.slice(2)} -d ${quoted(description)}`

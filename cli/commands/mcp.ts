@@ -1,7 +1,7 @@
 // waystation mcp, mcp config: the MCP server over standard input and output, for clients that start their servers.
 
 import type { Cli, Connection } from '../cli.ts'
-import { usageError } from '../failures.ts'
+import { CliError, exit, usageError } from '../failures.ts'
 import type { OwnCommand } from '../spec.ts'
 
 export const mcp: OwnCommand = {
@@ -15,9 +15,12 @@ export const mcp: OwnCommand = {
   options: [{ flag: '--read-only', about: 'offer only the tools that change nothing' }],
   async run(cli, { readOnly: read_only = false }) {
     const { url, key, workflow_id } = connected(cli)
-    const { serveStdio } = await import('../../mcp/stdio.ts')
+    const { message_bytes_max, serveStdio } = await import('../../mcp/stdio.ts')
     cli.io.leaveSignals()
-    await serveStdio({ url, key, workflow_header: workflow_id && headerBytes(workflow_id), read_only })
+    const workflow_header = workflow_id && headerBytes(workflow_id)
+    if (await serveStdio({ url, key, workflow_header, read_only })) return
+    const message = `A message of the client is longer than ${message_bytes_max / 1_048_576} MiB.`
+    throw new CliError('PAYLOAD_TOO_LARGE', message, exit.usage, 'Start it again, and send less at once.')
   },
 }
 

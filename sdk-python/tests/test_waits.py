@@ -327,6 +327,15 @@ class TestAWait:
             client.rate_limit.wait("k", limit=1, window_seconds=1, max_wait_ms=float("nan"))
         assert driver.network.seen == []
 
+    def test_for_a_rate_limit_ends_with_the_window_where_there_is_just_as_much_time(self, driver: Driver) -> None:
+        client = driver.lossy(at)
+        blocked = {"allowed": False, "count": 2, "remaining": 0, "resetAt": "", "retryAfter": 60}
+        driver.network.next = [httpx.Response(429, json={"success": False, "data": blocked})]
+        allowed = {"allowed": True, "count": 1, "remaining": 0, "resetAt": ""}
+        driver.network.always = lambda request: httpx.Response(200, json={"success": True, "data": allowed})
+        assert client.rate_limit.wait("k", limit=1, window_seconds=60, max_wait_ms=60_000)["allowed"]
+        assert driver.network.slept_ms == [60_000]
+
     def test_gives_a_request_that_is_held_that_much_more_time(self, driver: Driver) -> None:
         waited: list[float] = []
         client = driver.lossy(at, timeout_ms=1_000)

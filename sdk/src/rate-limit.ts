@@ -45,12 +45,20 @@ export class RateLimit extends generated.RateLimit {
     for (;;) {
       const result = await this.check(key, rule, options)
       if (result.allowed) return result
-      const wait_ms = result.retryAfter * 1_000 + Math.floor(random() * spread_ms_max)
-      if (waited_ms + wait_ms > max_wait_ms) {
-        throw new WaystationTimeoutError(waited_ms, `Still blocked after ${waited_ms} ms.`)
-      }
+      const blocked_ms = result.retryAfter * 1_000
+      const left_ms = max_wait_ms - waited_ms
+      if (blocked_ms > left_ms) throw stillBlocked(waited_ms, result.retryAfter, left_ms)
+      const wait_ms = Math.min(blocked_ms + Math.floor(random() * spread_ms_max), left_ms)
       await sleep(wait_ms, options.signal)
       waited_ms += wait_ms
     }
   }
+}
+
+function stillBlocked(waited_ms: number, retry_after: number, left_ms: number): WaystationTimeoutError {
+  const left = left_ms > 0 ? `only ${left_ms / 1_000} s are` : 'no time is'
+  return new WaystationTimeoutError(
+    waited_ms,
+    `Still blocked for ${retry_after} s, and ${left} left to wait.`,
+  )
 }

@@ -3,7 +3,10 @@
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Command } from 'commander'
+import { Cli } from '../../cli/cli.ts'
 import type { Io } from '../../cli/io.ts'
+import { programOf } from '../../cli/program.ts'
 import { run } from '../../cli/run.ts'
 import { leastAnswer } from './least-answers.ts'
 
@@ -177,4 +180,14 @@ export async function runInside(
     ...world,
   })
   return ended
+}
+
+/** The tree of commands, each with the words that call it. */
+export function everyCommand(): { words: string[]; command: Command }[] {
+  const program = programOf(new Cli({ ...({} as Cli['io']), env: {}, home: '', platform: 'linux' }))
+  const within = (command: Command, words: string[]): { words: string[]; command: Command }[] => [
+    { words, command },
+    ...command.commands.flatMap((sub) => within(sub, [...words, sub.name()])),
+  ]
+  return within(program, [])
 }

@@ -8,7 +8,9 @@ export interface Finished {
   stderr: string
 }
 
-export async function finished(child: Subprocess<'ignore' | Uint8Array, 'pipe', 'pipe'>): Promise<Finished> {
+export async function finished(
+  child: Subprocess<'ignore' | 'pipe' | Uint8Array, 'pipe', 'pipe'>,
+): Promise<Finished> {
   const [stdout, stderr, exit_code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

@@ -66,8 +66,15 @@ class AsyncRateLimit(resources.AsyncRateLimit):
             )
             if result["allowed"]:
                 return result
-            wait_ms = result.get("retryAfter", 1) * 1_000 + platform.random() * spread_ms_max
-            if waited_ms + wait_ms > max_wait_ms:
-                raise WaystationTimeoutError(waited_ms, f"Still blocked after {waited_ms:.0f} ms.")
+            retry_after = result.get("retryAfter", 1)
+            left_ms = max_wait_ms - waited_ms
+            if retry_after * 1_000 > left_ms:
+                raise _still_blocked(waited_ms, retry_after, left_ms)
+            wait_ms = min(retry_after * 1_000 + platform.random() * spread_ms_max, left_ms)
             await platform.sleep(wait_ms, options.get("signal"))
             waited_ms += wait_ms
+
+
+def _still_blocked(waited_ms: float, retry_after: float, left_ms: float) -> WaystationTimeoutError:
+    left = f"only {left_ms / 1_000:g} s are" if left_ms > 0 else "no time is"
+    return WaystationTimeoutError(waited_ms, f"Still blocked for {retry_after:g} s, and {left} left to wait.")
