@@ -1,5 +1,5 @@
-// `npm run test:quick`: SQLite alone, no browser, no service or package as a process of its own, and no proof that plants
-// faults or takes a million rows.
+// `npm run test:quick`: SQLite alone, no browser, no service, client or package as a process of its own, and no proof that
+// plants faults, cuts the power, takes a million rows or runs the whole conformance suite.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,10 +16,12 @@ const slow_support = [
   ...['conformance-proxy.ts', 'million.ts'],
 ]
 
-/** These start the service by themselves, or pack and install what they test. */
+/** These start the service or a client of it by themselves, pack and install what they test, cut the power, or send 7,000 requests. */
 const slow_files = [
-  ...['src/main.test.ts', 'test/cli-package.test.ts', 'test/cli-binary.test.ts'],
-  ...['test/conformance-package.test.ts', 'test/sdk-package.test.ts', 'src/seal/tamper.test.ts'],
+  ...['src/main.test.ts', 'test/cli.test.ts', 'test/cli-package.test.ts', 'test/cli-binary.test.ts'],
+  ...['test/mcp-stdio.test.ts', 'test/mcp-example.test.ts', 'test/sdk-package.test.ts'],
+  ...['test/conformance.test.ts', 'test/conformance-package.test.ts', 'test/power-cut.test.ts'],
+  'src/seal/tamper.test.ts',
 ]
 
 /** The test files of the quick run. Throws for a name above that is not a file. */
