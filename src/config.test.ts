@@ -157,6 +157,12 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
       { MAIL_FROM: 'a@example.com' },
     ],
     [
+      'SMTP_URL',
+      'smtp://mail?requireTLS=true&tls.servername=mail.example.com',
+      { smtp_url: 'smtp://mail?requireTLS=true&tls.servername=mail.example.com', mail_from: 'a@example.com' },
+      { MAIL_FROM: 'a@example.com' },
+    ],
+    [
       'MAIL_FROM',
       'Waystation <a@example.com>',
       { smtp_url: 'smtp://127.0.0.1:25', mail_from: 'Waystation <a@example.com>' },
@@ -279,6 +285,11 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ...['mail.example.com', 'https://user:secret@mail.example.com', 'smtp://'].map(
     (value): [SettingName, string, string] => ['SMTP_URL', value, 'SMTP_URL: must be smtp://… or smtps://…'],
   ),
+  ...['requiretls', 'tls.rejectunauthorized', 'secret@mail'].map((name): [SettingName, string, string] => [
+    'SMTP_URL',
+    `smtp://mail?requireTLS=true&${name}=true`,
+    'SMTP_URL: may have the options requireTLS, ignoreTLS, authMethod, name, tls.servername, tls.rejectUnauthorized and no other',
+  ]),
   ['MAIL_FROM', '', 'MAIL_FROM: is needed with SMTP_URL: the sender of mails', { SMTP_URL: 'smtp://mail' }],
   ['MAIL_FROM', 'a@example.com', 'MAIL_FROM: needs SMTP_URL'],
   ...['nobody', 'a@b, c@d', 'A <a@b> <c@d>'].map(

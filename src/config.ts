@@ -313,6 +313,16 @@ function cronSecret(text: string | undefined, public_url: string): string | null
   return text ?? null
 }
 
+/** Of nodemailer, which drops what it does not know: a misspelt requireTLS would send mails in clear. */
+const smtp_options = [
+  'requireTLS',
+  'ignoreTLS',
+  'authMethod',
+  'name',
+  'tls.servername',
+  'tls.rejectUnauthorized',
+]
+
 /** The URL is never shown: it holds a password. */
 function mail(url: string | undefined, from: string | undefined): Pick<Config, 'smtp_url' | 'mail_from'> {
   if (url === undefined) {
@@ -323,6 +333,8 @@ function mail(url: string | undefined, from: string | undefined): Pick<Config, '
   if (!parsed || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') {
     throw new ConfigError('SMTP_URL', 'must be smtp://… or smtps://…')
   }
+  if ([...parsed.searchParams.keys()].some((name) => !smtp_options.includes(name)))
+    throw new ConfigError('SMTP_URL', `may have the options ${smtp_options.join(', ')} and no other`)
   if (from === undefined) throw new ConfigError('MAIL_FROM', 'is needed with SMTP_URL: the sender of mails')
   if (!/^([^<>@\r\n]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(from)) {
     throw new ConfigError('MAIL_FROM', `"${from}" is not an address such as waystation@example.com`)
