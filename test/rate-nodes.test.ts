@@ -1,7 +1,7 @@
 // Of many checks at once exactly as many are allowed as the limit says, on one node and on several.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { forEachRacedService, TestService } from './support/service.ts'
+import { forEachRacedService, served, TestService } from './support/service.ts'
 
 const checks = 1_000
 const limit = 100
@@ -48,9 +48,11 @@ forEachRacedService(
         const answers = await Promise.all(
           Array.from({ length: checks }, (_, i) => {
             const node = asked[i % asked.length]!
-            return i % 2 === 0
-              ? node.ask('POST', '/api/rate-limit/check', { key: api_key, body })
-              : node.ask('GET', `/api/rate-limit/check?${query}`, { key: api_key })
+            return served(() =>
+              i % 2 === 0
+                ? node.ask('POST', '/api/rate-limit/check', { key: api_key, body })
+                : node.ask('GET', `/api/rate-limit/check?${query}`, { key: api_key }),
+            )
           }),
         )
         const allowed = answers.filter(({ status }) => status === 200)

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { levels_max } from '../src/base/json.ts'
 import { newKeyring } from './support/contract.ts'
-import { type Answer, forEachService } from './support/service.ts'
+import { type Answer, forEachService, served } from './support/service.ts'
 
 const documents_min = 2_000
 /** Requests under way at once. */
@@ -189,10 +189,11 @@ forEachService('raw JSON', (service) => {
         const { key, shown } = logs[i % logs_count]!
         const body = `{"action":"a${i}","metadata":${text}}`
         const sent = { key, body, headers: { 'idempotency-key': `raw-${i}` } }
-        const appended = await service.ask('POST', '/v1/audit', sent)
+        const append = () => served(() => service.ask('POST', '/v1/audit', sent))
+        const appended = await append()
         const answers = [appended]
-        if (i % 10 === 0) answers.push(await service.ask('POST', '/v1/audit', sent))
-        answers.push(await service.ask('GET', `/v1/audit/${appended.body.id}`, { key }))
+        if (i % 10 === 0) answers.push(await append())
+        answers.push(await served(() => service.ask('GET', `/v1/audit/${appended.body.id}`, { key })))
         shown.set(appended.body.seq, appended.text)
         const is_same = answers.every((answer) => answer.status < 300 && metadataOf(answer) === text)
         return is_same ? null : answers.map(({ status }) => status)

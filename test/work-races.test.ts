@@ -10,6 +10,7 @@ import {
   type Answer,
   type Ask,
   forEachRacedService,
+  served,
   TestService,
   type TestTenant,
 } from './support/service.ts'
@@ -39,13 +40,9 @@ forEachRacedService(
     })
 
     let asked = 0
-    /** Each call goes to the next node, again when a busy machine had no room for it in time: then nothing was done. */
-    async function ask(method: string, path: string, options: Ask): Promise<Answer> {
-      for (;;) {
-        const answer = await nodes[asked++ % nodes.length]!.ask(method, path, options)
-        if (answer.status !== 503 || answer.body.error.code !== 'UNAVAILABLE') return answer
-      }
-    }
+    /** Each call goes to the next node. */
+    const ask = (method: string, path: string, options: Ask): Promise<Answer> =>
+      served(() => nodes[asked++ % nodes.length]!.ask(method, path, options))
     const tick = () => ask('POST', '/v1/tick', { key: environment.CRON_SECRET })
     const ticks = (count: number) => Promise.all(Array.from({ length: count }, tick))
     const read = async (path: string) => (await ask('GET', path, { key: tenant.api_key })).body

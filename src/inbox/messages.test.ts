@@ -3,7 +3,13 @@ import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { messagesIn, newInbox, type TestInbox, tick } from '../../test/support/inbox.ts'
 import { Bench, rowsOf } from '../../test/support/job-bench.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
-import { type Answer, forEachRacedService, TestService, type TestTenant } from '../../test/support/service.ts'
+import {
+  type Answer,
+  forEachRacedService,
+  served,
+  TestService,
+  type TestTenant,
+} from '../../test/support/service.ts'
 import { second_ms } from '../base/clock.ts'
 import { newSequencedId } from '../base/ids.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
@@ -615,7 +621,7 @@ onPostgres('Two nodes on one PostgreSQL', () => {
       const inbox = await newInbox(near, tenant)
       let sending = true
       const sent = Promise.all(
-        upTo(1, 400).map((n) => nodes[n % 2]!.ask('POST', inbox.path, { body: { n } })),
+        upTo(1, 400).map((n) => served(() => nodes[n % 2]!.ask('POST', inbox.path, { body: { n } }))),
       ).then((answers) => {
         sending = false
         return answers.map(({ status }) => status)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { failStatementsOf } from '../../test/support/away.ts'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { type Answer, forEachRacedService, TestService } from '../../test/support/service.ts'
+import { type Answer, askMany, forEachRacedService, TestService } from '../../test/support/service.ts'
 import { day_ms, minute_ms } from '../base/clock.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
 import { DueLists } from '../db/sweep-tenants.ts'
@@ -383,7 +383,7 @@ forEachRacedService('the calls of /api', (service) => {
 
   test('past the limit of the plan are 402, to the call, and counted no further', async () => {
     const tenant = await service.signUp()
-    const answers = await Promise.all(Array.from({ length: free_limit + 20 }, () => check(tenant.api_key)))
+    const answers = await askMany(free_limit + 20, () => check(tenant.api_key))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(free_limit)
     const refused = answers.filter(({ status }) => status !== 200)
     const details = { quota: 'api_calls_per_month', used: free_limit, limit: free_limit }
@@ -416,7 +416,7 @@ forEachRacedService('the calls of /api', (service) => {
         expect([path, read.status]).toEqual([path, 200])
       }
       expect((await usedOf(tenant)).used).toBe(1)
-      await Promise.all(Array.from({ length: free_limit }, () => check(tenant.api_key)))
+      await askMany(free_limit, () => check(tenant.api_key))
       for (const path of reads(id)) {
         const read = await service.ask('GET', path, { key, headers: console_header })
         expect([path, read.status]).toEqual([path, 200])

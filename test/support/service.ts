@@ -30,6 +30,26 @@ export interface Answer {
   body: any
 }
 
+/** The answer once there is room: on a busy machine a request that waits too long for the database is refused, and does nothing. */
+export async function served(ask: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const answer = await ask()
+    if (answer.status !== 503 || answer.body.error.code !== 'UNAVAILABLE') return answer
+  }
+}
+
+const at_once_max = 40
+
+/** Asks so often, and at once as often as no request waits too long for the database. */
+export async function askMany(count: number, ask: () => Promise<Answer>): Promise<Answer[]> {
+  const answers: Answer[] = []
+  while (answers.length < count) {
+    const length = Math.min(at_once_max, count - answers.length)
+    answers.push(...(await Promise.all(Array.from({ length }, ask))))
+  }
+  return answers
+}
+
 export interface Ask {
   /** A key of any kind, sent as Bearer. */
   key?: string
