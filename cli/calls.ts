@@ -6,7 +6,6 @@ import { usageError } from './failures.ts'
 import { optionalValueOf, requiredValueOf, wholeNumber } from './input.ts'
 import { printList, printPage } from './lists.ts'
 import type { CommandOption, GeneratedCommand, Given, Override, OwnCommand } from './spec.ts'
-import { visibleJson } from './text.ts'
 
 /** The generated command with the options of its kind, and with what a command by hand puts in place of its call. */
 export function runnable(spec: GeneratedCommand, override: Override | undefined): OwnCommand {
@@ -103,13 +102,7 @@ function print(
     cli.out.record(cli.keep(answer, key, given.save, { over: creates !== true, ...more }))
   } else {
     const shown: unknown = shows === undefined || cli.out.json ? answer : answer[shows]
-    if (typeof shown === 'string') printText(cli, shown)
+    if (typeof shown === 'string') cli.out.stored(shown.replace(/\n$/, ''))
     else cli.out.record(shown as object)
   }
-}
-
-/** A text of several lines, as a checkpoint of the seal is. In a pipe as it is; on a terminal without what that would obey. */
-function printText(cli: Cli, text: string): void {
-  const lines = text.replace(/\n$/, '')
-  cli.out.text(cli.out.on_terminal ? visibleJson(lines) : lines)
 }

@@ -4,7 +4,7 @@ import { stringWidth } from 'bun'
 import type { Failure } from './failures.ts'
 import { asStarted } from './hints.ts'
 import type { Io, Sink } from './io.ts'
-import { isObject, jsonText, visible } from './text.ts'
+import { isObject, jsonText, visible, visibleLines } from './text.ts'
 
 const styles = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const
 type Style = keyof typeof styles
@@ -61,6 +61,11 @@ export class Output {
   document(text: string): void {
     if (this.json) this.value(text)
     else this.text(text)
+  }
+
+  /** A text that the service keeps: in a pipe as it is, on a terminal without what a terminal would obey. */
+  stored(text: string): void {
+    this.text(this.on_terminal ? visibleLines(text) : text)
   }
 
   /** One object, a field a line. */

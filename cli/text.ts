@@ -16,6 +16,11 @@ export function visibleJson(text: string): string {
   return text.replace(unsafe, (character) => (' \t\r\n'.includes(character) ? character : escaped(character)))
 }
 
+/** The same for text of several lines: a return that would write over its line is shown as well. */
+export function visibleLines(text: string): string {
+  return visibleJson(text.replace(/\r(?!\n)/g, '\\r'))
+}
+
 /** One word for a POSIX shell, for commands that are shown: an agent chooses ids, and a folder may have any name. */
 export function shellWord(text: string): string {
   return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

@@ -3,7 +3,6 @@
 import type { Cli } from '../cli.ts'
 import { usageError } from '../failures.ts'
 import type { Override } from '../spec.ts'
-import { visibleJson } from '../text.ts'
 
 const as_text = { flag: '--string', about: 'print a string as its text, without quotes' }
 
@@ -25,13 +24,8 @@ export const namespaceGet: Override = {
   },
 }
 
-/** In a pipe as it is; on a terminal without what a terminal would obey. */
 function printValue(cli: Cli, text: string, as_string = false): void {
   const shown: unknown = as_string ? JSON.parse(text) : text
   if (typeof shown !== 'string') throw usageError('The value is not a string.', 'Get it without --string.')
-  cli.out.text(cli.out.on_terminal ? visibleLines(shown) : shown)
-}
-
-function visibleLines(text: string): string {
-  return visibleJson(text.replace(/\r(?!\n)/g, '\\r'))
+  cli.out.stored(shown)
 }
