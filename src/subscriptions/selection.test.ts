@@ -11,7 +11,7 @@ const PLANT = unnamedAcrossTenants(
   'test.plant',
   `insert into events (tenant_id, seq, id, type, subject_kind, subject_id, actor, at, waiting, failing, data)
    with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < :count)
-   select :tenant_id, :head + n, 'evt_planted' || n, 'subscription.resumed', 'subscription', :subject_id, 'admin', :now, 0, 0,
+   select :tenant_id, :head + n, 'evt_0000000000000000000' || (1000000 + n), 'subscription.resumed', 'subscription', :subject_id, 'admin', :now, 0, 0,
           '{}'
      from numbers`,
 )

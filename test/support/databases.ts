@@ -30,9 +30,6 @@ export function forEachDatabase(name: string, block: (databases: TestDatabases) 
   for (const engine of engines) {
     describe(`${name} (${engine})`, () => {
       const closing: (() => Promise<void>)[] = []
-      afterAll(async () => {
-        for (const close of closing.reverse()) await close()
-      })
       const newUrl = async () => {
         if (engine === 'sqlite') {
           const folder = databaseFolder()
@@ -59,6 +56,10 @@ export function forEachDatabase(name: string, block: (databases: TestDatabases) 
           closing.push(() => db.close())
           return { db, clock, url }
         },
+      })
+      // Hooks run in the order in which they are set: what the block has started ends before its databases go.
+      afterAll(async () => {
+        for (const close of closing.reverse()) await close()
       })
     })
   }
