@@ -11,6 +11,7 @@ import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } fro
 import { lingered, stopInSteps } from './app/stop.ts'
 import { atTime, MovedTime } from './app/test-clock.ts'
 import { tracerOf } from './app/traced.ts'
+import { TroubleLog } from './app/trouble-log.ts'
 import type { Clock } from './base/clock.ts'
 import { newId } from './base/ids.ts'
 import { Repeat } from './base/repeat.ts'
@@ -186,9 +187,11 @@ function gateOf({ quarantine, time }: Opened): Pick<Background, 'held' | 'before
 
 /** Work of each process, once a second. */
 function repeated(opened: Opened, lookForJobs: () => void): Repeat[] {
-  const { db, time } = opened
+  const { db, time, options } = opened
+  const troubles = new TroubleLog(db, options.log, db.clock)
   return [
     () => db.maintain(),
+    async () => troubles.look(),
     () => lookForRelease(opened, lookForJobs),
     ...(time ? [() => time.refresh()] : []),
   ].map((work) => new Repeat(maintain_every_ms, work))

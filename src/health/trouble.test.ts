@@ -109,6 +109,22 @@ test('While the disk is nearly full an answer is kept for no Idempotency-Key: a 
   expect((await keyed(replay)).headers.get('idempotent-replayed')).toBe('true')
 })
 
+test('A disk that is nearly full, and one that has room again, are a line of the log each', async () => {
+  const full = 'the disk is nearly full: what needs room is refused until there is some'
+  const over = 'the disk has room again: everything is taken'
+  const said = () => service.logged.filter(({ message }) => [full, over].includes(message))
+  service.space!.free = 1_000_000
+  await until(() => said().length === 1)
+  for (let i = 0; i < 3; i++) expect((await ask('PUT', '/v1/kv/state/new', { value: 1 })).status).toBe(507)
+  service.clock.advance(90_000)
+  service.space!.free = 2 * gib
+  await until(() => said().length === 2)
+  expect(said()).toEqual([
+    { level: 'error', fields: {}, message: full },
+    { level: 'info', fields: { lasted_ms: 90_000 }, message: over },
+  ])
+})
+
 describe('A service on a damaged file', () => {
   test('starts, is not ready, answers what can be read, writes nothing, and says so in the log once', async () => {
     for (let i = 0; i < 300; i++) await ask('PUT', `/v1/kv/ns/k${i}`, { value: 'v'.repeat(3_000) })
