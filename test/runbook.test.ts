@@ -7,22 +7,44 @@ import { SQL } from 'bun'
 import { pastPooler } from './support/admin.ts'
 import { blocksOf, Checkout, type Program } from './support/checkout.ts'
 import { forEachDatabase } from './support/databases.ts'
-import { test_ms_max } from './support/patience.ts'
+import { test_ms_max, until } from './support/patience.ts'
 import { ownerUrlOf } from './support/postgres.ts'
 
 const page = 'docs/runbook.md'
 const blocks = blocksOf(page, 'sh')
-const [before, reset, with_new_key, restore, look, release, room, remove_old, vacuum, rotate, reseal, again] =
-  blocks
+const [
+  before,
+  reset,
+  with_new_key,
+  restore,
+  look,
+  release,
+  room,
+  remove_old,
+  vacuum,
+  rotate,
+  reseal,
+  again,
+  rescue,
+  put_back,
+] = blocks
 const secret = { BACKUP_PASSPHRASE: 'correct horse battery staple' }
 
 test('the runbook has no other commands than those that run here', () => {
-  expect(blocks).toHaveLength(12)
+  expect(blocks).toHaveLength(14)
 })
 
 describe('its pages begin with how the trouble is recognised and what to do now:', () => {
   const sections = readFileSync(page, 'utf8').split(/^## /m).slice(1)
-  test.each(['A lost admin key', 'A lost disk', 'A full disk', 'A leaked SECRET_KEY'])('%s', (title) => {
+  test.each([
+    ...[
+      'A lost admin key',
+      'A lost disk',
+      'A full disk',
+      'A leaked SECRET_KEY',
+      'A database that was removed',
+    ],
+  ])('%s', (title) => {
     const section = sections.find((each) => each.startsWith(`${title}\n`))!
     expect(section).toMatch(/^.*\n\n\*\*You see:\*\* [^*]+\n\n\*\*Do now:\*\* [^*]+?\n\n```sh\n/)
   })
@@ -186,6 +208,29 @@ forEachDatabase('Done as it is printed', (databases) => {
       await stop()
       await start()
       expect((await ask('GET', '/v1/seal')).status).toBe(200)
+      await stop()
+    },
+    test_ms_max,
+  )
+
+  test(
+    'a database that was removed, of SQLite, on Linux: what was acknowledged until then comes out of the open files',
+    async () => {
+      if (on_postgres || process.platform !== 'linux') return
+      await start()
+      expect((await ask('POST', '/v1/agents', { name: 'the-last' })).status).toBe(201)
+      for (const end of ['', '-wal', '-shm', '.lock', '.reserve'])
+        rmSync(join(checkout.folder, `data/waystation.db${end}`), { force: true })
+      const agent = { name: 'too-late' }
+      await until(async () => (await fetch(`${checkout.url}/readyz`)).status === 503)
+      expect((await ask('POST', '/v1/agents', agent)).status).toBe(503)
+      expect(lines(await run(rescue!))).toHaveLength(3)
+      await stop()
+      expect(await run(put_back!)).toContain('the database is whole')
+      await start()
+      const { items } = (await ask('GET', '/v1/agents')).body
+      expect(items.map(({ name }: { name: string }) => name)).toContain('the-last')
+      expect((await ask('POST', '/v1/agents', agent)).status).toBe(201)
       await stop()
     },
     test_ms_max,

@@ -4,20 +4,22 @@ import type { Clock } from '../base/clock.ts'
 import type { Db, Trouble } from '../db/db.ts'
 import type { Log } from '../http/answers.ts'
 
-/** A damaged file is not among them: it has a line of its own, and is never over. */
-type Passing = Exclude<Trouble['kind'], 'damaged'>
+/** A damaged file has a line of its own. */
+type Logged = Exclude<Trouble['kind'], 'damaged'>
 
-const begun: Record<Passing, string> = {
+const begun: Record<Logged, string> = {
   full: 'the disk is nearly full: what needs room is refused until there is some',
   stalled: 'the disk does not answer: writes are refused until it does',
+  removed:
+    'A FILE OF THE DATABASE WAS REMOVED OR REPLACED: nothing is written any more, reads go on; what was acknowledged is lost when this process ends, unless its open files are copied first, on Linux from /proc/<pid>/fd',
 }
-const over: Record<Passing, string> = {
+const over: Partial<Record<Logged, string>> = {
   full: 'the disk has room again: everything is taken',
   stalled: 'the disk answers again: writes are taken',
 }
 
 export class TroubleLog {
-  #known: { kind: Passing; since: number } | null = null
+  #known: { kind: Logged; since: number } | null = null
 
   constructor(
     private readonly db: Pick<Db, 'trouble'>,
@@ -30,7 +32,8 @@ export class TroubleLog {
     const kind = this.db.trouble()?.kind ?? null
     if (kind === 'damaged' || kind === (this.#known?.kind ?? null)) return
     const now = this.clock.monotonic()
-    if (this.#known) this.log.info({ lasted_ms: Math.round(now - this.#known.since) }, over[this.#known.kind])
+    const ended = this.#known && over[this.#known.kind]
+    if (ended) this.log.info({ lasted_ms: Math.round(now - this.#known!.since) }, ended)
     this.#known = kind && { kind, since: now }
     if (kind) this.log.error({}, begun[kind])
   }

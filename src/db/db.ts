@@ -217,11 +217,12 @@ export interface Db extends Reader {
 }
 
 /**
- * damaged: the file holds what SQLite did not write; nothing is written any more. full: nothing that grows is written.
- * stalled: the disk does not return from a flush; nothing is written until it does.
+ * damaged: the file holds what SQLite did not write; nothing is written any more. removed: it is not where it was opened; nothing
+ * is written any more. full: nothing that grows is written. stalled: the disk does not return from a flush; nothing is written
+ * until it does.
  */
 export interface Trouble {
-  kind: 'damaged' | 'full' | 'stalled'
+  kind: 'damaged' | 'removed' | 'full' | 'stalled'
   /** A sentence without its first capital and its full stop. */
   reason: string
 }

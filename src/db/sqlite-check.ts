@@ -1,5 +1,7 @@
-// Checks of a SQLite file before it is served.
+// Checks of a SQLite file, and the settings that it is served with.
 
+import { statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { limit } from '../base/limit.ts'
 import { DbError, translate } from './errors.ts'
 import { sizeOf } from './space.ts'
@@ -34,5 +36,16 @@ export function requireWritable(writer: Connection): void {
   } catch (error) {
     writer.rollback()
     throw error
+  }
+}
+
+/** The settings that durability depends on, as SQLite reports them. `path`: null in memory. */
+export function settingsOf(connection: Connection, path: string | null): Record<string, string | number> {
+  return {
+    sqlite_version: connection.value('select sqlite_version()'),
+    journal_mode: connection.value('pragma journal_mode'),
+    synchronous: connection.value('pragma synchronous'),
+    foreign_keys: connection.value('pragma foreign_keys'),
+    ...(path === null ? {} : { file_system: statfsSync(dirname(path)).type }),
   }
 }

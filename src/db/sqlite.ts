@@ -2,7 +2,6 @@
 // returned. Callers are answered, and readers see the commit, when the flush that covers it has returned.
 
 import type { Database } from 'bun:sqlite'
-import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Clock, clockOf, type Millis, systemClock } from '../base/clock.ts'
 import { flushFolder, makeFolder } from '../base/folder.ts'
@@ -26,9 +25,10 @@ import {
 import { Disk, type DiskOptions } from './disk.ts'
 import { DbError, isIoError, translate } from './errors.ts'
 import type { DbGauges, DbMeasures } from './measures.ts'
+import { OpenFiles } from './open-files.ts'
 import { explained, sizeOf, spaceOf } from './space.ts'
 import { runTogether } from './sqlite-batch.ts'
-import { quickFault, requireWritable } from './sqlite-check.ts'
+import { quickFault, requireWritable, settingsOf } from './sqlite-check.ts'
 import { Checkpoints, UnsafeThread } from './sqlite-checkpoint.ts'
 import { Connection, SnapshotConnection } from './sqlite-connection.ts'
 import { LogFlush, type Sync } from './sqlite-flush.ts'
@@ -92,6 +92,10 @@ class SqliteDb implements Db {
   readonly #disk: Disk | null
   readonly #stored: StoredBytes
   #damaged = false
+  /** Null where nobody looks after them: in memory, and for a command beside the server. */
+  readonly #files: OpenFiles | null
+  /** A sentence once one of them was: what would be written is lost when the process ends. */
+  #removed: string | null = null
   readonly #onDamaged: (error: unknown) => void
   readonly #onDiskUnknown: (error: unknown) => void
   readonly clock: Clock
@@ -141,6 +145,7 @@ class SqliteDb implements Db {
     const flushes = options.exclusive && !in_memory && !this.#damaged
     this.#flush = flushes ? this.#flushOfLog(options.sync) : null
     this.#checkpoints = flushes ? this.#checkpointsOf(this.#flush!) : null
+    this.#files = flushes && lock ? new OpenFiles([path, `${path}-wal`, `${path}.lock`]) : null
     if (disk) disk.look(this.#reusableBytes())
   }
 
@@ -153,7 +158,7 @@ class SqliteDb implements Db {
 
   /** Throws when its settings could lose a write. */
   #prepare(connection: Connection): void {
-    const unsafe = unsafeSqlite(this.#settings(connection))
+    const unsafe = unsafeSqlite(settingsOf(connection, this.#path))
     if (unsafe) throw new Error(`refusing to serve from ${this.#path}: ${unsafe}`)
     connection.onDamaged = (error) => this.#foundDamaged(error)
     connection.listener = this.#listener
@@ -240,6 +245,7 @@ class SqliteDb implements Db {
 
   trouble(): Trouble | null {
     if (this.#damaged) return { kind: 'damaged', reason: 'the database file is damaged' }
+    if (this.#removed) return { kind: 'removed', reason: this.#removed }
     if (this.#failed) return { kind: 'stalled', reason: 'the disk has failed' }
     if (this.#stalled) return { kind: 'stalled', reason: 'the disk does not answer' }
     if (this.#disk?.full) return { kind: 'full', reason: 'the disk is nearly full' }
@@ -272,6 +278,8 @@ class SqliteDb implements Db {
 
   async maintain(): Promise<void> {
     if (!this.#disk || this.#closed || this.#damaged) return
+    this.#removed ??= this.#files?.removed() ?? null
+    if (this.#removed) return
     this.#disk.look(this.#reusableBytes())
     if (!this.#disk.full) await this.#disk.keepReserve()
   }
@@ -322,6 +330,7 @@ class SqliteDb implements Db {
   #refusal(key: string, group: string | undefined, is_patient: boolean): DbError | null {
     if (this.#closed || this.#failed) return closed()
     if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
+    if (this.#removed) return new DbError('damaged', this.#removed)
     if (this.#stalled) return new DbError('busy', 'the disk does not answer')
     return this.#room.enter(key, group, is_patient)
       ? null
@@ -450,18 +459,9 @@ class SqliteDb implements Db {
     if (io_error) this.#onFatal(error)
   }
 
-  #settings(connection: Connection): Record<string, string | number> {
-    return {
-      sqlite_version: connection.value('select sqlite_version()'),
-      journal_mode: connection.value('pragma journal_mode'),
-      synchronous: connection.value('pragma synchronous'),
-      foreign_keys: connection.value('pragma foreign_keys'),
-      ...(this.#in_memory ? {} : { file_system: statfsSync(dirname(this.#path)).type }),
-    }
-  }
-
   durability(): Record<string, string | number> {
-    return { ...this.#settings(this.#writer), ...(this.#flush ? { log_flush: 'before every answer' } : {}) }
+    const settings = settingsOf(this.#writer, this.#in_memory ? null : this.#path)
+    return { ...settings, ...(this.#flush ? { log_flush: 'before every answer' } : {}) }
   }
 
   async notify(): Promise<void> {}

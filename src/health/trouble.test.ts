@@ -1,7 +1,16 @@
 // A service whose disk is nearly full, or whose file is damaged, as its clients and its operator meet it.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { databaseFolder } from '../../test/support/folders.ts'
 import { until } from '../../test/support/patience.ts'
@@ -151,3 +160,80 @@ describe('A service on a damaged file', () => {
     ])
   })
 })
+
+describe('A service of which a file is removed or replaced while it runs', () => {
+  const removed = (name: string) => `the file ${name} was removed or replaced while the service had it open`
+  const said = () =>
+    service.logged.filter(({ message }) => message.startsWith('A FILE OF THE DATABASE WAS REMOVED'))
+
+  const ways: [what: string, name: string, lose: (path: string) => void][] = [
+    ['removed', 'test.db', (path) => rmSync(path)],
+    ['removed', 'test.db-wal', (path) => rmSync(path)],
+    ['removed', 'test.db.lock', (path) => rmSync(path)],
+    ['replaced', 'test.db', (path) => replaceByCopy(path)],
+    ['removed with its folder', 'test.db', (path) => rmSync(join(path, '..'), { recursive: true })],
+  ]
+  test.each(ways)('%s: %s: it writes nothing more, reads, and says so once', async (_, name, lose) => {
+    await ask('PUT', '/v1/kv/ns/there', { value: 1 })
+    await service.app.db.maintain()
+    expect((await service.ask('GET', '/readyz')).status).toBe(200)
+    lose(join(folder, name))
+    await until(() => said().length > 0)
+    const unready = [503, 'UNAVAILABLE', { reason: removed(name) }, '1']
+    expect(refusal(await service.ask('GET', '/readyz'))).toEqual(unready)
+    const refused = [
+      await ask('PUT', '/v1/kv/ns/there', { value: 2 }),
+      await ask('DELETE', '/v1/kv/ns/there'),
+    ]
+    expect(refused.map(refusal)).toEqual(Array(2).fill([503, 'UNAVAILABLE', undefined, '1']))
+    expect((await ask('GET', '/v1/kv/ns/there')).body.value).toBe(1)
+    await service.app.db.maintain()
+    expect(said()).toHaveLength(1)
+  })
+
+  test('on Linux: what it had acknowledged is in its open files', async () => {
+    if (process.platform !== 'linux') return
+    for (let i = 0; i < 100; i++) await ask('PUT', `/v1/kv/ns/k${i}`, { value: i })
+    const open = new Map(
+      readdirSync('/proc/self/fd').flatMap((fd) => {
+        const path = linkOf(`/proc/self/fd/${fd}`)
+        return path === file || path === `${file}-wal` ? [[path, `/proc/self/fd/${fd}`] as const] : []
+      }),
+    )
+    rmSync(folder, { recursive: true })
+    await until(() => said().length > 0)
+    const copy = databaseFolder()
+    try {
+      for (const [path, link] of open) copyFileSync(link, join(copy, path.slice(folder.length)))
+      const rescued = new TestService({ SECRET_KEY: 'one that outlives the node' })
+      await rescued.start(`sqlite:${join(copy, 'test.db')}`)
+      const { body } = await rescued.ask('GET', '/v1/kv/ns/k99', { key: tenant.api_key })
+      await rescued.stop()
+      expect(body.value).toBe(99)
+    } finally {
+      rmSync(copy, { recursive: true, force: true })
+    }
+  })
+
+  test('none of that is seen in files that grow, or in a file beside them', async () => {
+    for (let i = 0; i < 50; i++) await ask('PUT', `/v1/kv/ns/k${i}`, { value: 'v'.repeat(10_000) })
+    writeFileSync(join(folder, 'other'), '')
+    rmSync(join(folder, 'other'))
+    await service.app.db.maintain()
+    expect([service.app.db.trouble(), existsSync(`${file}-wal`)]).toEqual([null, true])
+  })
+})
+
+function replaceByCopy(path: string): void {
+  copyFileSync(path, `${path}.copy`)
+  renameSync(`${path}.copy`, path)
+}
+
+/** Null for what is closed meanwhile. */
+function linkOf(path: string): string | null {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return null
+  }
+}
