@@ -118,7 +118,8 @@ const private_key =
   'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCRg2fXi6UW3RBTfXNxVp+oSxwwfWzRdLMG9ke0ygfiuhRANCAATbPZPs/OML' +
   'DZLl6hXr4xIJr2xl98DLn48vjm4Z1oDoxl45pXzIeiLhDUy8fMufxTsoyQGfCM8qGYQOb/DOAuIh'
 
-function certificate(): { cert: string; key: string } {
+/** With its key, as a server takes them. */
+export function certificate(): { cert: string; key: string } {
   const der = Buffer.from(private_key, 'base64')
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
   return { cert: certificate_pem, key: key.export({ format: 'pem', type: 'pkcs8' }).toString() }
