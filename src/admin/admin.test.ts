@@ -199,6 +199,19 @@ forEachDatabase("The operator's command", (databases) => {
     }
   })
 
+  test('a reason or a name that begins with -- is taken behind --', async () => {
+    const { tenant, operator } = place
+    expect(await operator.refusal('freeze', tenant.name, '--yes, at once')).toBe(
+      'waystation admin: freeze has no option --yes, at once; see npm run admin -- help',
+    )
+    await operator.does('freeze', tenant.name, '--', '--yes, at once')
+    expect((await place.me()).body.frozen_reason).toBe('--yes, at once')
+    await operator.does('resume', '--', tenant.name)
+    const made = await operator.run('create-tenant', '--json', '--', '--dashes', 'owner@example.com')
+    expect([made.code, JSON.parse(made.stdout)]).toEqual([0, expect.objectContaining({ name: '--dashes' })])
+    expect(await operator.does('set-plan', '--', '--dashes', 'pro')).toContain('(--dashes) is on pro')
+  })
+
   test('unused-keys lists keys by when they were used last, to the day', async () => {
     const { tenant, service, operator } = place
     const unused = async (days: string) => {
@@ -460,6 +473,15 @@ describe('The words of the command', () => {
     [['set-plan', 'acme'], 'set-plan takes <tenant> <plan>; see npm run admin -- help'],
     [['tenants', 'acme'], 'tenants takes no arguments; see npm run admin -- help'],
     [['tenants', '--loud'], 'tenants has no option --loud; see npm run admin -- help'],
+    [['tenants', '--profile', 'x'], 'tenants has no option --profile; see npm run admin -- help'],
+    [['tenants', '--yes=no'], 'tenants has no option --yes=no; see npm run admin -- help'],
+    [['tenants', '--scratch=x'], 'tenants has no option --scratch; see npm run admin -- help'],
+    [['restore', 'x.db', '--scratch', '--yes'], 'it is --scratch <folder>; see npm run admin -- help'],
+    [['restore', 'x.db', '--scratch='], 'it is --scratch <folder>; see npm run admin -- help'],
+    [
+      ['restore', 'x.db', '--scratch=--here'],
+      '--scratch is for a restore into PostgreSQL: a SQLite database is made where it will lie',
+    ],
     [['tenants'], `there is no database at ${join(empty, 'none.db')}; start the service first`],
     [
       ['backup', join(empty, 'x.db')],
