@@ -357,9 +357,9 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
   test('goes from the old key to the new one beside the service, and in the end the new one alone is enough', async () => {
     const both = { SECRET_KEY: new_key, SECRET_KEY_PREVIOUS: old_key }
     const operator = new Operator({ DATABASE_URL: database_url, DATA_DIR: folder, ...both })
-    expect(await operator.refusal('rotate-secret-key')).toMatch(
-      /start the service with SECRET_KEY and SECRET_KEY_PREVIOUS/,
-    )
+    const start_first =
+      'waystation admin: start the service with SECRET_KEY and SECRET_KEY_PREVIOUS first, every node of it'
+    expect(await operator.refusal('rotate-secret-key')).toBe(start_first)
     // Step 1 of several nodes: all know the new key, none seals with it.
     expect(await opensAll({ SECRET_KEY: old_key, SECRET_KEY_PREVIOUS: new_key })).toEqual(opened)
     expect(await opensAll(both)).toEqual(opened)
@@ -367,7 +367,7 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
     await expect(opensAll({ SECRET_KEY: new_key })).rejects.toThrow(/sealed with another key/)
     for (const SECRET_KEY of [old_key, new_key]) {
       const lacking = new Operator({ DATABASE_URL: database_url, DATA_DIR: folder, SECRET_KEY })
-      expect(await lacking.refusal('rotate-secret-key')).toMatch(/start the service with SECRET_KEY and/)
+      expect(await lacking.refusal('rotate-secret-key')).toBe(start_first)
     }
     await served(both, async (service) => {
       const resealed = await operator.json('rotate-secret-key')
@@ -434,6 +434,10 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
       false,
       before,
     ])
+    const elsewhere = operator.with({ DATA_DIR: folder })
+    expect(await elsewhere.refusal('rotate-secret-key', '--begin')).toBe(
+      `waystation admin: there is no ${folder}/secret_key; give DATA_DIR or the secret`,
+    )
     // No command seals with a key that no node has.
     for (const command of [
       ['rotate-secret-key'],
@@ -442,7 +446,7 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
     ])
       expect([command, await operator.refusal(...command)]).toEqual([
         command,
-        expect.stringMatching(/start the service with SECRET_KEY and SECRET_KEY_PREVIOUS/),
+        `waystation admin: start the service with ${DATA_DIR}/secret_key and ${DATA_DIR}/secret_key_previous first, every node of it`,
       ])
     const second = await start()
     try {
