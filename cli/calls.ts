@@ -88,7 +88,7 @@ function placeIn({ pages }: GeneratedCommand, place: string): Given {
 
 function print(
   cli: Cli,
-  { path, key, done, shows, creates }: GeneratedCommand,
+  { path, key, done, shows }: GeneratedCommand,
   given: Given,
   answer: Given = {},
 ): void {
@@ -99,7 +99,7 @@ function print(
   } else if (key !== undefined) {
     const { tenant_id } = answer
     const more = tenant_id === undefined ? {} : { tenant_id }
-    cli.out.record(cli.keep(answer, key, given.save, { over: creates !== true, ...more }))
+    cli.out.record(cli.keep(answer, key, given.save, { over: null, ...more }))
   } else {
     const shown: unknown = shows === undefined || cli.out.json ? answer : answer[shows]
     if (typeof shown === 'string') cli.out.stored(shown.replace(/\n$/, ''))

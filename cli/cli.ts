@@ -148,12 +148,12 @@ export class Cli {
     )
   }
 
-  /** Saves a new key when a profile is named; the answer is then shown without it. `over`: in place of another key, too. */
+  /** Saves a new key when a profile is named; the answer is then shown without it. `over`: as `save` has it. */
   keep<T extends object>(
     shown: T,
     field: keyof T & string,
     name: string | undefined,
-    { use = true, over = true, ...more }: Partial<Profile> & { use?: boolean; over?: boolean } = {},
+    { use = true, over, ...more }: Partial<Profile> & { use?: boolean; over?: string | null } = {},
   ): T {
     if (name === undefined) return shown
     const key = shown[field]

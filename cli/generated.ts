@@ -1371,7 +1371,7 @@ export const generated: readonly GeneratedCommand[] = [
   },
   {
     operation: 'claimEffect',
-    usage: 'effect claim <type> <key> <payload>',
+    usage: 'effect claim <type> <key> [payload]',
     about: 'Claim the right to do something once',
     examples: ['waystation effect claim refund order-7 \'{"amount": 30}\' --lease 2m'],
     path: [],

@@ -66,11 +66,12 @@ export class Profiles {
     return profiles[name]!
   }
 
-  /** Saves it and makes it the current one. `over`: also in place of a profile with another key. */
-  save(name: string, profile: Profile, over = true): void {
+  /** Saves it and makes it the current one. `over`: the one key that it may take the place of; null: none, absent: any. */
+  save(name: string, profile: Profile, over?: string | null): void {
     checkedName(name)
     this.#change(({ profiles }) => {
-      if (!over && Object.hasOwn(profiles, name) && profiles[name]!.key !== profile.key) throw taken(name)
+      const before = Object.hasOwn(profiles, name) ? profiles[name]!.key : profile.key
+      if (over !== undefined && ![over, profile.key].includes(before)) throw taken(name)
       return { current: name, profiles: { ...profiles, [name]: profile } }
     })
   }

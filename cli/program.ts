@@ -6,6 +6,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { runnable } from './calls.ts'
 import type { Cli, GlobalOptions } from './cli.ts'
 import { admin } from './commands/admin.ts'
+import { agentRotateKey } from './commands/agent.ts'
 import { checkpointCreate, checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
 import { dlqClaim, dlqDiscardMany, dlqRedriveMany } from './commands/dlq.ts'
@@ -31,6 +32,7 @@ import { addCommand } from './tree.ts'
 const overrides: Readonly<Record<string, Override>> = {
   deleteTenant: tenantDelete,
   rotateTenantKey: tenantRotateKey,
+  rotateAgentKey: agentRotateKey,
   getUsage: tenantUsage,
   createCheckpoint: checkpointCreate,
   claimEffect: effectClaim,

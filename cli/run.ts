@@ -8,13 +8,13 @@ import type { Io } from './io.ts'
 import { programOf } from './program.ts'
 
 export async function run(args: string[], io: Io): Promise<number> {
-  // Its options are its own.
-  if (args[0] === 'admin' && args[1] !== '--help') return runAdmin(args.slice(1))
   // --json counts for errors, too, even when the words are not a command.
   const end_of_options = args.indexOf('--')
   const options = end_of_options === -1 ? args : args.slice(0, end_of_options)
   const cli = new Cli(io, options.includes('--json'))
   const program = programOf(cli)
+  const admin_words = wordsOfAdmin(program, args)
+  if (admin_words) return runAdmin(admin_words)
   try {
     await program.parseAsync(args, { from: 'user' })
     return cli.exit_code
@@ -31,6 +31,23 @@ export async function run(args: string[], io: Io): Promise<number> {
     cli.out.failure(failure)
     return failure.exit_code
   }
+}
+
+/**
+ * The words behind `admin`, whose options are its own: of those before it, it has --json. Null for another command, and for
+ * `admin --help`.
+ */
+function wordsOfAdmin(program: Command, args: string[]): string[] | null {
+  const taking = program.options.flatMap(({ long, required }) => (required ? [long] : []))
+  const before: string[] = []
+  for (let i = 0; i < args.length; i++) {
+    const word = args[i]!
+    if (word === 'admin') return args[i + 1] === '--help' ? null : [...before, ...args.slice(i + 1)]
+    if (word === '--json') before.push(word)
+    else if (taking.includes(word)) i += 1
+    else if (!taking.some((long) => word.startsWith(`${long}=`))) return null
+  }
+  return null
 }
 
 /** With what the command has done, or may have done. */

@@ -1,9 +1,13 @@
 // Makes clients of openapi.json with openapi-python-client and with openapi-typescript, and lets each make five calls to a
-// service. Needs Python 3 with venv, npm and their registries: `npm test` does not run it.
+// service. Needs Python 3.10 or newer with venv, npm and their registries: `npm test` does not run it.
 
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { needPython } from './needed.ts'
+
+const python_program = process.env.PYTHON || 'python3'
+needPython('npm run test:generators', python_program)
 
 const root = join(import.meta.dir, '..')
 const here = join(import.meta.dir, 'generators')
@@ -33,7 +37,7 @@ async function run(command: string[], cwd: string): Promise<void> {
 
 async function pythonClient(folder: string): Promise<string[]> {
   const python = join(folder, 'venv/bin/python')
-  await run(['python3', '-m', 'venv', 'venv'], folder)
+  await run([python_program, '-m', 'venv', 'venv'], folder)
   await run([python, '-m', 'pip', 'install', '--quiet', versions.python], folder)
   // Without ruff, which only formats: the names are the same.
   writeFileSync(join(folder, 'config.yml'), 'post_hooks: []\npackage_name_override: client\n')

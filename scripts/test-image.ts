@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { freePort } from '../test/support/ports.ts'
 import { type Container, engineOf } from './deploy/containers.ts'
 import { mainJob, type Running } from './deploy/main-job.ts'
+import { stop } from './needed.ts'
 
 /** The user of the image: deploy/docker/Dockerfile. */
 const image_user = 65_532
@@ -17,7 +18,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 })
 const [image] = positionals
-if (image === undefined) throw new Error('npm run test:image -- <image>')
+if (image === undefined) stop('npm run test:image needs an image: npm run test:image -- <image>')
 
 const engine = engineOf(values.engine)
 const port = String(freePort())

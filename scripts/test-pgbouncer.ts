@@ -13,6 +13,7 @@ import {
   postgres_variable,
   startSharedCluster,
 } from '../test/support/postgres.ts'
+import { needProgram } from './needed.ts'
 
 const root = join(import.meta.dir, '..')
 const program = process.env.PGBOUNCER ?? 'pgbouncer'
@@ -21,6 +22,8 @@ const test_ms_max = 120_000
 /** Tests with connections of their own: those of the driver, which block and cut them by their number at the server, and of plans. */
 const beside_services = /^src\/db\/|^test\/(plans|million)\.test/
 const asks_a_service = /\bforEach(Service|Database)\(/
+
+needProgram('npm run test:pgbouncer', program, 'get PgBouncer 1.21 or newer, or name it in PGBOUNCER')
 
 const cluster = await startSharedCluster()
 const port = freePort()

@@ -13,6 +13,9 @@ import {
   postgres_variable,
   startSharedCluster,
 } from '../test/support/postgres.ts'
+import { needProgram } from './needed.ts'
+
+needProgram('npm run test:proxy', 'caddy', 'get Caddy 2.7 or newer, https://caddyserver.com/docs/install')
 
 const root = join(import.meta.dir, '..')
 const compose = 'deploy/compose/postgres.yml'

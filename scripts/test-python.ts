@@ -9,6 +9,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Cluster, startCluster } from '../test/support/postgres.ts'
 import { startServer } from '../test/support/server-process.ts'
+import { needPython } from './needed.ts'
+
+const python = process.env.PYTHON || 'python3'
+needPython('npm run test:python', python)
 
 const root = join(import.meta.dir, '..')
 const source = join(root, 'sdk-python')
@@ -20,7 +24,6 @@ const { values } = parseArgs({
   options: { engine: { type: 'string' }, k: { type: 'string', short: 'k' } },
   allowPositionals: false,
 })
-const python = process.env.PYTHON || 'python3'
 let cluster: Cluster | undefined
 try {
   const wheel = build()

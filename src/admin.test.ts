@@ -61,9 +61,16 @@ describe('The operator’s command', () => {
 
   test('names the server that does not answer, without its password', async () => {
     const environment = { DATABASE_URL: 'postgres://operator:the-password@127.0.0.1:1/waystation' }
-    for (const command of [['tenants'], ['vacuum'], ['backup', join(folder, 'away.db')]])
+    const backup = join(folder, 'away.db')
+    for (const command of [
+      ['tenants'],
+      ['vacuum'],
+      ['session-settings'],
+      ['backup', backup],
+      ['restore', backup],
+    ])
       expect(await run(command, environment)).toEqual(refused('PostgreSQL at 127.0.0.1:1: Failed to connect'))
-    expect(existsSync(join(folder, 'away.db'))).toBe(false)
+    expect(existsSync(backup)).toBe(false)
   })
 
   test('never makes a database', async () => {

@@ -158,8 +158,11 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ],
     [
       'SMTP_URL',
-      'smtp://mail?requireTLS=true&tls.servername=mail.example.com',
-      { smtp_url: 'smtp://mail?requireTLS=true&tls.servername=mail.example.com', mail_from: 'a@example.com' },
+      'smtp://mail?requireTLS=true&tls.servername=a.example&ignoreTLS=false',
+      {
+        smtp_url: 'smtp://mail?requireTLS=true&tls.servername=a.example&ignoreTLS=false',
+        mail_from: 'a@example.com',
+      },
       { MAIL_FROM: 'a@example.com' },
     ],
     [
@@ -289,6 +292,17 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     'SMTP_URL',
     `smtp://mail?requireTLS=true&${name}=true`,
     'SMTP_URL: may have the options requireTLS, ignoreTLS, authMethod, name, tls.servername, tls.rejectUnauthorized and no other',
+  ]),
+  ...[
+    'requireTLS',
+    'requireTLS=yes',
+    'ignoreTLS=',
+    'tls.rejectUnauthorized=0',
+    'requireTLS=true&requireTLS=no',
+  ].map((option): [SettingName, string, string] => [
+    'SMTP_URL',
+    `smtp://mail?name=a.example&${option}`,
+    'SMTP_URL: its options requireTLS, ignoreTLS, tls.rejectUnauthorized are true or false',
   ]),
   ['MAIL_FROM', '', 'MAIL_FROM: is needed with SMTP_URL: the sender of mails', { SMTP_URL: 'smtp://mail' }],
   ['MAIL_FROM', 'a@example.com', 'MAIL_FROM: needs SMTP_URL'],

@@ -313,15 +313,15 @@ function cronSecret(text: string | undefined, public_url: string): string | null
   return text ?? null
 }
 
-/** Of nodemailer, which drops what it does not know: a misspelt requireTLS would send mails in clear. */
-const smtp_options = [
-  'requireTLS',
-  'ignoreTLS',
-  'authMethod',
-  'name',
-  'tls.servername',
-  'tls.rejectUnauthorized',
-]
+/** Of nodemailer, which drops what it does not know: a misspelt requireTLS, or one without a value, would send mails in clear. */
+const smtp_options: Record<string, 'text' | 'true or false'> = {
+  requireTLS: 'true or false',
+  ignoreTLS: 'true or false',
+  authMethod: 'text',
+  name: 'text',
+  'tls.servername': 'text',
+  'tls.rejectUnauthorized': 'true or false',
+}
 
 /** The URL is never shown: it holds a password. */
 function mail(url: string | undefined, from: string | undefined): Pick<Config, 'smtp_url' | 'mail_from'> {
@@ -333,13 +333,21 @@ function mail(url: string | undefined, from: string | undefined): Pick<Config, '
   if (!parsed || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') {
     throw new ConfigError('SMTP_URL', 'must be smtp://… or smtps://…')
   }
-  if ([...parsed.searchParams.keys()].some((name) => !smtp_options.includes(name)))
-    throw new ConfigError('SMTP_URL', `may have the options ${smtp_options.join(', ')} and no other`)
+  checkSmtpOptions(parsed.searchParams)
   if (from === undefined) throw new ConfigError('MAIL_FROM', 'is needed with SMTP_URL: the sender of mails')
   if (!/^([^<>@\r\n]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(from)) {
     throw new ConfigError('MAIL_FROM', `"${from}" is not an address such as waystation@example.com`)
   }
   return { smtp_url: url, mail_from: from }
+}
+
+function checkSmtpOptions(options: URLSearchParams): void {
+  const names = Object.keys(smtp_options)
+  if ([...options.keys()].some((name) => !names.includes(name)))
+    throw new ConfigError('SMTP_URL', `may have the options ${names.join(', ')} and no other`)
+  const switches = names.filter((name) => smtp_options[name] === 'true or false')
+  if ([...options].some(([name, value]) => switches.includes(name) && !/^(true|false)$/.test(value)))
+    throw new ConfigError('SMTP_URL', `its options ${switches.join(', ')} are true or false`)
 }
 
 function origins(text: string | undefined): string[] {

@@ -239,6 +239,27 @@ forEachService('The CLI', (service) => {
     expect([as_json.code, JSON.parse(as_json.stderr)]).toEqual([1, { error: none }])
   })
 
+  test('admin behind an option of every command has its own options, and its own --', async () => {
+    const env = { DATA_DIR: bench.folder() }
+    const none = `there is no database at ${env.DATA_DIR}/waystation.db; start the service first`
+    const as_json = JSON.stringify({ error: none })
+    for (const [words, line] of [
+      [['--profile', 'x', 'admin', 'reset-admin-key', 'acme', '--yes'], `waystation admin: ${none}`],
+      [
+        ['--url=http://a.test', '--timeout', '9', 'admin', 'reset-admin-key', '--all', '--yes'],
+        `waystation admin: ${none}`,
+      ],
+      [['--json', '--retries', '1', 'admin', 'reset-admin-key', 'acme', '--yes'], as_json],
+      [['--json', 'admin', 'freeze', 'acme', '--', '--reason'], as_json],
+      [['--profile', 'admin', 'admin', 'release', '--yes'], `waystation admin: ${none}`],
+    ] as const) {
+      const told = await bench.run([...words], env)
+      expect([words, told]).toEqual([words, { code: 1, stdout: '', stderr: `${line}\n` }])
+    }
+    const help = await bench.run(['--profile', 'x', 'admin', '--help'], env)
+    expect([help.code, help.stdout]).toEqual([0, expect.stringContaining('Usage: waystation admin ')])
+  })
+
   test('a conflict, a missing key and a key without the right each have their exit code and their line', async () => {
     const { admin, agent } = await signUp()
     await json(['kv', 'put', 'state', 'k', '1', '--if-absent'], agent)

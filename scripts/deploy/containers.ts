@@ -2,6 +2,7 @@
 // All of them give it a read-only root, a folder at /data, no capabilities and the network of this machine.
 
 import { readFileSync } from 'node:fs'
+import { stop } from '../needed.ts'
 import { lastChild, type Running, type Signal } from './main-job.ts'
 
 export interface Container {
@@ -27,9 +28,15 @@ interface ImageConfig {
   Healthcheck?: { Test?: string[] }
 }
 
+/** Ends with 1 where what was asked for, or each of them, does not work. */
 export function engineOf(asked: string | undefined): Engine {
-  const found = asked ?? ['docker', 'podman', 'buildah'].find((name) => works(name))
-  if (found === undefined) throw new Error('it needs Docker, Podman or Buildah')
+  const found = (asked === undefined ? ['docker', 'podman', 'buildah'] : [asked]).find((name) => works(name))
+  if (found === undefined) {
+    const lacking = asked
+      ? `${asked}, which does not work here`
+      : 'Docker, Podman or Buildah, and none works here'
+    stop(`npm run test:image needs ${lacking}: install it, or start its service`)
+  }
   return found === 'buildah' ? unpacked() : byDaemon(found)
 }
 

@@ -199,6 +199,19 @@ forEachDatabase("The operator's command", (databases) => {
     }
   })
 
+  test('a reason or a name that begins with -- is taken behind --', async () => {
+    const { tenant, operator } = place
+    expect(await operator.refusal('freeze', tenant.name, '--yes, at once')).toBe(
+      'waystation admin: freeze has no option --yes, at once; see npm run admin -- help',
+    )
+    await operator.does('freeze', tenant.name, '--', '--yes, at once')
+    expect((await place.me()).body.frozen_reason).toBe('--yes, at once')
+    await operator.does('resume', '--', tenant.name)
+    const made = await operator.run('create-tenant', '--json', '--', '--dashes', 'owner@example.com')
+    expect([made.code, JSON.parse(made.stdout)]).toEqual([0, expect.objectContaining({ name: '--dashes' })])
+    expect(await operator.does('set-plan', '--', '--dashes', 'pro')).toContain('(--dashes) is on pro')
+  })
+
   test('unused-keys lists keys by when they were used last, to the day', async () => {
     const { tenant, service, operator } = place
     const unused = async (days: string) => {
@@ -344,9 +357,9 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
   test('goes from the old key to the new one beside the service, and in the end the new one alone is enough', async () => {
     const both = { SECRET_KEY: new_key, SECRET_KEY_PREVIOUS: old_key }
     const operator = new Operator({ DATABASE_URL: database_url, DATA_DIR: folder, ...both })
-    expect(await operator.refusal('rotate-secret-key')).toMatch(
-      /start the service with SECRET_KEY and SECRET_KEY_PREVIOUS/,
-    )
+    const start_first =
+      'waystation admin: start the service with SECRET_KEY and SECRET_KEY_PREVIOUS first, every node of it'
+    expect(await operator.refusal('rotate-secret-key')).toBe(start_first)
     // Step 1 of several nodes: all know the new key, none seals with it.
     expect(await opensAll({ SECRET_KEY: old_key, SECRET_KEY_PREVIOUS: new_key })).toEqual(opened)
     expect(await opensAll(both)).toEqual(opened)
@@ -354,7 +367,7 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
     await expect(opensAll({ SECRET_KEY: new_key })).rejects.toThrow(/sealed with another key/)
     for (const SECRET_KEY of [old_key, new_key]) {
       const lacking = new Operator({ DATABASE_URL: database_url, DATA_DIR: folder, SECRET_KEY })
-      expect(await lacking.refusal('rotate-secret-key')).toMatch(/start the service with SECRET_KEY and/)
+      expect(await lacking.refusal('rotate-secret-key')).toBe(start_first)
     }
     await served(both, async (service) => {
       const resealed = await operator.json('rotate-secret-key')
@@ -421,6 +434,10 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
       false,
       before,
     ])
+    const elsewhere = operator.with({ DATA_DIR: folder })
+    expect(await elsewhere.refusal('rotate-secret-key', '--begin')).toBe(
+      `waystation admin: there is no ${folder}/secret_key; give DATA_DIR or the secret`,
+    )
     // No command seals with a key that no node has.
     for (const command of [
       ['rotate-secret-key'],
@@ -429,7 +446,7 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
     ])
       expect([command, await operator.refusal(...command)]).toEqual([
         command,
-        expect.stringMatching(/start the service with SECRET_KEY and SECRET_KEY_PREVIOUS/),
+        `waystation admin: start the service with ${DATA_DIR}/secret_key and ${DATA_DIR}/secret_key_previous first, every node of it`,
       ])
     const second = await start()
     try {
@@ -460,6 +477,15 @@ describe('The words of the command', () => {
     [['set-plan', 'acme'], 'set-plan takes <tenant> <plan>; see npm run admin -- help'],
     [['tenants', 'acme'], 'tenants takes no arguments; see npm run admin -- help'],
     [['tenants', '--loud'], 'tenants has no option --loud; see npm run admin -- help'],
+    [['tenants', '--profile', 'x'], 'tenants has no option --profile; see npm run admin -- help'],
+    [['tenants', '--yes=no'], 'tenants has no option --yes=no; see npm run admin -- help'],
+    [['tenants', '--scratch=x'], 'tenants has no option --scratch; see npm run admin -- help'],
+    [['restore', 'x.db', '--scratch', '--yes'], 'it is --scratch <folder>; see npm run admin -- help'],
+    [['restore', 'x.db', '--scratch='], 'it is --scratch <folder>; see npm run admin -- help'],
+    [
+      ['restore', 'x.db', '--scratch=--here'],
+      '--scratch is for a restore into PostgreSQL: a SQLite database is made where it will lie',
+    ],
     [['tenants'], `there is no database at ${join(empty, 'none.db')}; start the service first`],
     [
       ['backup', join(empty, 'x.db')],

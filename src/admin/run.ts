@@ -50,18 +50,23 @@ export async function runAdmin(words: readonly string[], terminal: Terminal): Pr
 
 type Options = Pick<Given, 'options' | 'values'>
 
-/** The word after an option that takes a value is that value. */
+/** An option has its value behind `=`, or as the next word. Behind `--` there are no options. */
 function parsed(words: readonly string[]): Options & { args: string[] } {
   const taking = new Set(commands.flatMap((command) => Object.keys(command.valued ?? {}).map(nameOf)))
   const found = { args: [] as string[], options: new Set<string>(), values: new Map<string, string>() }
   for (let i = 0; i < words.length; i++) {
     const word = words[i]!
-    const name = word.slice(2)
+    if (word === '--') return { ...found, args: [...found.args, ...words.slice(i + 1)] }
+    const [, name = '', value] = /^--([^=]*)(?:=(.*))?$/s.exec(word) ?? []
     if (!word.startsWith('--')) found.args.push(word)
-    else if (!taking.has(name)) found.options.add(name)
-    else found.values.set(name, words[++i] ?? '')
+    else if (!taking.has(name)) found.options.add(word.slice(2))
+    else found.values.set(name, value ?? valueIn(words[++i]))
   }
   return found
+}
+
+function valueIn(word = ''): string {
+  return word.startsWith('--') ? '' : word
 }
 
 /** `scratch` of `scratch <folder>`. */
@@ -78,17 +83,17 @@ function commandCalled(
   const help = `see ${called} help`
   const command = commands.find(({ usage }) => usage.split(' ')[0] === name)
   if (!command) throw new Error(`unknown command ${name}; ${help}`)
-  const [, ...places] = command.usage.split(' ')
-  const needed = places.filter((place) => place.startsWith('<') && !place.includes('|--')).length
-  if (args.length < needed || args.length > places.length)
-    throw new Error(`${name} takes ${places.join(' ') || 'no arguments'}; ${help}`)
   const known = { ...shared_options, ...command.options }
   const strange = [...options].find((option) => !Object.hasOwn(known, option))
   const valued = Object.keys(command.valued ?? {})
   const other = strange ?? [...values.keys()].find((option) => !valued.map(nameOf).includes(option))
   if (other !== undefined) throw new Error(`${name} has no option --${other}; ${help}`)
-  const empty = valued.find((option) => /^(--|$)/.test(values.get(nameOf(option)) ?? 'absent'))
+  const empty = valued.find((option) => values.get(nameOf(option)) === '')
   if (empty !== undefined) throw new Error(`it is --${empty}; ${help}`)
+  const [, ...places] = command.usage.split(' ')
+  const needed = places.filter((place) => place.startsWith('<') && !place.includes('|--')).length
+  if (args.length < needed || args.length > places.length)
+    throw new Error(`${name} takes ${places.join(' ') || 'no arguments'}; ${help}`)
   return command
 }
 

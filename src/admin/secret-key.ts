@@ -35,9 +35,11 @@ export const rotateSecretKey: DatabaseCommand = {
 }
 
 /** Nothing is sealed with the new key before the service has it. */
-function begin({ secret_key, data_dir }: Config): Printed {
+function begin(config: Config): Printed {
+  const { secret_key, data_dir } = config
   if (secret_key !== null)
     throw new Error('SECRET_KEY is in the environment: put the new key there; docs/runbook.md says how')
+  foundKeys(config) // throws where there is none
   if (!beginFileRotation(data_dir))
     throw new Error('a rotation has begun: restart the service, then run this without --begin')
   return {

@@ -87,9 +87,12 @@ export class Mailer {
   }
 }
 
-/** Null when the server answered with anything but a reply (RFC 5321 section 4.2), such as a number of another length. */
-function replyCodeOf({ responseCode = 0 }: SmtpError): number | null {
-  return responseCode >= 200 && responseCode <= 599 ? responseCode : null
+/**
+ * Null when the server answered with anything but a reply (RFC 5321 section 4.2), such as a number of another length, or refused
+ * STARTTLS: the mail was not offered to it.
+ */
+function replyCodeOf({ code, responseCode = 0 }: SmtpError): number | null {
+  return code !== 'ETLS' && responseCode >= 200 && responseCode <= 599 ? responseCode : null
 }
 
 /** Of OpenSSL (`ERR_SSL_…`), or of a certificate: `ERR_TLS_CERT_ALTNAME_INVALID`, `CERT_HAS_EXPIRED`, `DEPTH_ZERO_SELF_SIGNED_CERT`. */

@@ -31,6 +31,13 @@ export function isLost(error: unknown): error is DbError {
   return error instanceof DbError && error.kind === 'lost'
 }
 
+/** An error of opening a connection, with the address of the server: the driver says `Failed to connect` alone. */
+export function namingServer(url: string, error: unknown): unknown {
+  const known = translate('postgres', error)
+  if (!isLost(known)) return error
+  return new DbError('lost', `PostgreSQL at ${new URL(url).host}: ${known.message}`, { cause: known.cause })
+}
+
 /** True when the database did nothing, and may do it a little later. */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof DbError && ['busy', 'full', 'lost'].includes(error.kind)

@@ -4,6 +4,7 @@ import { type ReservedSQL, SQL } from 'bun'
 import { limit } from '../base/limit.ts'
 import { see_all_rows } from './bound.ts'
 import { postgres_session } from './connection-settings.ts'
+import { namingServer } from './errors.ts'
 import { refusesSettings } from './postgres-session.ts'
 import type { SqliteFile, Table } from './sqlite-file.ts'
 
@@ -39,7 +40,7 @@ export async function connected<T>(
   let is_pooled = false
   try {
     const connection = await pool.reserve().catch(async (error) => {
-      if (!refusesSettings(error)) throw error
+      if (!refusesSettings(error)) throw namingServer(url, error)
       await pool.close()
       is_pooled = true
       pool = open({})

@@ -3,6 +3,7 @@
 
 import { SQL } from 'bun'
 import { postgres_session } from './connection-settings.ts'
+import { namingServer } from './errors.ts'
 import type { Runner } from './postgres-queries.ts'
 
 type Session = Readonly<Record<string, string>>
@@ -56,6 +57,9 @@ const IS_PREPARED = `
 export async function setForRole(url: string, bound_role: string | null): Promise<string[]> {
   const connection = new SQL({ url, max: 1, prepare: false })
   try {
+    await connection.connect().catch((error) => {
+      throw namingServer(url, error)
+    })
     return await connection.begin(async (tx) => {
       const texts: string[] = []
       const ran = async (text: string) => {

@@ -30,7 +30,7 @@ import {
   upkeep,
 } from './db.ts'
 import { isDistributed } from './distributed.ts'
-import { DbError, isLost, isRetryable, mayBeCommitted, translate } from './errors.ts'
+import { DbError, isRetryable, mayBeCommitted, namingServer, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
 import { type DbGauges, type DbMeasures, pooled } from './measures.ts'
 import type { Member } from './postgres-batch.ts'
@@ -113,9 +113,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     await db.close()
     if (refusesSettings(error) && !options.session)
       return openPostgres(url, { ...options, session: pooled_session, role: undefined })
-    // The driver says `Failed to connect`, and not to which server.
-    if (isLost(error)) throw new DbError('lost', `PostgreSQL at ${new URL(url).host}: ${error.message}`)
-    throw error
+    throw namingServer(url, error)
   }
 }
 

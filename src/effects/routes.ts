@@ -92,7 +92,7 @@ export const claimEffect = route({
     retry: { safe: { with: 'lease_token' }, why: 'with a token of your own a repeat gets the same lease' },
   },
   cli: {
-    usage: 'effect claim <type> <key> <payload>',
+    usage: 'effect claim <type> <key> [payload]',
     about: 'Claim the right to do something once',
     group: 'Effects: what was approved, at most once',
     examples: [`waystation effect claim refund order-7 '{"amount": 30}' --lease 2m`],

@@ -40,10 +40,10 @@ export function keptSecret(
 }
 
 /** The given value, else the one in this file, which the service has made. Throws when there is none. */
-function foundSecret(given: string | null, data_dir: string, file_name: string): string {
+function foundSecret(given: string | null, data_dir: string, file_name: string): KeptSecret {
   const file = join(data_dir, file_name)
   if (given === null && !existsSync(file)) throw new Error(`there is no ${file}; give DATA_DIR or the secret`)
-  return keptSecret(given, data_dir, file_name).value
+  return keptSecret(given, data_dir, file_name)
 }
 
 /** Keeps a restored secret where the service looks for it, unless it has one there. */
@@ -75,6 +75,8 @@ function writeNew(
 export interface SecretKeys {
   current: string
   previous: string | null
+  /** Where the two lie, for a sentence to the operator; `SECRET_KEY` and `SECRET_KEY_PREVIOUS` unless given. */
+  places?: string
 }
 
 const secret_key_file = 'secret_key'
@@ -95,8 +97,9 @@ export function keptKeys({ secret_key, secret_key_previous, data_dir }: Given) {
 
 /** The same for a command, which makes none. Throws when there is none. */
 export function foundKeys({ secret_key, secret_key_previous, data_dir }: Given): SecretKeys {
-  const current = foundSecret(secret_key, data_dir, secret_key_file)
-  return { current, previous: secret_key_previous ?? foundFile(data_dir, previous_file) }
+  const { value: current, file } = foundSecret(secret_key, data_dir, secret_key_file)
+  const previous = secret_key_previous ?? foundFile(data_dir, previous_file)
+  return { current, previous, ...(file && { places: `${file} and ${join(data_dir, previous_file)}` }) }
 }
 
 /** Null when there is no such file. */

@@ -17,8 +17,9 @@ export function openableSecrets(db: Db, given: Given): Promise<Secrets> {
 /** A node without the key of its database waits for its operator. */
 const retry_after_seconds = 30
 
-const start_first_message =
-  'start the service with SECRET_KEY and SECRET_KEY_PREVIOUS first, every node of it'
+function startFirst({ places = 'SECRET_KEY and SECRET_KEY_PREVIOUS' }: SecretKeys): Error {
+  return new Error(`start the service with ${places} first, every node of it`)
+}
 
 const other_key_message =
   'SECRET_KEY: this database was sealed with another key; give every node the first one'
@@ -32,11 +33,8 @@ const retired_message =
  * is the one that the last rotation has replaced. `begins` false: throws where a rotation would begin, since no node that runs
  * opens what is sealed with the new key.
  */
-export async function secretsOf(
-  db: Db,
-  { current, previous }: SecretKeys,
-  { begins = true } = {},
-): Promise<Secrets> {
+export async function secretsOf(db: Db, given: SecretKeys, { begins = true } = {}): Promise<Secrets> {
+  const { current, previous } = given
   const values = { current: checkOf(current), previous: previous === null ? null : checkOf(previous) }
   const check =
     (await store.setting(db, 'secret_key_check')) ??
@@ -45,10 +43,9 @@ export async function secretsOf(
     const next = await store.setting(db, 'secret_key_next')
     if (next !== null && next !== values.previous) throw new Error(other_key_message)
   } else if (check === values.previous) {
-    if (!begins && (await store.setting(db, 'secret_key_next')) !== values.current)
-      throw new Error(start_first_message)
+    if (!begins && (await store.setting(db, 'secret_key_next')) !== values.current) throw startFirst(given)
     const holds = await beginRotation(db, current, previous!)
-    if (!holds) return secretsOf(db, { current, previous }, { begins }) // it has ended meanwhile
+    if (!holds) return secretsOf(db, given, { begins }) // it has ended meanwhile
   } else throw new Error(other_key_message)
   const plain = secretsUnder(current, { previous })
   const kept = await store.setting(db, fingerprint_name)
@@ -131,10 +128,11 @@ async function beginRotation(db: Db, current: string, previous: string): Promise
  */
 export async function rotateKey(
   db: Db,
-  { current, previous }: SecretKeys,
+  given: SecretKeys,
   sealed: readonly Resealed[],
   allTenants: () => Awaitable<readonly { tenant_id: string }[]>,
 ): Promise<number> {
+  const { current, previous } = given
   const [check, next, retired] = [
     await store.setting(db, 'secret_key_check'),
     await store.setting(db, 'secret_key_next'),
@@ -143,7 +141,7 @@ export async function rotateKey(
   const has_ended = check === checkOf(current) && next === null
   if (has_ended && (previous === null || retired !== checkOf(previous))) return 0
   if (previous === null || (!has_ended && (check !== checkOf(previous) || next !== checkOf(current))))
-    throw new Error(start_first_message)
+    throw startFirst(given)
   const keys = { current, previous }
   const before = await resealAll(db, keys, sealed, allTenants)
   await db.write((tx) => store.endRotation(tx, { check: checkOf(current), retired: checkOf(previous) }))
