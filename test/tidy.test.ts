@@ -332,6 +332,8 @@ describe('effects have their places', () => {
         'src/callbacks/mail.ts': 'an SMTP server has 10 seconds, whatever the clock says',
         'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'a database that is silent is given up',
+        'src/db/postgres-pool.ts': 'a probe that is left without an answer is given up',
+        'src/db/postgres-outage.ts': 'a server that is away is tried after a pause',
         'src/db/postgres-listen.ts': 'a connection that hears nothing is given up',
         'src/db/postgres-batch.ts': 'a connection that is silent is given up',
         'src/db/postgres-batches.ts': 'what arrives in one turn of the event loop shares a batch',

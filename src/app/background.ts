@@ -6,7 +6,7 @@ import type { Mailer } from '../callbacks/mail.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
-import { DbError } from '../db/errors.ts'
+import { DbError, isLost } from '../db/errors.ts'
 import { TracedDb } from '../db/traced.ts'
 import { features, job_kinds } from '../features.ts'
 import type { Log } from '../http/answers.ts'
@@ -49,7 +49,8 @@ export function backgroundOf(
     ...given,
     onError(error) {
       measures?.background_errors.add()
-      const reported_before = error instanceof DbError && error.kind === 'damaged'
+      const reported_before =
+        (error instanceof DbError && error.kind === 'damaged') || (isLost(error) && db.is_away)
       if (!reported_before) log.error({ error: String(error) }, 'background work failed')
     },
   }

@@ -60,7 +60,7 @@ export class LateRows {
 
   /** Tries it once more. */
   async secure(): Promise<void> {
-    if (this.#is_over) return
+    if (this.#is_over || this.db.is_away) return
     const { log } = this.options
     const found = await prepareRows(this.config, this.options)
     if ('off' in found) {

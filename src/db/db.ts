@@ -197,6 +197,8 @@ export interface Db extends Reader {
   maintain(): Promise<void>
   /** The reason to send no requests here although the database answers; null when there is none. */
   trouble(): Trouble | null
+  /** PostgreSQL: no connection can be opened, and what begins fails as lost. Its outage is reported, however much fails in it. */
+  readonly is_away: boolean
   /** How it stands now, for metrics. */
   gauges(): Awaitable<DbGauges>
   /**

@@ -28,6 +28,10 @@ export class DelegatingDb implements Db {
     return this.db.clock
   }
 
+  get is_away(): boolean {
+    return this.db.is_away
+  }
+
   one<Row>(statement: Statement<Row>, params: Params): Awaitable<Row | null> {
     return this.db.one(statement, params)
   }

@@ -65,15 +65,26 @@ export function isIoError(error: unknown): boolean {
   return code.startsWith('SQLITE_IOERR') && code !== 'SQLITE_IOERR_SHMSIZE'
 }
 
-// PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server is not available.
+// PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server is not available, 3D000 and class 28
+// that it does not let this service into the database.
 function postgresKind(error: Error & { code?: string; errno?: string }): DbError['kind'] | null {
   const state = String(error.errno ?? '')
   if (state === '23505') return 'unique'
   if (['55P03', '57014', '40P01', '40001'].includes(state)) return 'busy'
   if (state === '53100') return 'full'
-  if (/^(08...|57P0[1-5]|53300|25006)$/.test(state)) return 'lost' // 25006: read-only, as after a failover
+  if (/^(08...|57P0[1-5]|53300|25006|3D000|28...)$/.test(state)) return 'lost' // 25006: read-only, as after a failover
   if (/^ERR_POSTGRES_(CONNECTION|IDLE_TIMEOUT|LIFETIME_TIMEOUT)/.test(error.code ?? '')) return 'lost'
   return null
+}
+
+/** unopened: no connection could be opened. ended: one is gone, and another may open or not. Null: it says nothing of connections. */
+export function connectionFault(error: unknown): 'unopened' | 'ended' | null {
+  let from_driver = error
+  while (from_driver instanceof DbError) from_driver = from_driver.cause
+  const { code = '', severity } = (from_driver ?? {}) as { code?: string; severity?: string }
+  if (/^ERR_POSTGRES_CONNECTION_(REFUSED|FAILED|TIMEOUT)$/.test(code)) return 'unopened'
+  if (/^(57P03|53300|3D000|28...)$/.test(stateOf(error))) return 'unopened'
+  return severity === 'FATAL' || /^ERR_POSTGRES_(CONNECTION|TLS)/.test(code) ? 'ended' : null
 }
 
 /**

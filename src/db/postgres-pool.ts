@@ -1,6 +1,17 @@
 // The connections of the PostgreSQL driver, which are opened again after a silence of the server, or to take a role.
 
-import type { SQL } from 'bun'
+import { SQL } from 'bun'
+import { answer_ms_max } from './connection-settings.ts'
+import { abandoned } from './postgres-queries.ts'
+
+const connect_timeout_seconds = 2
+
+export interface PoolSettings {
+  url: string
+  connections_max: number
+  /** Settings that are sent when a connection opens. */
+  session: Readonly<Record<string, string>>
+}
 
 /** How a pool stands: what runs on it, and whether another has taken its place. */
 export interface Opened {
@@ -11,13 +22,20 @@ export interface Opened {
 
 export class Pool {
   #opened: Opened
+  #probed: SQL | null = null
 
   constructor(
-    /** Opens connections that take this role; without one they keep that of the login. */
-    private readonly open: (role: string | undefined) => SQL,
+    private readonly settings: PoolSettings,
     private role: string | undefined,
   ) {
-    this.#opened = { sql: open(role), running: 0, is_left: false }
+    this.#opened = { sql: this.#open(role), running: 0, is_left: false }
+  }
+
+  /** The connections take this role; without one they keep that of the login. */
+  #open(role: string | undefined, max = this.settings.connections_max): SQL {
+    const { url, session } = this.settings
+    const connection = role === undefined ? session : { ...session, role }
+    return new SQL({ url, max, bigint: true, connectionTimeout: connect_timeout_seconds, connection })
   }
 
   get current(): SQL {
@@ -38,7 +56,7 @@ export class Pool {
   /** Ends what runs. */
   renew(): void {
     const { sql } = this.#opened
-    this.#opened = { sql: this.open(this.role), running: 0, is_left: false }
+    this.#opened = { sql: this.#open(this.role), running: 0, is_left: false }
     sql.close({ timeout: 0 }).catch(() => {})
   }
 
@@ -48,7 +66,7 @@ export class Pool {
    * nothing either when they cannot be judged, and throws.
    */
   async take(role: string, judge: (sql: SQL) => Promise<boolean>, onTaken: () => void): Promise<boolean> {
-    const sql = this.open(role)
+    const sql = this.#open(role)
     let is_wanted = false
     try {
       is_wanted = await judge(sql)
@@ -65,7 +83,25 @@ export class Pool {
     return true
   }
 
+  /**
+   * Opens one more connection, asks one question on it and closes it. Throws when it gets no answer. Where the connection is closed
+   * without a word, Bun.SQL itself opens it five times more, one after the other, within 2.3 s.
+   */
+  async probe(): Promise<void> {
+    const sql = this.#open(this.role, 1)
+    this.#probed = sql
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const timer = setTimeout(() => reject(abandoned()), answer_ms_max)
+    try {
+      await Promise.race([sql.unsafe('select 1'), late])
+    } finally {
+      clearTimeout(timer)
+      sql.close({ timeout: 0 }).catch(() => {})
+    }
+  }
+
   close(timeout: number): Promise<void> {
+    this.#probed?.close({ timeout: 0 }).catch(() => {})
     return this.#opened.sql.close({ timeout })
   }
 }

@@ -154,6 +154,11 @@ export class PostgresTx extends Queries implements Tx {
   }
 }
 
+/** Lets the statements of a turn run as long as the turn may. */
+export async function allowTime(connection: Runner, ms_max: number | null): Promise<void> {
+  await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`, [])
+}
+
 /** The size of the whole database. */
 export async function databaseBytes(connection: Runner): Promise<number> {
   const rows = await connection.unsafe('select pg_database_size(current_database())::text as bytes', [])

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { startCrashCluster, type Tap, type Wire, wireTo } from '../../test/support/crash-postgres.ts'
 import { onPostgres } from '../../test/support/databases.ts'
-import { unhurried } from '../../test/support/patience.ts'
+import { unhurried, until } from '../../test/support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import { rounds } from '../../test/support/rounds.ts'
@@ -379,6 +379,7 @@ onPostgres('a PostgreSQL that goes away', () => {
         await Promise.all(at_work)
         for (const call of calls) expect(await kindOf(call)).toBe('lost')
         await cluster.start()
+        await until(async () => (await kindOf(find)) === 'done') // a connection is tried again after a pause
         for (const call of calls) expect(await kindOf(call)).toBe('done')
         const { n } = (await find())!
         expect(n).toBeGreaterThanOrEqual(ends.done!)

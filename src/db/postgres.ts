@@ -1,6 +1,6 @@
 // PostgreSQL driver on Bun.SQL: a pool, READ COMMITTED, one transaction per write.
 
-import { type ReservedSQL, SQL } from 'bun'
+import type { ReservedSQL, SQL } from 'bun'
 import { type Clock, clockOf } from '../base/clock.ts'
 import type { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
@@ -38,15 +38,16 @@ import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
 import { passing_max as passing_default } from './postgres-lines.ts'
 import { channel } from './postgres-listen.ts'
+import { type OutageListener, Outages } from './postgres-outage.ts'
 import { connectionQueue, waiting_max } from './postgres-permits.ts'
 import { Pool } from './postgres-pool.ts'
 import {
   abandoned,
+  allowTime,
   type Call,
   databaseBytes,
   PostgresTx,
   Queries,
-  type Runner,
   silent,
   type Traffic,
 } from './postgres-queries.ts'
@@ -68,7 +69,6 @@ const readiness_ms_max = limit(
   'milliseconds',
   'Bounds how long /readyz waits for PostgreSQL before it says that the database does not answer.',
 )
-const connect_timeout_seconds = 2
 const counted_together_max = limit(
   'postgres.counted_tenants',
   20,
@@ -99,6 +99,7 @@ export interface PostgresOptions {
   role?: string | undefined // that the connections take; absent: that of the login
   carries_tenant?: boolean // of statements from the start: tables may be prepared for row-level security while they run
   measures?: DbMeasures | undefined
+  outage_listener?: OutageListener | undefined
 }
 
 /** Opens a pool. Throws on an unsafe set-up or when the server cannot be reached. */
@@ -124,11 +125,6 @@ async function usable(db: PostgresDb): Promise<Db> {
   return db
 }
 
-/** Lets the statements of a turn run as long as the turn may. */
-async function allowTime(connection: Runner, ms_max: number | null): Promise<void> {
-  await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`, [])
-}
-
 function busy(): DbError {
   return new DbError('busy', 'no connection was free in time')
 }
@@ -136,6 +132,7 @@ function busy(): DbError {
 class PostgresDb implements Db {
   readonly engine = 'postgres'
   readonly #pool: Pool
+  readonly #outages: Outages
   readonly clock: Clock
   readonly #database_clock: DatabaseClock | null
   readonly #traffic: Traffic = {
@@ -164,17 +161,10 @@ class PostgresDb implements Db {
       session = postgres_session,
       role,
     } = options
-    const open = (taken: string | undefined) =>
-      new SQL({
-        url,
-        max: connections_max,
-        bigint: true,
-        connectionTimeout: connect_timeout_seconds,
-        connection: taken === undefined ? session : { ...session, role: taken },
-      })
     this.#traffic.measures = options.measures
     this.#traffic.bound = options.carries_tenant ?? false
-    this.#pool = new Pool(open, role)
+    this.#pool = new Pool({ url, connections_max, session }, role)
+    this.#outages = new Outages(new URL(url).host, clock, () => this.#pool.probe(), options.outage_listener)
     this.#queries = new Queries(this.#pool.current, this.#traffic)
     this.#queue = connectionQueue(connections_max, clock)
     this.#database_clock = database_time
@@ -200,6 +190,7 @@ class PostgresDb implements Db {
   }
 
   async takeRole(role: string): Promise<boolean> {
+    if (this.is_away) throw this.#outages.refusal()
     const judge = (sql: SQL) => isBoundAs(role, new Queries(sql, this.#traffic))
     return this.#pool.take(role, judge, () => {
       Object.assign(this.#traffic, { bound: true, secured: true }) // connections without the role take statements with their tenant as well
@@ -213,6 +204,11 @@ class PostgresDb implements Db {
     const { bound, secured } = await boundTables(this)
     Object.assign(this.#traffic, { bound: bound || this.#traffic.bound, secured })
     await this.#database_clock?.begin()
+    this.#outages.start()
+  }
+
+  get is_away(): boolean {
+    return this.#outages.is_on
   }
 
   one<Row>(statement: Statement<Row>, params: Params): Promise<Row | null> {
@@ -402,8 +398,13 @@ class PostgresDb implements Db {
     const counted = ms_max === undefined ? 1 : 0
     this.#requests_running += counted
     const opened = this.#pool.enter()
+    const outages = this.#outages.count
     try {
+      if (this.#outages.is_on) throw this.#outages.refusal()
       return await action(call)
+    } catch (error) {
+      this.#outages.notice(error, outages)
+      throw error
     } finally {
       this.#pool.leave(opened)
       this.#requests_running -= counted
@@ -478,6 +479,7 @@ class PostgresDb implements Db {
     this.#closed = true
     await this.#idle()
     clearInterval(this.#watch)
+    this.#outages.stop()
     this.#database_clock?.stop()
     await this.#pool.close(close_timeout_seconds)
   }

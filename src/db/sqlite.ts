@@ -85,6 +85,7 @@ export function openSqlite(path: string, options: SqliteOptions): Db {
 
 class SqliteDb implements Db {
   readonly engine = 'sqlite'
+  readonly is_away = false
   readonly #path: string
   readonly #in_memory: boolean
   readonly #lock: Database | null

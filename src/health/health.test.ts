@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { onPostgres } from '../../test/support/databases.ts'
+import { until } from '../../test/support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase, on_citus } from '../../test/support/postgres.ts'
 import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { openapiOf } from '../contract/openapi.ts'
@@ -209,6 +210,7 @@ onPostgres('While the database is away (postgres)', () => {
     expect((await service.ask('GET', '/livez')).status).toBe(200)
 
     await wire.join()
+    await until(async () => (await get()).status === 200)
     expect((await service.ask('GET', '/readyz')).body).toEqual({ status: 'ready' })
     const back = await get()
     expect([back.status, back.body.version]).toEqual([200, 1])

@@ -31,6 +31,10 @@ export class QuietDb implements Db {
     this.clock = db.clock
   }
 
+  get is_away(): boolean {
+    return this.db.is_away
+  }
+
   async one<Row>(statement: Statement<Row>, params: Params): Promise<Row | null> {
     return this.#counted(async () => {
       this.onRead(statement.name)
