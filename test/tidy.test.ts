@@ -333,6 +333,7 @@ describe('effects have their places', () => {
         'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'a database that is silent is given up',
         'src/db/postgres-pool.ts': 'a probe that is left without an answer is given up',
+        'src/db/postgres-read-only.ts': 'looks for a server that takes writes',
         'src/db/postgres-outage.ts': 'a server that is away is tried after a pause',
         'src/db/postgres-listen.ts': 'a connection that hears nothing is given up',
         'src/db/postgres-batch.ts': 'a connection that is silent is given up',

@@ -49,8 +49,9 @@ export function backgroundOf(
     ...given,
     onError(error) {
       measures?.background_errors.add()
-      const reported_before =
-        (error instanceof DbError && error.kind === 'damaged') || (isLost(error) && db.is_away)
+      const reported_before = isLost(error)
+        ? db.is_away || db.trouble()?.kind === 'read_only'
+        : error instanceof DbError && error.kind === 'damaged'
       if (!reported_before) log.error({ error: String(error) }, 'background work failed')
     },
   }

@@ -123,7 +123,8 @@ describe('A failure of background work', () => {
     const log: Log = { debug: record, info: record, warn: record, error: record }
     const measures = new Measures()
     const given = { held: () => false, beforeLook: undefined, measures, tracer: null }
-    backgroundOf({ tick: 'internal' } as Config, { is_away } as Db, log, given).onError(error)
+    const db = { is_away, trouble: () => null } as unknown as Db
+    backgroundOf({ tick: 'internal' } as Config, db, log, given).onError(error)
     expect(logged).toEqual(Array.from({ length: lines }, () => failed_message))
     expect(measures.background_errors.value).toBe(1)
   })

@@ -10,12 +10,14 @@ type Logged = Exclude<Trouble['kind'], 'damaged'>
 const begun: Record<Logged, string> = {
   full: 'the disk is nearly full: what needs room is refused until there is some',
   stalled: 'the disk does not answer: writes are refused until it does',
+  read_only: 'the database is read-only: writes are refused until one that takes them is reached',
   removed:
     'A FILE OF THE DATABASE WAS REMOVED OR REPLACED: nothing is written any more, reads go on; what was acknowledged is lost when this process ends, unless its open files are copied first, on Linux from /proc/<pid>/fd',
 }
 const over: Partial<Record<Logged, string>> = {
   full: 'the disk has room again: everything is taken',
   stalled: 'the disk answers again: writes are taken',
+  read_only: 'the database takes writes again',
 }
 
 export class TroubleLog {

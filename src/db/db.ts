@@ -221,10 +221,10 @@ export interface Db extends Reader {
 /**
  * damaged: the file holds what SQLite did not write; nothing is written any more. removed: it is not where it was opened; nothing
  * is written any more. full: nothing that grows is written. stalled: the disk does not return from a flush; nothing is written
- * until it does.
+ * until it does. read_only: the server of PostgreSQL takes no writes; another one is looked for.
  */
 export interface Trouble {
-  kind: 'damaged' | 'removed' | 'full' | 'stalled'
+  kind: 'damaged' | 'removed' | 'full' | 'stalled' | 'read_only'
   /** A sentence without its first capital and its full stop. */
   reason: string
 }

@@ -56,7 +56,7 @@ export class Outages {
     private readonly server: string,
     private readonly clock: Pick<Clock, 'monotonic'>,
     /** Rejects when no connection can be opened. */
-    private readonly probe: () => Promise<void>,
+    private readonly probe: () => Promise<unknown>,
     private readonly listener: OutageListener | undefined,
   ) {}
 

@@ -74,26 +74,35 @@ export class Pool {
       if (!is_wanted) sql.close({ timeout: 0 }).catch(() => {})
     }
     if (!is_wanted) return false
-    const left = this.#opened
     this.role = role
+    this.#leaveFor(sql, onTaken)
+    return true
+  }
+
+  /** Queries that begin from now on have new connections; those under way go on as they were. */
+  replace(): void {
+    this.#leaveFor(this.#open(this.role))
+  }
+
+  #leaveFor(sql: SQL, onTaken = () => {}): void {
+    const left = this.#opened
     this.#opened = { sql, running: 0, is_left: false }
     onTaken()
     left.is_left = true
     closeIfDone(left)
-    return true
   }
 
   /**
-   * Opens one more connection, asks one question on it and closes it. Throws when it gets no answer. Where the connection is closed
+   * Opens one more connection, asks one question on it and closes it. Returns the rows of its answer; throws when it gets none. Where the connection is closed
    * without a word, Bun.SQL itself opens it five times more, one after the other, within 2.3 s.
    */
-  async probe(): Promise<void> {
+  async probe(question = 'select 1'): Promise<Record<string, unknown>[]> {
     const sql = this.#open(this.role, 1)
     this.#probed = sql
     const { promise: late, reject } = Promise.withResolvers<never>()
     const timer = setTimeout(() => reject(abandoned()), answer_ms_max)
     try {
-      await Promise.race([sql.unsafe('select 1'), late])
+      return await Promise.race([sql.unsafe(question), late])
     } finally {
       clearTimeout(timer)
       sql.close({ timeout: 0 }).catch(() => {})

@@ -39,6 +39,17 @@ export async function lostSetting(connection: Runner): Promise<string | null> {
   ].join(' ')
 }
 
+const SETTINGS = `select name, setting from pg_settings where name in
+  ('fsync', 'full_page_writes', 'synchronous_commit', 'server_encoding', 'server_version', 'transaction_read_only')
+  union all
+  select 'collation_c', count(*)::text from pg_collation where collname = 'C'`
+
+/** The settings that durability depends on, as the server reports them. */
+export async function settingsOf(connection: Runner): Promise<Record<string, string | number>> {
+  const rows = (await connection.unsafe(SETTINGS, [])) as { name: string; setting: string }[]
+  return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
+}
+
 const RESET_ROLE = `
   select format('alter role %I in database %I reset role', current_user, current_database()) as text
     from pg_db_role_setting s join pg_roles r on r.oid = s.setrole join pg_database d on d.oid = s.setdatabase,

@@ -51,7 +51,8 @@ import {
   silent,
   type Traffic,
 } from './postgres-queries.ts'
-import { lostSetting, pooled_session, refusesSettings } from './postgres-session.ts'
+import { ReadOnly, read_only_reason } from './postgres-read-only.ts'
+import { lostSetting, pooled_session, refusesSettings, settingsOf } from './postgres-session.ts'
 import { boundTables, isBoundAs } from './row-security.ts'
 import { StoredBytes } from './stored.ts'
 
@@ -133,6 +134,7 @@ class PostgresDb implements Db {
   readonly engine = 'postgres'
   readonly #pool: Pool
   readonly #outages: Outages
+  readonly #read_only: ReadOnly
   readonly clock: Clock
   readonly #database_clock: DatabaseClock | null
   readonly #traffic: Traffic = {
@@ -165,6 +167,7 @@ class PostgresDb implements Db {
     this.#traffic.bound = options.carries_tenant ?? false
     this.#pool = new Pool({ url, connections_max, session }, role)
     this.#outages = new Outages(new URL(url).host, clock, () => this.#pool.probe(), options.outage_listener)
+    this.#read_only = new ReadOnly(this.#pool, () => this.#useNew(() => this.#pool.replace()))
     this.#queries = new Queries(this.#pool.current, this.#traffic)
     this.#queue = connectionQueue(connections_max, clock)
     this.#database_clock = database_time
@@ -334,7 +337,7 @@ class PostgresDb implements Db {
   }
 
   trouble(): Trouble | null {
-    return null // the server watches over its own disk
+    return this.#read_only.is_on ? { kind: 'read_only', reason: read_only_reason } : null // it watches over its own disk
   }
 
   async gauges(): Promise<DbGauges> {
@@ -404,6 +407,7 @@ class PostgresDb implements Db {
       return await action(call)
     } catch (error) {
       this.#outages.notice(error, outages)
+      this.#read_only.notice(error)
       throw error
     } finally {
       this.#pool.leave(opened)
@@ -434,30 +438,28 @@ class PostgresDb implements Db {
       silent_looks = is_silent ? silent_looks + 1 : 0
       if (silent_looks < silent_looks_max || this.#closed) return
       silent_looks = 0
-      this.#pool.renew()
-      this.#queries = new Queries(this.#pool.current, this.#traffic)
+      this.#useNew(() => this.#pool.renew())
     }, watch_ms)
     watch.unref()
     return watch
   }
 
+  #useNew(open: () => void): void {
+    open()
+    this.#queries = new Queries(this.#pool.current, this.#traffic)
+  }
+
   durability(): Promise<Record<string, string | number>> {
-    return this.#guarded({ key: 'readiness', ms_max: readiness_ms_max }, () => this.#settings())
+    return this.#guarded({ key: 'readiness', ms_max: readiness_ms_max }, async () => {
+      const settings = await settingsOf(this.#pool.current)
+      if (settings.transaction_read_only === 'on') this.#read_only.begin()
+      return settings
+    })
   }
 
   /** The reason that connections must not be used although they open; null when there is none. */
   lostSetting(): Promise<string | null> {
     return lostSetting(this.#pool.current)
-  }
-
-  async #settings(): Promise<Record<string, string | number>> {
-    const rows = (await this.#pool.current.unsafe(
-      `select name, setting from pg_settings
-        where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'server_encoding', 'server_version')
-       union all
-       select 'collation_c', count(*)::text from pg_collation where collname = 'C'`,
-    )) as { name: string; setting: string }[]
-    return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
   }
 
   notify(text: string): Promise<void> {
@@ -480,6 +482,7 @@ class PostgresDb implements Db {
     await this.#idle()
     clearInterval(this.#watch)
     this.#outages.stop()
+    this.#read_only.close()
     this.#database_clock?.stop()
     await this.#pool.close(close_timeout_seconds)
   }

@@ -56,6 +56,7 @@ forEachService('Health', (service) => {
       server_encoding: 'UTF8',
       server_version: expect.stringMatching(on_citus ? /^15\./ : /^18\./),
       collation_c: '1',
+      transaction_read_only: 'off',
     },
   }
 

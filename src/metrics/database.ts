@@ -4,7 +4,7 @@ import type { Db, Trouble } from '../db/db.ts'
 import type { DbGauges, DbMeasures } from '../db/measures.ts'
 import { type Figure, gauge, histogram, value } from './figure.ts'
 
-const troubles: readonly Trouble['kind'][] = ['damaged', 'removed', 'full', 'stalled']
+const troubles: readonly Trouble['kind'][] = ['damaged', 'removed', 'full', 'stalled', 'read_only']
 
 /** `secures_rows`: false where row-level security is not wanted. */
 export async function databaseFigures(
@@ -28,7 +28,7 @@ export async function databaseFigures(
     ]),
     gauge(
       'waystation_database_trouble',
-      '1 while the database is damaged or was removed, its disk is full, or its disk does not answer.',
+      '1 while the database is damaged or was removed, its disk is full or does not answer, or its server takes no writes.',
       troubles.map((kind) => ({ labels: { kind }, value: kind === trouble ? 1 : 0 })),
       'max',
     ),
