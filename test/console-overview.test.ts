@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { useChromium } from './support/chromium.ts'
 import {
   accessibilityFaults,
+  duplicateOf,
   lookAgain,
   narrow,
   overflow,
@@ -112,7 +113,7 @@ describe('The console', () => {
         await page.clock.fastForward(29 * 60_000)
         await page.keyboard.press('Shift')
         await page.clock.fastForward(29 * 60_000)
-        await becomes(() => page.evaluate('sessionStorage.length'), 3)
+        await becomes(() => page.evaluate('sessionStorage.length'), 4)
         await page.clock.fastForward(61_000)
         await page.getByText('You were signed out after 30 minutes without activity.').waitFor()
         expect(await page.evaluate('sessionStorage.length')).toBe(0)
@@ -123,11 +124,7 @@ describe('The console', () => {
       const tenant = await service.signUp()
       await chromium.visit(service.url, async (page) => {
         await signIn(page, tenant)
-        const [copied] = await Promise.all([
-          page.context().waitForEvent('page'),
-          // With an opener, the storage of the tab is copied, as by "Duplicate tab".
-          page.evaluate(`void open('/console')`),
-        ])
+        const copied = await duplicateOf(page)
         await copied.getByRole('heading', { name: 'Overview' }).waitFor()
         const other = await page.context().newPage()
         await signIn(other, tenant)

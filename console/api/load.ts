@@ -65,6 +65,8 @@ export function useLoad<T>(
     return () => {
       forget()
       stop()
+      // An answer that comes after the page was left reloads nothing.
+      again.current = () => {}
     }
   }, [of, every_ms, on.join()])
   const { value, text, problem } = state.value.of === of ? state.value : empty
