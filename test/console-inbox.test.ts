@@ -109,7 +109,7 @@ describe('An inbox', () => {
         await page.getByText('No message yet').waitFor()
         expect(page.url()).toBe(`${service.url}/console/inboxes/${lost}`)
       },
-      { expected: [/Failed to load resource: net::ERR_FAILED/] },
+      { ...narrow, expected: [/Failed to load resource: net::ERR_FAILED/] },
     )
     const { body } = await service.ask('GET', '/api/webhook', { key: tenant.api_key })
     expect(body.data.total).toBe(1)
@@ -285,6 +285,7 @@ describe('An inbox', () => {
           return failures >= 8
         })
         await page.getByText('Not following: tried again until the service answers').waitFor()
+        expect(await overflow(page)).toBe(0)
         await send(inbox, { path: '/while-away' })
         is_away = false
         const arrived = page.getByRole('link', { name: 'POST /while-away' })

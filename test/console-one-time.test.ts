@@ -253,6 +253,25 @@ describe('A secret that exists nowhere else', () => {
     })
   })
 
+  test('holds no copy back once its tab was left all the same', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/keys/approval-keys')
+      await press(page, 'Create a key…')
+      await press(page, 'Create')
+      await secret(page)
+      const copied = await duplicateOf(page)
+      await copied.getByRole('heading', { name: 'Overview' }).waitFor()
+      await press(copied, 'Sign out')
+      await press(copied, 'Go back')
+      const asked = questionsOf(page)
+      await page.reload()
+      expect(asked).toEqual(['beforeunload'])
+      await press(copied, 'Sign out')
+      await copied.getByLabel('Admin key').waitFor()
+    })
+  })
+
   test('is shown when it comes after 30 minutes without activity', async () => {
     const tenant = await service.signUp()
     await chromium.visit(service.url, async (page) => {
