@@ -5,8 +5,10 @@ import './ui/style.css'
 import './ui/frame.css'
 import './ui/console.css'
 import './ui/second-click.ts'
+import { followCopies } from './api/one-time.ts'
 import { admin_key, sign_ins, startSession } from './api/session.ts'
 import { keepPosition } from './api/step.ts'
+import { OneTimeSecrets } from './keys/one-time.tsx'
 import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
 import { Shell } from './shell.tsx'
@@ -21,6 +23,7 @@ function Console() {
   return (
     <>
       <Entered />
+      <OneTimeSecrets />
       <Toast />
     </>
   )
@@ -52,5 +55,6 @@ function Current() {
 }
 
 startSession()
+followCopies()
 keepPosition()
 render(<Console />, document.getElementById('app')!)

@@ -6,18 +6,17 @@ import { useEffect, useId, useMemo } from 'preact/hooks'
 import type { Tenant } from '../sdk/src/types.ts'
 import { followJournal } from './api/journal.ts'
 import { type Loaded, useGet } from './api/load.ts'
-import { signOut } from './api/session.ts'
 import { Announced, counts_every_ms, useCounts } from './counts.tsx'
 import { Banner } from './freeze/banner.tsx'
 import { Stop } from './freeze/stop.tsx'
 import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
+import { SignOut } from './sign-out.tsx'
 import { TestClockBadge } from './test-clock.tsx'
 import { shown } from './text/words.ts'
 import { Badge, Button, DocsLink, toggle } from './ui/basics.tsx'
 import { choose, theme } from './ui/theme.ts'
 import { theme_titles, themes } from './ui/theme-choice.ts'
-import { announce } from './ui/toast.tsx'
 
 export function Shell({ children }: { children: ComponentChildren }) {
   useFollowed()
@@ -58,14 +57,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
             )}
             <ThemeSwitch />
             <DocsLink kind="quiet">Docs</DocsLink>
-            <Button
-              text="Sign out"
-              kind="quiet"
-              onClick={() => {
-                signOut()
-                announce('Signed out.')
-              }}
-            />
+            <SignOut />
           </div>
         </div>
       </header>

@@ -5,7 +5,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Tenant } from '../sdk/src/types.ts'
 import { useAction } from './api/action.ts'
 import { call } from './api/client.ts'
+import { missing_of } from './api/one-time.ts'
 import { sign_out_reason, signIn } from './api/session.ts'
+import { OnItsWay } from './keys/one-time.tsx'
 import { to } from './router.ts'
 import { offer, sign_up_path } from './sign-up/offer.ts'
 import { Button, DocsLink } from './ui/basics.tsx'
@@ -47,8 +49,12 @@ export function SignIn() {
     const given = key.value.trim()
     clear()
     error.value = wrongAtOnce(given)
-    if (error.value === undefined && (await run(() => call<Tenant>(given, 'GET', '/v1/tenants/me')))) {
-      return signIn(given)
+    if (error.value === undefined) {
+      const tenant = await run(() => call<Tenant>(given, 'GET', '/v1/tenants/me'))
+      if (tenant) {
+        missing_of.value = null
+        return signIn(given, tenant.name)
+      }
     }
     focusField()
   }
@@ -63,6 +69,7 @@ export function SignIn() {
           {sign_out_reason.value}
         </p>
       )}
+      <OnItsWay />
       {problem && !refused && <ErrorBox problem={problem} />}
       <Form kind="stack" onSubmit={() => void submit()}>
         <Field

@@ -1,7 +1,7 @@
 // Inboxes and counters in the console: a webhook appears as it comes, is shown as what it is, and is sent again.
 
 import { describe, expect, test } from 'bun:test'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
 import {
   accessibilityFaults,
@@ -15,7 +15,7 @@ import {
   useService,
 } from './support/console.ts'
 import { messagesIn, newInbox, type TestInbox } from './support/inbox.ts'
-import { becomes } from './support/patience.ts'
+import { becomes, until } from './support/patience.ts'
 import { startReceiver } from './support/receiver.ts'
 import type { TestTenant } from './support/service.ts'
 
@@ -109,7 +109,7 @@ describe('An inbox', () => {
         await page.getByText('No message yet').waitFor()
         expect(page.url()).toBe(`${service.url}/console/inboxes/${lost}`)
       },
-      { expected: [/Failed to load resource: net::ERR_FAILED/] },
+      { ...narrow, expected: [/Failed to load resource: net::ERR_FAILED/] },
     )
     const { body } = await service.ask('GET', '/api/webhook', { key: tenant.api_key })
     expect(body.data.total).toBe(1)
@@ -250,7 +250,57 @@ describe('An inbox', () => {
     })
   })
 
-  test('stops following when looks fail, and follows again when told', async () => {
+  test('follows again by itself once the service answers, and misses no message', async () => {
+    const tenant = await service.signUp()
+    const inbox = await newInbox(service, tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.clock.install()
+        let [is_away, failures] = [true, 0]
+        const answer = (route: Route) => {
+          if (!is_away) return route.continue()
+          failures += 1
+          return route.abort()
+        }
+        await page.route('**/api/webhook/*', answer)
+        await page.route(/\/messages\?/, answer)
+        /** The hand on the keys keeps the session. */
+        const waits = async () => {
+          await page.keyboard.press('Shift')
+          await page.clock.fastForward(30_000)
+        }
+        await signIn(page, tenant, `/console/inboxes/${inbox.id}`)
+        await page.getByText('The service does not answer.').waitFor()
+        is_away = false
+        await page.getByText('Following: messages appear').waitFor()
+        await page.clock.pauseAt(Date.now() + 60_000)
+        ;[is_away, failures] = [true, 0]
+        await send(inbox, { path: '/first' })
+        await page.getByRole('link', { name: 'POST /first' }).waitFor()
+        await becomes(() => failures, 1)
+        expect(await page.getByText('Not following').count()).toBe(0)
+        await until(async () => {
+          await waits()
+          return failures >= 8
+        })
+        await page.getByText('Not following: tried again until the service answers').waitFor()
+        expect(await overflow(page)).toBe(0)
+        await send(inbox, { path: '/while-away' })
+        is_away = false
+        const arrived = page.getByRole('link', { name: 'POST /while-away' })
+        await until(async () => {
+          await waits()
+          return (await arrived.count()) === 1
+        })
+        await page.getByText('Following: messages appear').waitFor()
+        expect(await page.getByText('The service does not answer.').count()).toBe(0)
+      },
+      { expected: [/Failed to load resource: net::ERR_FAILED/] },
+    )
+  })
+
+  test('stops following when looks are refused, and follows again when told', async () => {
     const tenant = await service.signUp()
     const inbox = await newInbox(service, tenant)
     await chromium.visit(

@@ -94,3 +94,26 @@ describe('What is written into a search as soon as it is there', () => {
     },
   )
 })
+
+test('Enter that is pressed twice at once on a button opens its form, and does not send it', async () => {
+  const tenant = await service.signUp()
+  await chromium.visit(service.url, async (page) => {
+    await page.clock.install()
+    await signIn(page, tenant, '/console/keys/approval-keys')
+    await page.getByText('No approval keys').waitFor()
+    await page.clock.pauseAt(Date.now() + 60_000)
+    const button = page.getByRole('button', { name: 'Create a key…' })
+    await button.focus()
+    await page.keyboard.press('Enter')
+    await dialog(page).waitFor()
+    await page.clock.fastForward(499)
+    await page.keyboard.press('Enter')
+    expect(await dialog(page).getByRole('button', { name: 'Create', exact: true }).isVisible()).toBe(true)
+    expect(await dialog(page).locator('[aria-busy]').count()).toBe(0)
+    await page.clock.fastForward(1)
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'The approval key' }).waitFor()
+    const { body } = await service.ask('GET', '/v1/approval-keys', { key: tenant.admin_key })
+    expect(body.items.length).toBe(1)
+  })
+})

@@ -4,6 +4,8 @@ import { describe, expect, test } from 'bun:test'
 import { useChromium } from './support/chromium.ts'
 import {
   accessibilityFaults,
+  duplicateOf,
+  heldAnswer,
   lookAgain,
   narrow,
   overflow,
@@ -15,6 +17,7 @@ import {
   themes,
   useService,
 } from './support/console.ts'
+import { loaded } from './support/console-walk.ts'
 import { becomes } from './support/patience.ts'
 import type { TestTenant } from './support/service.ts'
 
@@ -112,7 +115,7 @@ describe('The console', () => {
         await page.clock.fastForward(29 * 60_000)
         await page.keyboard.press('Shift')
         await page.clock.fastForward(29 * 60_000)
-        await becomes(() => page.evaluate('sessionStorage.length'), 3)
+        await becomes(() => page.evaluate('sessionStorage.length'), 4)
         await page.clock.fastForward(61_000)
         await page.getByText('You were signed out after 30 minutes without activity.').waitFor()
         expect(await page.evaluate('sessionStorage.length')).toBe(0)
@@ -123,11 +126,7 @@ describe('The console', () => {
       const tenant = await service.signUp()
       await chromium.visit(service.url, async (page) => {
         await signIn(page, tenant)
-        const [copied] = await Promise.all([
-          page.context().waitForEvent('page'),
-          // With an opener, the storage of the tab is copied, as by "Duplicate tab".
-          page.evaluate(`void open('/console')`),
-        ])
+        const copied = await duplicateOf(page)
         await copied.getByRole('heading', { name: 'Overview' }).waitFor()
         const other = await page.context().newPage()
         await signIn(other, tenant)
@@ -179,6 +178,62 @@ describe('The console', () => {
         },
         { expected: refusals(401) },
       )
+    })
+  })
+
+  test('asks each thing once when it is opened, also what the navigation and the overview both show', async () => {
+    const tenant = await service.signUp()
+    await ask(tenant, 'First')
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant)
+      await page.goto('about:blank')
+      const requests = requestsOf(page)
+      await page.goto('/console')
+      await page.getByText('1 to decide').first().waitFor()
+      await loaded(page)
+      const asked = requests.map((request) => request.url()).filter((url) => url.includes('/v1/'))
+      expect(
+        asked.filter((url) => /status=pending|status=unknown|tenants\/me$/.test(url)).toSorted(),
+      ).toEqual([
+        `${service.url}/v1/checkpoints?status=pending&limit=200`,
+        `${service.url}/v1/effects?status=unknown&limit=200`,
+        `${service.url}/v1/tenants/me`,
+      ])
+    })
+  })
+
+  test('does not end what the navigation waits for when the overview is left', async () => {
+    const tenant = await service.signUp()
+    await ask(tenant, 'First')
+    await chromium.visit(service.url, async (page) => {
+      const { held, release } = await heldAnswer(page, 'GET', '**/v1/checkpoints?*')
+      await signIn(page, tenant)
+      await held
+      await page.getByRole('link', { name: 'Schedules' }).click()
+      await page.getByText('No call is scheduled').waitFor()
+      const requests = requestsOf(page)
+      release()
+      await page.getByText('1 to decide').waitFor({ state: 'attached' })
+      expect(requests.filter((request) => request.url().includes('/v1/checkpoints'))).toEqual([])
+    })
+  })
+
+  test('shows what happened after the navigation had asked', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/schedules')
+      await loaded(page)
+      const { held, release } = await heldAnswer(page, 'GET', '**/v1/checkpoints?*')
+      await ask(tenant, 'First')
+      await held
+      await ask(tenant, 'Second')
+      const body = { payload: 1, error: 'card declined' }
+      await service.ask('POST', '/v1/dlq', { key: tenant.api_key, body })
+      await page.getByText('1 open').first().waitFor({ state: 'attached' })
+      await page.getByRole('link', { name: 'Overview' }).click()
+      await page.getByRole('region', { name: 'Waits for you', exact: true }).waitFor()
+      release()
+      await page.locator('.figure', { hasText: '2 to decide' }).waitFor()
     })
   })
 

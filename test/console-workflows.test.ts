@@ -200,6 +200,35 @@ test('A workflow of more than 1,000 events goes live once all of them are shown'
   })
 })
 
+test('An open workflow rests after 1,000 events that came, and goes on when more is asked for', async () => {
+  const tenant = await service.signUp()
+  await happen(service, tenant, 1, { workflow_id: 'busy' })
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/workflows/busy')
+    await endingOf(page).getByText('Live:').waitFor()
+    await happen(service, tenant, 999, { workflow_id: 'busy' })
+    await becomes(async () => (await moments(page)).length, 1_000)
+    await endingOf(page).getByText('Live:').waitFor()
+    await happen(service, tenant, 1, { workflow_id: 'busy' })
+    const more = page.getByRole('button', { name: 'Show more' })
+    await more.waitFor()
+    expect(await endingOf(page).count()).toBe(0)
+    await made(tenant, 'busy', '/v1/dlq', { error: 'It broke.', payload: {} })
+    // By the time that a list of the console has heard of it, the line would have.
+    await page
+      .getByRole('link', { name: 'Dead letters' })
+      .locator('..')
+      .getByText('1 open')
+      .waitFor({ state: 'attached' })
+    expect(await moments(page)).toHaveLength(1_001)
+    await more.click()
+    await page.getByText('Left a dead letter', { exact: true }).waitFor()
+    await endingOf(page).getByText('Live:').waitFor()
+    await made(tenant, 'busy', '/v1/audit', { action: 'goes.on', metadata: {} })
+    await becomes(async () => (await moments(page)).length, 1_003)
+  })
+})
+
 test('A workflow whose first events were removed keeps the state that the service counts', async () => {
   const tenant = await service.signUp()
   const open = { title: 'Pay?', callback_url: null }

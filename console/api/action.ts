@@ -40,7 +40,7 @@ export interface Creation<T, F extends Record<string, string>> extends Pick<Acti
   field: <N extends keyof F>(
     name: N,
   ) => { value: F[N]; error: string | undefined; onInput: (value: F[N]) => void }
-  created: T | null
+  /** Answers null when it was refused. */
   create: (body: unknown) => Promise<T | null>
 }
 
@@ -56,7 +56,6 @@ export function useCreation<T, F extends Record<string, string>>(
   send: typeof ask = ask,
 ): Creation<T, F> {
   const values = useSignal(initial)
-  const created = useSignal<T | null>(null)
   const idempotency_key = useSignal(newKey())
   const { busy, problem, clear, run } = useAction()
   const [known_field, known_error] = (problem && known[problem.code]) ?? []
@@ -74,11 +73,9 @@ export function useCreation<T, F extends Record<string, string>>(
         clear()
       },
     }),
-    created: created.value,
-    create: async (body) => {
+    create: (body) => {
       const headers = { 'idempotency-key': idempotency_key.peek() }
-      created.value = await run(() => send<T>('POST', path, { body, headers }))
-      return created.value
+      return run(() => send<T>('POST', path, { body, headers }))
     },
   }
 }

@@ -31,6 +31,12 @@ interface Listener {
 }
 
 const listeners = new Set<Listener>()
+let heard_times = 0
+
+/** Another number once something has happened, or may have been missed. */
+export function heard(): number {
+  return heard_times
+}
 
 /** The listener gets the events of these nouns, and null when some may have been missed. Answers how to stop. */
 export function whenHappened(nouns: readonly Noun[], listener: Listener['listener']): () => void {
@@ -59,6 +65,7 @@ export function followJournal(signal: AbortSignal): void {
   const onBegin = () => {
     begin.abort()
     // Lists that were read before may have missed something.
+    heard_times += 1
     if (is_late) for (const { listener } of listeners) listener(null)
   }
   void followEvents({ query: {}, after: null, signal, onEvents: notify, onBegin })
@@ -68,6 +75,7 @@ export function followJournal(signal: AbortSignal): void {
 const moved_by_resume = ['checkpoint', 'effect', 'dlq']
 
 function notify(events: readonly Happened[]): void {
+  heard_times += 1
   for (const { nouns, listener } of listeners) {
     const heard = events.filter(({ type }) => nouns.some((noun) => concerns(noun, type)))
     if (heard.length > 0) listener(heard)

@@ -7,6 +7,7 @@ import type { Query } from './address.ts'
 import { isSame, type PageOf, type Problem, type Result } from './client.ts'
 import { begun, type Noun, whenHappened } from './journal.ts'
 import { ask } from './session.ts'
+import { askShared } from './shared.ts'
 import { keep as keepStep, step } from './step.ts'
 
 export interface Loaded<T> {
@@ -41,7 +42,7 @@ const no_nouns: readonly Noun[] = []
  */
 export function useLoad<T>(
   of: string,
-  load: (signal: AbortSignal) => Promise<Result<T>>,
+  load: (signal: AbortSignal, by_hand: boolean) => Promise<Result<T>>,
   { every_ms = 0, on = no_nouns }: LoadOptions = {},
 ): Loaded<T> {
   const empty: State<T> = { value: null, text: '', problem: null, of }
@@ -54,7 +55,7 @@ export function useLoad<T>(
       // Events that come while the list is on its way are then heard of.
       if (on.length > 0) await begun()
       if (signal.aborted) return
-      const result = await latest.current(signal)
+      const result = await latest.current(signal, by_hand)
       if (!signal.aborted) note(state, of, result, by_hand)
     }
     const failing = () => state.value.of === of && state.value.problem !== null
@@ -65,6 +66,8 @@ export function useLoad<T>(
     return () => {
       forget()
       stop()
+      // An answer that comes after the page was left reloads nothing.
+      again.current = () => {}
     }
   }, [of, every_ms, on.join()])
   const { value, text, problem } = state.value.of === of ? state.value : empty
@@ -136,10 +139,12 @@ function repeated(
   return { start: (by_hand?: boolean) => void start(by_hand), startSoon, stop }
 }
 
-/** A GET with the admin key. */
+/** A GET with the admin key. Parts of a page that load the same at the same time share it; a reload by hand is a call of its own. */
 export function useGet<T>(path: string, query: Query = {}, options: LoadOptions = {}): Loaded<T> {
   const of = `${path} ${JSON.stringify(query)}`
-  return useLoad<T>(of, (signal) => ask<T>('GET', path, { query, signal }), options)
+  const load = (signal: AbortSignal, by_hand: boolean) =>
+    by_hand ? ask<T>('GET', path, { query, signal }) : askShared<T>(path, query, signal)
+  return useLoad<T>(of, load, options)
 }
 
 /** The exact text of a member of the answer; null when its value is JSON null. */

@@ -2,6 +2,7 @@
 // activity.
 
 import { signal } from '@preact/signals'
+import type { RotatedTenant } from '../../sdk/src/types.ts'
 import { type Ask, call, failed, type Method, type Result } from './client.ts'
 import { channelOfCopies, tab_storage } from './tab-storage.ts'
 
@@ -12,8 +13,8 @@ const idle_check_ms = 5_000
 const key_place = 'waystation.admin_key'
 const active_place = 'waystation.active_at'
 const agent_key_place = 'waystation.agent_key'
-/** The same in a tab and its duplicates. */
 const session_place = 'waystation.session'
+const tenant_place = 'waystation.tenant_name'
 
 export const admin_key = signal<string | null>(null)
 /** The key of the console's own agent, while this session has one. */
@@ -28,7 +29,10 @@ export const sign_ins = signal(0)
 /** A duplicate of a tab holds the same key: signing out in one of them signs out all. */
 const copies = channelOfCopies('waystation.signed_out')
 
+const no_longer_valid = 'This admin key is no longer valid.'
 let noted_at = 0
+/** Rotations of the admin key that are on their way. */
+let rotations = 0
 
 export function startSession(): void {
   admin_key.value = tab_storage.getItem(key_place)
@@ -41,19 +45,29 @@ export function startSession(): void {
   setInterval(endIfIdle, idle_check_ms)
   document.addEventListener('visibilitychange', endIfIdle)
   copies?.addEventListener('message', ({ data }) => {
-    const here = admin_key.value !== null && tab_storage.getItem(session_place)
+    const here = admin_key.value !== null && sessionId()
     if (here && data === here) end('You signed out in another tab.')
   })
 }
 
-export function signIn(key: string): void {
+export function signIn(key: string, tenant_name: string): void {
   sign_ins.value += 1
   tab_storage.setItem(session_place, `${Date.now()} ${Math.random()}`)
+  tab_storage.setItem(tenant_place, tenant_name)
   keepKey(key)
 }
 
-/** Replaces the key after a rotation. The page stays as it is. */
-export function keepKey(key: string): void {
+/** The same in a tab and its duplicates; null while there is no session. */
+export function sessionId(): string | null {
+  return tab_storage.getItem(session_place)
+}
+
+/** Empty while there is no session. */
+export function tenantName(): string {
+  return tab_storage.getItem(tenant_place) ?? ''
+}
+
+function keepKey(key: string): void {
   tab_storage.setItem(key_place, key)
   tab_storage.setItem(active_place, String(Date.now()))
   sign_out_reason.value = null
@@ -69,12 +83,12 @@ export function keepAgentKey(key: string | null): void {
 }
 
 export function signOut(): void {
-  copies?.postMessage(tab_storage.getItem(session_place))
+  copies?.postMessage(sessionId())
   end(null)
 }
 
 function end(reason: string | null): void {
-  for (const place of [key_place, active_place, session_place]) tab_storage.removeItem(place)
+  for (const place of [key_place, active_place, session_place, tenant_place]) tab_storage.removeItem(place)
   keepAgentKey(null)
   sign_out_reason.value = reason
   admin_key.value = null
@@ -104,10 +118,26 @@ export async function ask<T>(method: Method, path: string, options: Ask = {}): P
   if (key === null) return failed('ABORTED', 'Signed out.')
   const result = await call<T>(key, method, path, options)
   if (result.ok && method !== 'GET') changes.value += 1
-  if (!result.ok && result.problem.code === 'UNAUTHORIZED' && admin_key.value === key) {
-    end('This admin key is no longer valid.')
-  }
+  // While the key is being rotated, the new one may be on its way behind this refusal of the old one.
+  if (isRefused(result) && admin_key.value === key && rotations === 0) end(no_longer_valid)
   return result
+}
+
+/** The session goes on with the new key, unless it has ended meanwhile. */
+export async function rotateAdminKey(path: string, body: object): Promise<Result<RotatedTenant>> {
+  const key = admin_key.peek()
+  rotations += 1
+  const rotated = await ask<RotatedTenant>('POST', path, { body })
+  rotations -= 1
+  if (admin_key.peek() === key) {
+    if (rotated.ok) keepKey(rotated.value.admin_key)
+    else if (isRefused(rotated)) end(no_longer_valid)
+  }
+  return rotated
+}
+
+function isRefused(result: Result<unknown>): boolean {
+  return !result.ok && result.problem.code === 'UNAUTHORIZED'
 }
 
 /** A call with the key of the console's own agent. A key that is no longer valid is forgotten. */
@@ -117,6 +147,6 @@ export async function askAsAgent<T>(method: Method, path: string, options: Ask =
   if (key === null) return failed('ABORTED', 'This session has no key of an agent.')
   const result = await call<T>(key, method, path, options)
   if (result.ok && method !== 'GET') changes.value += 1
-  if (!result.ok && result.problem.code === 'UNAUTHORIZED' && agent_key.value === key) keepAgentKey(null)
+  if (isRefused(result) && agent_key.value === key) keepAgentKey(null)
   return result
 }

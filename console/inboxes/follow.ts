@@ -5,7 +5,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { InboxDetail, Message } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
-import type { Problem } from '../api/client.ts'
+import { isSame, type Problem, type Result } from '../api/client.ts'
 import { ask } from '../api/session.ts'
 import { pause, visible } from '../api/wait.ts'
 import { now } from '../text/time.ts'
@@ -13,7 +13,7 @@ import { now } from '../text/time.ts'
 interface State {
   value: InboxDetail | null
   problem: Problem | null
-  state: 'loading' | 'following' | 'paused' | 'expired' | 'failed'
+  state: 'loading' | 'following' | 'broken' | 'paused' | 'expired' | 'failed'
   /** Messages that came since it was loaded. They may have taken the place of older ones: `messageCount` is of that time. */
   arrived: number
   /** The number of calls that this page made. */
@@ -31,7 +31,10 @@ const quiet_polls_max = 20
 /** Messages that come faster than this make each poll wait longer. */
 const soon_ms = 10_000
 const pause_ms_max = 60_000
-const failures_max = 3
+/** So many failures, one after the other, are not shown: a service that is restarted is away for a moment. */
+const failures_unsaid_max = 2
+const retry_ms = 1_000
+const retry_ms_max = 30_000
 /** The messages kept on the page; the inbox itself may keep more. */
 export const messages_max = 200
 /** The size of their bodies in base64: 200 messages may have as many megabytes. The newest message is always kept. */
@@ -65,14 +68,13 @@ interface Following {
 }
 
 async function follow({ path, signal, set, onMessages }: Following): Promise<void> {
-  const countCall = ({ calls }: State) => ({ calls: calls + 1 })
-  set(countCall)
-  const first = await ask<InboxDetail>('GET', path, { signal })
-  if (!first.ok) return set(() => ({ problem: first.problem, state: 'failed' }))
-  set(() => ({ value: first.value, problem: null, state: 'following', arrived: 0 }))
-  const expires_ms = Date.parse(first.value.inbox.expiresAt)
-  let after = first.value.messages[0]?.id
-  let [quiet, soon, failures] = [0, 0, 0]
+  const ask_first = () => ask<InboxDetail>('GET', path, { signal })
+  const first = await answered(ask_first, 0, { signal, set })
+  if (first === null) return
+  set(() => ({ value: first, problem: null, state: 'following', arrived: 0 }))
+  const expires_ms = Date.parse(first.inbox.expiresAt)
+  let after = first.messages[0]?.id
+  let [quiet, soon] = [0, 0]
   while (!signal.aborted) {
     await visible(signal)
     // After the expiry every poll is answered at once.
@@ -80,26 +82,47 @@ async function follow({ path, signal, set, onMessages }: Following): Promise<voi
     if (quiet >= quiet_polls_max) return set(() => ({ state: 'paused' }))
     const asked_at = performance.now()
     const query = { after, wait: wait_seconds }
-    set(countCall)
-    const next = await ask<NextMessages>('GET', `${path}/messages`, { query, signal })
-    if (next.ok) {
-      const { items, nextAfter } = next.value
-      failures = 0
-      quiet = items.length === 0 ? quiet + 1 : 0
-      after = nextAfter ?? undefined
-      set((old) => ({
-        ...{ problem: null, value: withMessages(old.value!, items) },
-        arrived: old.arrived + items.length,
-      }))
-      if (items.length > 0) onMessages(items.length)
-    } else {
-      failures += 1
-      const { problem } = next
-      if (!isTransient(problem) || failures >= failures_max) return set(() => ({ problem, state: 'failed' }))
-    }
-    soon = next.ok && performance.now() - asked_at >= soon_ms ? 0 : soon + 1
+    const ask_next = () => ask<NextMessages>('GET', `${path}/messages`, { query, signal })
+    const next = await answered(ask_next, failures_unsaid_max, { signal, set })
+    if (next === null) return
+    const { items, nextAfter } = next
+    quiet = items.length === 0 ? quiet + 1 : 0
+    after = nextAfter ?? undefined
+    set((old) => ({
+      ...{ problem: null, state: 'following', value: withMessages(old.value!, items) },
+      arrived: old.arrived + items.length,
+    }))
+    if (items.length > 0) onMessages(items.length)
+    soon = performance.now() - asked_at >= soon_ms ? 0 : soon + 1
     // The first message is shown at once. Many messages are shown together, by longer and longer pauses.
     if (soon > 1) await pause(Math.min(pause_ms_max, 1_000 * 2 ** (soon - 2)), signal)
+  }
+}
+
+/** Asks again, later and later, while the service does not answer. Null when it refuses, or the page was left. */
+async function answered<T>(
+  ask_once: () => Promise<Result<T>>,
+  unsaid_max: number,
+  { signal, set }: Pick<Following, 'signal' | 'set'>,
+): Promise<T | null> {
+  for (let failures = 1; ; failures += 1) {
+    await visible(signal)
+    if (signal.aborted) return null
+    set(({ calls }) => ({ calls: calls + 1 }))
+    const result = await ask_once()
+    if (result.ok) return result.value
+    const { problem } = result
+    if (!isTransient(problem)) {
+      set(() => ({ problem, state: 'failed' }))
+      return null
+    }
+    // A repeat that fails alike keeps the problem: a screen reader would read out a new one every time.
+    const say = (old: State) => ({
+      ...{ state: 'broken' as const, problem: isSame(old.problem, problem) ? old.problem : problem },
+    })
+    if (failures > unsaid_max) set(say)
+    const wait_ms = Math.min(retry_ms_max, retry_ms * 2 ** (failures - 1))
+    await pause(wait_ms, signal, [[window, 'online']])
   }
 }
 

@@ -244,6 +244,7 @@ const states: Record<FollowedInbox['state'], string> = {
   following: 'Following: messages appear as they arrive',
   paused: 'Paused: no message arrived for a while',
   expired: 'Expired: it accepts no more messages',
+  broken: 'Not following: tried again until the service answers',
   failed: 'Not following',
 }
 
@@ -255,7 +256,7 @@ function Following({ state, calls, reload }: FollowedInbox) {
         <span class="muted small digits">· {counted(calls, 'call')} of /api, not counted</span>
       </span>
       <Button
-        text={state === 'paused' || state === 'failed' ? 'Follow again' : 'Reload'}
+        text={['paused', 'broken', 'failed'].includes(state) ? 'Follow again' : 'Reload'}
         kind="quiet"
         onClick={reload}
       />

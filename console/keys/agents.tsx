@@ -5,6 +5,7 @@ import type { Agent, CreatedAgent, Tenant } from '../../sdk/src/types.ts'
 import { useCreation } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { useGet, usePages } from '../api/load.ts'
+import { oneTime } from '../api/one-time.ts'
 import { to } from '../router.ts'
 import { Button, Code, setTo, Text } from '../ui/basics.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
@@ -17,7 +18,6 @@ import { type Column, codeColumn, linkColumn, timeColumn } from '../ui/table.tsx
 import { AgentDetail } from './agent.tsx'
 import { AgentState } from './agent-stop.tsx'
 import { first_agent } from './first.ts'
-import { OneTime } from './one-time.tsx'
 
 const agentLink = ({ agent_id }: Agent) => to(pathOf('/console/keys/agents', agent_id))
 
@@ -68,7 +68,7 @@ const name_form = /^[a-z0-9][a-z0-9-]{2,31}$/
 function CreateAgent({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
   const submitted_name = useSignal<string | null>(null)
   const fields = { name: '', description: '', callback_base_url: '' }
-  const { created, values, field, create, ...action } = useCreation<CreatedAgent, typeof fields>(
+  const { values, field, create, ...action } = useCreation<CreatedAgent, typeof fields>(
     '/v1/agents',
     fields,
     { AGENT_ID_TAKEN: ['name', 'There is an agent of that name.'] },
@@ -82,11 +82,14 @@ function CreateAgent({ onCreated, onClose }: { onCreated: () => void; onClose: (
     if (is_wrong) return
     const optional = (text: string) => text.trim() || undefined
     const body = { description: optional(description), callback_base_url: optional(callback_base_url) }
-    if (await create({ name, ...body })) onCreated()
-  }
-  if (created) {
-    const secrets = [{ name: 'Key', text: created.api_key }]
-    return <OneTime title={`The key of ${created.agent_id}`} {...{ secrets, onClose }} />
+    await oneTime(async () => {
+      const created = await create({ name, ...body })
+      if (created === null) return null
+      onCreated()
+      onClose()
+      const secrets = [{ name: 'Key', text: created.api_key }]
+      return { title: `The key of ${created.agent_id}`, secrets }
+    })
   }
   return (
     <FormDialog title="Create an agent" own_checks onSubmit={() => void submit()} {...{ action, onClose }}>

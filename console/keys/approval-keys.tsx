@@ -6,6 +6,7 @@ import { useCreation } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import type { PageOf } from '../api/client.ts'
 import { useGet, usePages } from '../api/load.ts'
+import { oneTime, type Shown } from '../api/one-time.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
 import { shown } from '../text/words.ts'
@@ -18,7 +19,6 @@ import { Split, TableList } from '../ui/list.tsx'
 import { type Column, codeColumn, timeColumn } from '../ui/table.tsx'
 import { announce } from '../ui/toast.tsx'
 import { first_approval_key } from './first.ts'
-import { OneTime } from './one-time.tsx'
 
 /** For what no event says. */
 const every_ms = 60_000
@@ -127,7 +127,7 @@ const by_id = 'id'
 
 function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
   const fields = { label: '', chosen: every, checkpoint_id: '', expires_at: '' }
-  const { created, values, field, create, ...action } = useCreation<CreatedApprovalKey, typeof fields>(
+  const { values, field, create, ...action } = useCreation<CreatedApprovalKey, typeof fields>(
     '/v1/approval-keys',
     fields,
     { CHECKPOINT_NOT_FOUND: ['checkpoint_id', 'There is no such request.'] },
@@ -143,9 +143,14 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
       checkpoint_id: checkpoint_id || undefined,
       expires_at: Number.isNaN(ends.getTime()) ? undefined : ends.toISOString(),
     }
-    if (await create(body)) onCreated()
+    await oneTime(async () => {
+      const created = await create(body)
+      if (created === null) return null
+      onCreated()
+      onClose()
+      return shownOf(created)
+    })
   }
-  if (created) return <NewKey {...created} onClose={onClose} />
   return (
     <FormDialog title="Create an approval key" onSubmit={() => void submit()} {...{ action, onClose }}>
       <Field
@@ -183,16 +188,9 @@ function RequestSelect(props: {
   return <Select label="It decides" {...{ options }} {...props} />
 }
 
-type NewKeyProps = CreatedApprovalKey & { onClose: () => void }
-
-function NewKey({ approval_url, approval_key, onClose }: NewKeyProps) {
-  const key = { name: 'Key', text: approval_key }
-  const secrets = approval_url === null ? [key] : [{ name: 'Link', text: approval_url }, key]
-  return (
-    <OneTime title="The approval key" {...{ secrets, onClose }}>
-      {approval_url !== null && (
-        <p>Send the link as you would send a password: anyone who opens it can decide.</p>
-      )}
-    </OneTime>
-  )
+function shownOf({ approval_url, approval_key }: CreatedApprovalKey): Shown {
+  const [title, key] = ['The approval key', { name: 'Key', text: approval_key }]
+  if (approval_url === null) return { title, secrets: [key] }
+  const about = 'Send the link as you would send a password: anyone who opens it can decide.'
+  return { title, secrets: [{ name: 'Link', text: approval_url }, key], about }
 }

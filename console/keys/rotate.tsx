@@ -1,21 +1,21 @@
 // The rotation of a key: a question, and then the new key, once.
 
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren, JSX } from 'preact'
+import type { ComponentChildren } from 'preact'
 import { useAction } from '../api/action.ts'
 import { isOutcomeUnknown, type Result } from '../api/client.ts'
+import { oneTime, type Shown } from '../api/one-time.ts'
 import { setFrom, Time } from '../ui/basics.tsx'
 import { Question } from '../ui/dialog.tsx'
 import { Select } from '../ui/form.tsx'
 import { useStayFor } from '../ui/leaving.ts'
-import { OneTime } from './one-time.tsx'
 
 interface RotationProps<T> {
   /** "Rotate the key of worker-1?" */
   title: string
   rotate: () => Promise<Result<T>>
-  /** The dialog with the new key. */
-  shown: (rotated: T) => JSX.Element
+  /** How the new key is shown. */
+  shown: (rotated: T) => Shown
   onClose: () => void
   /** The consequences. */
   children: ComponentChildren
@@ -23,13 +23,15 @@ interface RotationProps<T> {
 
 /** Any rotation: of a key, of the signing secret. */
 export function Rotation<T>({ title, rotate, shown, onClose, children }: RotationProps<T>) {
-  const rotated = useSignal<T | null>(null)
   const action = useAction()
   useStayFor(action.busy)
-  const confirm = async () => {
-    rotated.value = await action.run(rotate)
-  }
-  if (rotated.value) return shown(rotated.value)
+  const confirm = () =>
+    oneTime(async () => {
+      const rotated = await action.run(rotate)
+      if (rotated === null) return null
+      onClose()
+      return shown(rotated)
+    })
   return (
     <Question verb="Rotate" onConfirm={() => void confirm()} {...{ title, action, onClose }}>
       {action.problem && isOutcomeUnknown(action.problem) && (
@@ -70,11 +72,11 @@ export function Rotate<T extends { previous_key_expires_at: string | null }>({
     if (result.ok) onRotated?.()
     return result
   }
-  const shown = (rotated: T) => (
-    <OneTime title="The new key" secrets={[{ name: 'Key', text: keyOf(rotated) }]} onClose={props.onClose}>
-      <p>{oldKey(rotated.previous_key_expires_at)}</p>
-    </OneTime>
-  )
+  const shown = (rotated: T) => ({
+    title: 'The new key',
+    secrets: [{ name: 'Key', text: keyOf(rotated) }],
+    about: oldKey(rotated.previous_key_expires_at),
+  })
   return (
     <Rotation {...props} {...{ shown }} rotate={rotateNow}>
       {children}

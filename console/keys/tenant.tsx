@@ -4,13 +4,11 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { RotatedTenant, Tenant, TenantWithSecret } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
-import type { Result } from '../api/client.ts'
 import { useGet } from '../api/load.ts'
-import { admin_key, ask, keepKey } from '../api/session.ts'
+import { ask, rotateAdminKey } from '../api/session.ts'
 import { Badge, Button, Code, Facts, setTo, Text, Time } from '../ui/basics.tsx'
 import { Quotas } from '../ui/meter.tsx'
 import { Card, LoadedView } from '../ui/page.tsx'
-import { OneTime } from './one-time.tsx'
 import { Rotate, Rotation } from './rotate.tsx'
 
 export function TenantKeys() {
@@ -45,7 +43,7 @@ export function TenantKeys() {
       {open.value === 'key' && (
         <Rotate<RotatedTenant>
           title="Rotate the admin key?"
-          rotate={(grace_seconds) => rotateKey(path, grace_seconds)}
+          rotate={(grace_seconds) => rotateAdminKey(`${path}/rotate-key`, { grace_seconds })}
           keyOf={(rotated) => rotated.admin_key}
           {...{ onClose }}
         >
@@ -60,7 +58,12 @@ export function TenantKeys() {
         <Rotation<TenantWithSecret>
           title="Rotate the signing secret?"
           rotate={() => ask('POST', `${path}/rotate-signing-secret`)}
-          shown={({ signing_secret }) => <NewSecret {...{ signing_secret, onClose }} />}
+          shown={({ signing_secret }) => ({
+            title: 'The new signing secret',
+            secrets: [{ name: 'Signing secret', text: signing_secret }],
+            about:
+              'For 24 hours callbacks also carry a signature of the old secret. Replace it within that time.',
+          })}
           {...{ onClose }}
         >
           <p>
@@ -71,14 +74,6 @@ export function TenantKeys() {
       )}
     </>
   )
-}
-
-/** The session goes on with the new key, unless it has ended meanwhile, by a sign-out in another tab. */
-async function rotateKey(path: string, grace_seconds: number): Promise<Result<RotatedTenant>> {
-  const before = admin_key.peek()
-  const rotated = await ask<RotatedTenant>('POST', `${path}/rotate-key`, { body: { grace_seconds } })
-  if (rotated.ok && admin_key.peek() === before) keepKey(rotated.value.admin_key)
-  return rotated
 }
 
 function TenantFacts({ tenant_id, name, plan, owner_email, created_at }: Tenant) {
@@ -111,14 +106,5 @@ function KeyPart({ title, verb, onClick, children }: KeyPartProps) {
         <Button text={verb} onClick={onClick} />
       </div>
     </>
-  )
-}
-
-function NewSecret({ signing_secret, onClose }: { signing_secret: string; onClose: () => void }) {
-  const secrets = [{ name: 'Signing secret', text: signing_secret }]
-  return (
-    <OneTime title="The new signing secret" {...{ secrets, onClose }}>
-      <p>For 24 hours callbacks also carry a signature of the old secret. Replace it within that time.</p>
-    </OneTime>
   )
 }

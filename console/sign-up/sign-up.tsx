@@ -5,7 +5,8 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { CreatedTenant } from '../../sdk/src/types.ts'
 import { useCreation } from '../api/action.ts'
 import { call, type Problem } from '../api/client.ts'
-import { signIn } from '../api/session.ts'
+import { oneTime, type Shown } from '../api/one-time.ts'
+import { admin_key, signIn } from '../api/session.ts'
 import { navigate, to } from '../router.ts'
 import { Button } from '../ui/basics.tsx'
 import { Field, Form } from '../ui/form.tsx'
@@ -40,12 +41,17 @@ export function SignUp() {
     if (wrong.name || wrong.owner_email) {
       return place.current?.querySelectorAll('input')[wrong.name ? 0 : 1]?.focus()
     }
-    const created = await create({ ...values, owner_email: values.owner_email.trim() })
-    if (!created) return
-    // From here on a reload finds the session: the keys are gone then, but the tenant is not.
-    signIn(created.admin_key)
-    welcome.value = created
-    navigate('/console')
+    await oneTime(async () => {
+      const created = await create({ ...values, owner_email: values.owner_email.trim() })
+      if (!created) return null
+      // By "back" to the sign-in another tenant may have come into this tab.
+      if (admin_key.peek() !== null) return keysOf(created)
+      // From here on a reload finds the session: the keys are gone then, but the tenant is not.
+      signIn(created.admin_key, created.name)
+      welcome.value = created
+      navigate('/console')
+      return null
+    }, values.name)
   }
   const errorOf = (name: keyof typeof wrong) => (tried.value && wrong[name]) || field(name).error
   return (
@@ -82,6 +88,14 @@ export function SignUp() {
       </p>
     </main>
   )
+}
+
+function keysOf({ admin_key: key, signing_secret }: CreatedTenant): Shown {
+  const secrets = [
+    { name: 'Admin key', text: key },
+    { name: 'Signing secret', text: signing_secret },
+  ]
+  return { title: 'The keys', secrets }
 }
 
 /** A page may be open under a name that the service does not go by. */

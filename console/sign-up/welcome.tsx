@@ -26,7 +26,7 @@ export function Welcome({ tenant }: { tenant: CreatedTenant }) {
   const agent = useSignal<CreatedAgent | null>(null)
   const open = () => {
     // A session may have ended while this page was open.
-    signIn(tenant.admin_key)
+    signIn(tenant.admin_key, tenant.name)
     welcome.value = null
   }
   return (
@@ -114,6 +114,7 @@ function FirstAgent({ tenant, onCreated, onSkip }: FirstAgentProps) {
     (method, path, options) => call(tenant.admin_key, method, path, options),
   )
   const tried = useSignal('')
+  useWarning(busy)
   const name = values.name.trim()
   const wrong = '3 to 32 lowercase letters, digits and hyphens; the first is not a hyphen.'
   const submit = async () => {
@@ -135,7 +136,7 @@ function FirstAgent({ tenant, onCreated, onSkip }: FirstAgentProps) {
           {...(tried.value === name && !name_form.test(name) ? { error: wrong } : {})}
         />
         <div class="dialog-buttons parts">
-          <Button text="Skip, open the console" kind="quiet" onClick={onSkip} />
+          <Button text="Skip, open the console" kind="quiet" onClick={() => busy || onSkip()} />
           <Button text="Create the agent" kind="primary" type="submit" busy={busy} />
         </div>
       </Form>

@@ -12,7 +12,7 @@ import { dialogs, Toast } from './toast.tsx'
 const fields = 'input, textarea, select'
 
 interface DialogProps {
-  title: string
+  title: ComponentChildren
   children: ComponentChildren
   /** A change is under way. */
   busy?: boolean
@@ -40,8 +40,10 @@ export function Dialog({ title, children, busy = false, onClose }: DialogProps) 
       // The button may have gone meanwhile, or do nothing any more.
       for (const place of places) {
         place.focus({ preventScroll: place !== before })
-        if (document.activeElement === place) break
+        if (document.activeElement === place) return
       }
+      // The whole page has changed below it.
+      document.querySelector<HTMLElement>('#main, main input')?.focus({ preventScroll: true })
     }
   }, [])
   useLayoutEffect(() => {

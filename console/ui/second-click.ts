@@ -1,5 +1,5 @@
 // A double click counts where it began: what came below the pointer after its first half, such as the answer to a question
-// that has just opened, was not meant. So does a key that is held down.
+// that has just opened, was not meant. So does Enter that is held down or pressed twice.
 
 /** The control under the first half, and its text: with another one it does another thing, as Pause and Resume. */
 let first: Element | null = null
@@ -21,12 +21,35 @@ document.addEventListener(
   { capture: true },
 )
 
-/** Enter that is held down presses once. What has come below the focus meanwhile, such as a form, was not meant. */
+/** Two presses within this time are one intention, as two clicks are. */
+const quick_ms = 500
+
+/** Where Enter was pressed last, if nothing else was done since. */
+let entered: { at_ms: number; control: Element | null; text: string | null } | null = null
+
+const forget = (event: Event) => {
+  if (!(event instanceof KeyboardEvent) || event.key !== 'Enter') entered = null
+}
+for (const done of ['keydown', 'input', 'pointerdown'])
+  document.addEventListener(done, forget, { capture: true })
+
+/**
+ * Enter counts where it began, too. What has come below the focus since, such as a form, is not sent by Enter that is held down or
+ * quickly pressed again.
+ */
 document.addEventListener(
   'keydown',
   (event) => {
-    const writes = event.target instanceof HTMLTextAreaElement
-    if (event.key === 'Enter' && event.repeat && !writes) event.preventDefault()
+    if (event.key !== 'Enter') return
+    if (event.repeat) {
+      if (!(event.target instanceof HTMLTextAreaElement)) event.preventDefault()
+      return
+    }
+    const control = controlAt(event.target)
+    const is_quick = entered !== null && event.timeStamp - entered.at_ms < quick_ms
+    if (is_quick && (control !== entered?.control || textOf(control) !== entered?.text))
+      event.preventDefault()
+    else entered = { at_ms: event.timeStamp, control, text: textOf(control) }
   },
   { capture: true },
 )

@@ -38,6 +38,8 @@ export interface Story extends State {
 const events_a_page = 200
 /** Events loaded at once; "Show more" loads as many again. */
 const pages_at_once = 5
+/** Each event that came is kept with what is drawn of it. After these the line rests: "Show more" goes on with what came since. */
+const followed_max = events_a_page * pages_at_once
 /** The things of these events are there before anything is shown, so that nothing moves on the first screen. */
 const first_things = 10
 
@@ -75,7 +77,19 @@ export function useStory(id: string): Story {
       // A long line ends before the present: what comes now is not put behind its middle.
       if (loaded.problem || loaded.more) return
       const after = loaded.events.at(-1)?.seq ?? 0
-      await followEvents({ query: { workflow_id: id }, after, signal, onEvents, state: following })
+      const rest = new AbortController()
+      const until = AbortSignal.any([signal, rest.signal])
+      const kept_max = loaded.events.length + followed_max
+      const onFollowed = (events: JournalEvent[]) => {
+        onEvents(events)
+        if (signal.aborted || state.peek().events.length < kept_max) return
+        rest.abort()
+        state.value = { ...state.peek(), more: true }
+      }
+      await followEvents({
+        query: { workflow_id: id },
+        ...{ after, signal: until, onEvents: onFollowed, state: following },
+      })
     }
     state.value = beginning
     fresh.value = 0

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect } from 'bun:test'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Page, Request } from 'playwright-core'
+import type { Page, Request, Route } from 'playwright-core'
 import { Waystation } from '../../sdk/src/index.ts'
 import { databaseFolder } from './folders.ts'
 import { cron_secret, TestService, type TestTenant } from './service.ts'
@@ -96,6 +96,28 @@ export async function signIn(
   await page.getByLabel('Admin key').fill(admin_key)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.locator('#main h1').waitFor()
+}
+
+/** A duplicate of the tab: with an opener its storage is copied. */
+export async function duplicateOf(page: Page): Promise<Page> {
+  const [copied] = await Promise.all([
+    page.context().waitForEvent('page'),
+    page.evaluate(`void open('/console')`),
+  ])
+  return copied
+}
+
+/** The service does what is asked with this method; its answer comes once `release` is called. */
+export async function heldAnswer(page: Page, method: string, url: string) {
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  await page.route(url, async (route: Route) => {
+    if (route.request().method() !== method) return route.continue()
+    const response = await route.fetch()
+    held.resolve()
+    await released.promise
+    return route.fulfill({ response })
+  })
+  return { held: held.promise, release: () => released.resolve() }
 }
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
