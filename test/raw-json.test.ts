@@ -162,11 +162,9 @@ forEachService('raw JSON', (service) => {
       const wrong = await eachOf(values, async (text, i) => {
         const path = `/v1/kv/raw/k${i}`
         const around = i % 3 === 0 ? ['\n\t ', ' \r\n'] : ['', '']
-        const put = await service.ask('PUT', path, {
-          key,
-          body: `{"value":${around.join(text)},"ttl_seconds":null}`,
-        })
-        const got = await service.ask('GET', path, { key })
+        const body = `{"value":${around.join(text)},"ttl_seconds":null}`
+        const put = await served(() => service.ask('PUT', path, { key, body }))
+        const got = await served(() => service.ask('GET', path, { key }))
         const shown = `{"namespace":"raw","key":"k${i}","value":${text},"version":1,"expires_at":null,"updated_at":"2026-`
         const is_same = put.status === 200 && got.status === 200 && got.text.startsWith(shown)
         return is_same ? null : [put.status, got.status]
@@ -189,7 +187,7 @@ forEachService('raw JSON', (service) => {
         const { key, shown } = logs[i % logs_count]!
         const body = `{"action":"a${i}","metadata":${text}}`
         const sent = { key, body, headers: { 'idempotency-key': `raw-${i}` } }
-        const append = () => served(() => service.ask('POST', '/v1/audit', sent))
+        const append = () => served(() => service.ask('POST', '/v1/audit', sent), { repeatable: true })
         const appended = await append()
         const answers = [appended]
         if (i % 10 === 0) answers.push(await append())

@@ -30,11 +30,15 @@ export interface Answer {
   body: any
 }
 
-/** The answer once there is room: on a busy machine a request that waits too long for the database is refused, and does nothing. */
-export async function served(ask: () => Promise<Answer>): Promise<Answer> {
+/**
+ * The answer once there is room: on a busy machine a request that waits too long for the database is refused, and does nothing.
+ * `repeatable`: also one that may have been done, and whose repeat happens once.
+ */
+export async function served(ask: () => Promise<Answer>, { repeatable = false } = {}): Promise<Answer> {
+  const again = ['UNAVAILABLE', ...(repeatable ? ['OUTCOME_UNKNOWN'] : [])]
   for (;;) {
     const answer = await ask()
-    if (answer.status !== 503 || answer.body.error.code !== 'UNAVAILABLE') return answer
+    if (answer.status !== 503 || !again.includes(answer.body.error.code)) return answer
   }
 }
 
