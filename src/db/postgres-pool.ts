@@ -90,14 +90,16 @@ export class Pool {
   async probe(): Promise<void> {
     const sql = this.#open(this.role, 1)
     this.#probed = sql
-    const { promise: late, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(() => reject(abandoned()), answer_ms_max)
     try {
-      await Promise.race([sql.unsafe('select 1'), late])
+      await answerOf(sql)
     } finally {
-      clearTimeout(timer)
       sql.close({ timeout: 0 }).catch(() => {})
     }
+  }
+
+  /** Asks one question on any connection that is there. Throws when it gets no answer, and where none is and none can be opened. */
+  ask(): Promise<void> {
+    return answerOf(this.#opened.sql)
   }
 
   close(timeout: number): Promise<void> {
@@ -108,4 +110,14 @@ export class Pool {
 
 function closeIfDone({ sql, running, is_left }: Opened): void {
   if (is_left && running === 0) sql.close({ timeout: 0 }).catch(() => {})
+}
+
+async function answerOf(sql: SQL): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(abandoned()), answer_ms_max)
+  try {
+    await Promise.race([sql.unsafe('select 1'), late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

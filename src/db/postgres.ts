@@ -164,7 +164,7 @@ class PostgresDb implements Db {
     this.#traffic.measures = options.measures
     this.#traffic.bound = options.carries_tenant ?? false
     this.#pool = new Pool({ url, connections_max, session }, role)
-    this.#outages = new Outages(new URL(url).host, clock, () => this.#pool.probe(), options.outage_listener)
+    this.#outages = new Outages(new URL(url).host, clock, this.#pool, options.outage_listener)
     this.#queries = new Queries(this.#pool.current, this.#traffic)
     this.#queue = connectionQueue(connections_max, clock)
     this.#database_clock = database_time
