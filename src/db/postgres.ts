@@ -5,13 +5,7 @@ import { type Clock, clockOf } from '../base/clock.ts'
 import type { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
 import { inBatches } from './backoff.ts'
-import {
-  answer_ms_max,
-  connections_default,
-  olderThan,
-  postgres_session,
-  unsafePostgres,
-} from './connection-settings.ts'
+import { answer_ms_max, connections_default, olderThan, unsafePostgres } from './connection-settings.ts'
 import {
   type Awaitable,
   type Db,
@@ -51,7 +45,7 @@ import {
   silent,
   type Traffic,
 } from './postgres-queries.ts'
-import { lostSetting, pooled_session, refusesSettings } from './postgres-session.ts'
+import { lostSetting, pooled_session, settingsInstead, whole_session } from './postgres-session.ts'
 import { boundTables, isBoundAs } from './row-security.ts'
 import { StoredBytes } from './stored.ts'
 
@@ -94,7 +88,7 @@ export interface PostgresOptions {
   connections_max?: number
   /** Writes of a line that do not share transactions while they are few. */
   passing_max?: number
-  /** Settings that are sent when a connection opens; `postgres_session` unless given. */
+  /** Settings that are sent when a connection opens; `whole_session` unless given. */
   session?: Readonly<Record<string, string>>
   role?: string | undefined // that the connections take; absent: that of the login
   carries_tenant?: boolean // of statements from the start: tables may be prepared for row-level security while they run
@@ -112,8 +106,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     return await usable(db)
   } catch (error) {
     await db.close()
-    if (refusesSettings(error) && !options.session)
-      return openPostgres(url, { ...options, session: pooled_session, role: undefined })
+    const session = settingsInstead(options.session ?? whole_session, error)
+    if (session === pooled_session) return openPostgres(url, { ...options, session, role: undefined })
+    if (session) return openPostgres(url, { ...options, session })
     throw namingServer(url, error)
   }
 }
@@ -158,7 +153,7 @@ class PostgresDb implements Db {
       connections_max = connections_default,
       database_time = false,
       passing_max = passing_default,
-      session = postgres_session,
+      session = whole_session,
       role,
     } = options
     this.#traffic.measures = options.measures
