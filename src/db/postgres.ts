@@ -42,6 +42,7 @@ import {
   databaseBytes,
   PostgresTx,
   Queries,
+  requireTables,
   silent,
   type Traffic,
 } from './postgres-queries.ts'
@@ -146,6 +147,7 @@ class PostgresDb implements Db {
   #maintained: Promise<void> = Promise.resolve()
   readonly #watch: Timer
   #closed = false
+  #is_begun = false
 
   constructor(url: string, options: PostgresOptions) {
     const {
@@ -200,6 +202,7 @@ class PostgresDb implements Db {
     Object.assign(this.#traffic, { bound: bound || this.#traffic.bound, secured })
     await this.#database_clock?.begin()
     this.#outages.start()
+    this.#is_begun = true
   }
 
   get is_away(): boolean {
@@ -452,6 +455,7 @@ class PostgresDb implements Db {
        union all
        select 'collation_c', count(*)::text from pg_collation where collname = 'C'`,
     )) as { name: string; setting: string }[]
+    if (this.#is_begun) await requireTables(this.#pool.current) // a new database gets them after that
     return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
   }
 
