@@ -4,7 +4,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { postgres_session } from '../src/db/connection-settings.ts'
+import { whole_session } from '../src/db/postgres-session.ts'
 import { settings } from '../src/settings.ts'
 import { freePort } from '../test/support/ports.ts'
 import {
@@ -35,7 +35,7 @@ let status: number
 try {
   await administer(cluster.base_url, `create role ${role} superuser login password '${role}'`)
   // In every database, because each test file has one of its own; `npm run admin -- session-settings` does it in one.
-  for (const [name, value] of Object.entries(postgres_session))
+  for (const [name, value] of Object.entries(whole_session))
     await administer(cluster.base_url, `alter role ${role} set ${name} = '${value}'`)
   await administer(cluster.base_url, `alter role ${role} set role = '${settings.DATABASE_ROLE.initial}'`)
   pooler = startPooler()

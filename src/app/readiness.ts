@@ -4,6 +4,7 @@ import { iso, type Millis } from '../base/clock.ts'
 import { SharedLook } from '../base/shared-look.ts'
 import type { Readiness } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
+import { unreadable } from '../db/postgres-queries.ts'
 import { version } from '../version.ts'
 import type { Nodes } from './nodes.ts'
 
@@ -41,7 +42,9 @@ export async function readinessOf(
   if (trouble) return { ...facts, reason: trouble.reason, durability: {} }
   try {
     return { ...facts, reason: null, durability: await durability.get() }
-  } catch {
-    return { ...facts, reason: 'the database does not answer', durability: {} }
+  } catch (error) {
+    const is_unreadable = (error as Error).message === unreadable
+    const reason = is_unreadable ? unreadable : 'the database does not answer'
+    return { ...facts, reason, durability: {} }
   }
 }

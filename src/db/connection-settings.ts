@@ -78,7 +78,14 @@ export const postgres_session = {
   lock_timeout: String(lock_ms_max),
   idle_in_transaction_session_timeout: '10000',
   default_transaction_isolation: 'read committed',
+  row_security: 'on', // off: a statement fails where a policy would hide a row
 }
+
+/**
+ * Sent as well to a server that knows them, idle_session_timeout since PostgreSQL 14 and transaction_timeout since 17: a pool is
+ * idle by nature, and a migration or a sweep takes longer than what an operator allows other programs.
+ */
+export const newer_session = { idle_session_timeout: '0', transaction_timeout: '0' }
 
 type Settings = Record<string, string | number>
 

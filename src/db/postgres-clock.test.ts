@@ -5,7 +5,7 @@ import { DatabaseClock } from './postgres-clock.ts'
 
 test('the time that a query waits for a connection does not count as part of its round trip', async () => {
   const local = new TestClock()
-  const pool = { unsafe: async () => [{ now: 1_000 }] } as unknown as SQL
+  const pool = { unsafe: async () => [{ now: 1_000_000_000n }] } as unknown as SQL
   const clock = new DatabaseClock(async (question) => {
     local.advance(10_000)
     await question(pool)

@@ -13,6 +13,9 @@ const round_trip_ms_max = limit(
   'A slower answer about the time of PostgreSQL is not believed.',
 )
 
+/** In microseconds. The text of a fraction depends on extra_float_digits, which may be set for the database or the role. */
+const NOW = 'select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now'
+
 /** Runs a question once a connection is free for it. */
 type Connected = (question: (pool: SQL) => Promise<void>) => Promise<void>
 
@@ -46,12 +49,10 @@ export class DatabaseClock implements Clock {
   #ask(within_ms: number): Promise<void> {
     return this.#connected(async (pool) => {
       const before = this.#local.monotonic()
-      const [row] = (await pool.unsafe('select extract(epoch from clock_timestamp())::float8 as now')) as {
-        now: number
-      }[]
+      const [row] = (await pool.unsafe(NOW)) as { now: number | bigint }[]
       const after = this.#local.monotonic()
       if (after - before > within_ms) return
-      this.#server_ms = row!.now * 1_000
+      this.#server_ms = Number(row!.now) / 1_000
       this.#asked_at = (before + after) / 2
     })
   }

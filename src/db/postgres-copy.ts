@@ -3,9 +3,9 @@
 import { type ReservedSQL, SQL } from 'bun'
 import { limit } from '../base/limit.ts'
 import { see_all_rows } from './bound.ts'
-import { postgres_session } from './connection-settings.ts'
+import { newer_session, postgres_session } from './connection-settings.ts'
 import { namingServer } from './errors.ts'
-import { refusesSettings } from './postgres-session.ts'
+import { pooled_session, type Session, settingsInstead } from './postgres-session.ts'
 import type { SqliteFile, Table } from './sqlite-file.ts'
 
 const rows_max = limit(
@@ -34,38 +34,50 @@ export async function connected<T>(
   url: string,
   work: (connection: ReservedSQL, is_pooled: boolean) => Promise<T>,
 ): Promise<T> {
-  const open = (settings: Record<string, string>) =>
-    new SQL({ url, max: 1, bigint: true, connection: { application_name: 'waystation backup', ...settings } })
-  let pool = open({ role: 'none', statement_timeout: '0' })
-  let is_pooled = false
+  const { pool, connection, is_pooled } = await opened(url, of_login)
   try {
-    const connection = await pool.reserve().catch(async (error) => {
-      if (!refusesSettings(error)) throw namingServer(url, error)
-      await pool.close()
-      is_pooled = true
-      pool = open({})
-      return pool.reserve()
-    })
-    try {
-      return await work(connection, is_pooled)
-    } finally {
-      connection.release()
-    }
+    return await work(connection, is_pooled)
   } finally {
+    connection.release()
     await pool.close()
   }
 }
 
+const of_login: Session = { role: 'none', statement_timeout: '0', row_security: 'on', ...newer_session }
+
+interface Opened {
+  pool: SQL
+  connection: ReservedSQL
+  is_pooled: boolean
+}
+
+async function opened(url: string, session: Session): Promise<Opened> {
+  const settings = { ...session, application_name: 'waystation backup' }
+  const pool = new SQL({ url, max: 1, bigint: true, connection: settings })
+  try {
+    return { pool, connection: await pool.reserve(), is_pooled: session === pooled_session }
+  } catch (error) {
+    await pool.close()
+    const instead = settingsInstead(session, error)
+    if (instead) return opened(url, instead)
+    throw namingServer(url, error)
+  }
+}
+
 const planned = Object.keys(postgres_session).filter((name) => name.startsWith('enable_'))
+/** PostgreSQL knows it since 17. */
+const without_end = "select set_config(name, '0', true) from pg_settings where name = 'transaction_timeout'"
 const unlimited = Object.keys(postgres_session).filter((name) => name.endsWith('_timeout'))
 
 /**
  * Begins a copy: as long as it needs, between statements too, and with plans for whole tables. Also where session-settings has
  * given the role what suits requests, and a pooler keeps the connection from saying otherwise when it opens.
  */
-function beginning(mode = ''): string {
-  const settings = [...planned.map((name) => `${name} = on`), ...unlimited.map((name) => `${name} = 0`)]
-  return [`begin ${mode}`, see_all_rows, ...settings.map((one) => `set local ${one}`)].join('; ')
+export function beginning(mode = ''): string {
+  const settings = [...planned, 'row_security'].map((name) => `${name} = on`)
+  const times = unlimited.map((name) => `${name} = 0`)
+  const set = [...settings, ...times].map((one) => `set local ${one}`)
+  return [`begin ${mode}`, see_all_rows, ...set, without_end].join('; ')
 }
 
 function copiedTables(copy: Pick<SqliteFile, 'tables'>): Table[] {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
-import { until } from '../../test/support/patience.ts'
+import { unhurried, until } from '../../test/support/patience.ts'
 import { administer, dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { Door, type Refusal, starting_up } from '../../test/support/postgres-door.ts'
 import { type Db, type Turn, unnamedAcrossTenants } from './db.ts'
@@ -75,6 +75,29 @@ onPostgres('An outage of PostgreSQL', () => {
   }
 
   const find = () => db.one(FIND, { id: 'a' })
+  /** Calls have all connections, and the server ends so many of them and lets nobody in any more. */
+  const lose = async (count: number, refusal: Refusal) => {
+    const pids: number[] = []
+    const ended = Promise.withResolvers<void>()
+    const look = (_: unknown, i: number) =>
+      endOf(() =>
+        db.read({ key: `tenant ${i}`, ms_max: null }, async (q) => {
+          pids.push((await q.one(PID, {}))!.pid)
+          await ended.promise
+          await q.one(PID, {})
+        }),
+      )
+    const looks = Promise.all(Array.from({ length: connections_max }, look))
+    await until(() => pids.length === connections_max)
+    door.does = refusal
+    const listed = `unnest(array[${pids.slice(0, count)}]) as listed (pid)`
+    await administer(
+      url.slice(0, url.lastIndexOf('/')),
+      `select pg_terminate_backend(pid, 5000) from ${listed}`,
+    )
+    ended.resolve()
+    expect((await looks).filter((one) => one !== 'done')).toHaveLength(count)
+  }
   const callsAreRefused = () =>
     until(async () => {
       await endOf(find)
@@ -243,25 +266,32 @@ onPostgres('An outage of PostgreSQL', () => {
     })
   })
 
-  test('lets a transaction go on that has its connection', async () => {
+  test('does not begin while some connections are there, although the server lets no more in: calls go well on these', async () => {
     await through(async () => {
-      await find()
-      door.does = starting_up
+      await lose(connections_max / 2, { state: '28P01', message: 'password authentication failed' })
+      const ends = new Set<string>()
+      for (let round = 0; round < 20; round++) {
+        const many = Array.from({ length: 2 * connections_max }, (_, i) => endOf(calls[i % 4]![1]))
+        for (const one of await Promise.all(many)) ends.add(one)
+      }
+      expect([...ends]).toEqual(['done'])
+      expect([db.is_away, reports.lines]).toEqual([false, []])
+    })
+  })
+
+  test('does not begin while a transaction has the only connection left: calls wait for it', async () => {
+    await through(async () => {
+      await lose(connections_max - 1, starting_up)
+      const waiting: Promise<string>[] = []
       const end = await endOf(() =>
-        db.write(async (tx) => {
-          await tx.run(INSERT, { id: `row-${id++}` })
-          const losing = db.read(async (q) => {
-            const { pid } = (await q.one(PID, {}))!
-            await administer(url.slice(0, url.lastIndexOf('/')), `select pg_terminate_backend(${pid})`)
-            await q.one(PID, {})
-          })
-          expect(await endOf(() => losing)).toMatch(/^lost: /)
-          await until(() => db.is_away)
-          expect(await endOf(find)).toBe(`lost: ${starting_up.message}`)
+        db.write(unhurried, async (tx) => {
+          await tx.one(PID, {})
+          for (let i = 0; i < 10; i++) waiting.push(endOf(calls[i % 4]![1]))
           await tx.run(INSERT, { id: `row-${id++}` })
         }),
       )
-      expect(end).toBe('done')
+      expect([end, ...new Set(await Promise.all(waiting))]).toEqual(['done', 'done'])
+      expect([db.is_away, reports.lines]).toEqual([false, []])
     })
   })
 
@@ -294,15 +324,14 @@ describe('The state of outages', () => {
     const reports = new Reports()
     let answer: unknown = new Failure('refused')
     let probes = 0
-    const outages = new Outages(
-      'db:5432',
-      clock,
-      async () => {
-        probes += 1
-        if (answer) throw answer
-      },
-      reports,
-    )
+    const ask = async () => {
+      if (answer) throw answer
+    }
+    const probe = () => {
+      probes += 1
+      return ask()
+    }
+    const outages = new Outages('db:5432', clock, { ask, probe }, reports)
     outages.start()
     return {
       ...{ clock, outages, timers, lines: reports.lines },

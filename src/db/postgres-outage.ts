@@ -1,5 +1,5 @@
-// Outages of PostgreSQL. Once no connection could be opened, calls fail at once, and one probe at a time finds out when the
-// server is back: a pool without connections opens all of them for a single call.
+// Outages of PostgreSQL. Once no connection is there and none can be opened, calls fail at once, and one probe at a time
+// finds out when the server is back: a pool without connections opens all of them for a single call.
 
 import { type Clock, minute_ms, second_ms } from '../base/clock.ts'
 import { randomStep } from '../base/ids.ts'
@@ -36,6 +36,13 @@ export interface OutageListener {
   onBack(outage: Outage): void
 }
 
+export interface Connections {
+  /** Rejects when no connection can be opened. */
+  probe(): Promise<unknown>
+  /** Asks on those that are there. Rejects as well when none is, and none can be opened. */
+  ask(): Promise<unknown>
+}
+
 export class Outages {
   /** No connection can be opened: a call that begins now gets `refusal`. */
   is_on = false
@@ -55,8 +62,7 @@ export class Outages {
   constructor(
     private readonly server: string,
     private readonly clock: Pick<Clock, 'monotonic'>,
-    /** Rejects when no connection can be opened. */
-    private readonly probe: () => Promise<unknown>,
+    private readonly connections: Connections,
     private readonly listener: OutageListener | undefined,
   ) {}
 
@@ -79,14 +85,14 @@ export class Outages {
   async #look(): Promise<void> {
     if (this.#is_probing) return
     this.#is_probing = true
-    const failure = await this.probe().then(
-      () => null,
-      (error: unknown) => error,
-    )
+    const failure = await failureOf(this.connections.probe())
+    const is_let_in = this.is_on || connectionFault(failure) === null
+    // A server that lets no more in may leave those that are there.
+    const is_alone = !is_let_in && connectionFault(await failureOf(this.connections.ask())) !== null
     this.#is_probing = false
     if (!this.#is_started) return
     if (this.is_on) this.#judge(failure)
-    else if (connectionFault(failure) !== null) this.#begin(failure)
+    else if (is_alone) this.#begin(failure)
   }
 
   #judge(failure: unknown): void {
@@ -144,4 +150,11 @@ export class Outages {
   get #reason(): string {
     return this.#failure instanceof Error ? this.#failure.message : String(this.#failure)
   }
+}
+
+async function failureOf(question: Promise<unknown>): Promise<unknown> {
+  return question.then(
+    () => null,
+    (error: unknown) => error,
+  )
 }

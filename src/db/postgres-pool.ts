@@ -93,20 +93,22 @@ export class Pool {
   }
 
   /**
-   * Opens one more connection, asks one question on it and closes it. Returns the rows of its answer; throws when it gets none. Where the connection is closed
-   * without a word, Bun.SQL itself opens it five times more, one after the other, within 2.3 s.
+   * Opens one more connection, asks one question on it and closes it. Returns the rows of its answer; throws when it gets none. Where
+   * the connection is closed without a word, Bun.SQL itself opens it five times more, one after the other, within 2.3 s.
    */
   async probe(question = 'select 1'): Promise<Record<string, unknown>[]> {
     const sql = this.#open(this.role, 1)
     this.#probed = sql
-    const { promise: late, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(() => reject(abandoned()), answer_ms_max)
     try {
-      return await Promise.race([sql.unsafe(question), late])
+      return await answerOf(sql, question)
     } finally {
-      clearTimeout(timer)
       sql.close({ timeout: 0 }).catch(() => {})
     }
+  }
+
+  /** Asks one question on any connection that is there. Throws when it gets no answer, and where none is and none can be opened. */
+  ask(): Promise<unknown> {
+    return answerOf(this.#opened.sql)
   }
 
   close(timeout: number): Promise<void> {
@@ -117,4 +119,14 @@ export class Pool {
 
 function closeIfDone({ sql, running, is_left }: Opened): void {
   if (is_left && running === 0) sql.close({ timeout: 0 }).catch(() => {})
+}
+
+async function answerOf(sql: SQL, question = 'select 1'): Promise<Record<string, unknown>[]> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(abandoned()), answer_ms_max)
+  try {
+    return await Promise.race([sql.unsafe(question), late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

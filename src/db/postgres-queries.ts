@@ -159,6 +159,17 @@ export async function allowTime(connection: Runner, ms_max: number | null): Prom
   await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`, [])
 }
 
+export const unreadable = 'the service may not read its tables, or they are not there'
+
+/** Throws where the schema was dropped or taken from the role: no request can be answered then. */
+export async function requireTables(connection: Runner): Promise<void> {
+  const rows = await connection.unsafe(
+    "select has_table_privilege(to_regclass('tenants'), 'select') as may",
+    [],
+  )
+  if ((rows as { may: boolean | null }[])[0]!.may !== true) throw new Error(unreadable)
+}
+
 /** The size of the whole database. */
 export async function databaseBytes(connection: Runner): Promise<number> {
   const rows = await connection.unsafe('select pg_database_size(current_database())::text as bytes', [])

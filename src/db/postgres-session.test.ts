@@ -5,10 +5,9 @@ import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { codeOf, source } from '../../test/support/source.ts'
-import { postgres_session } from './connection-settings.ts'
 import { openPostgres } from './postgres.ts'
 import { postgresFaults } from './postgres-faults.ts'
-import { pooled_session, setForRole } from './postgres-session.ts'
+import { pooled_session, setForRole, whole_session } from './postgres-session.ts'
 import { vacuumPostgres } from './vacuum.ts'
 
 const lost =
@@ -91,7 +90,7 @@ onPostgres('The settings of a connection', () => {
   describe('once set for the role', () => {
     beforeAll(async () => {
       const texts = await setForRole(url, null)
-      expect(texts).toHaveLength(Object.keys(postgres_session).length - 1)
+      expect(texts).toHaveLength(Object.keys(whole_session).length - 1)
       expect(texts).toContain(
         `alter role postgres in database ${new URL(url).pathname.slice(1)} set statement_timeout = '2500'`,
       )
@@ -114,11 +113,11 @@ onPostgres('The settings of a connection', () => {
 
     test('hold for each of them, whatever opens the connection', async () => {
       const connection = new SQL({ url, max: 1 })
-      for (const [name, value] of Object.entries(postgres_session)) {
+      for (const [name, value] of Object.entries(whole_session)) {
         if (name in pooled_session) continue
         expect([name, await connection.unsafe(`show ${name}`)]).toEqual([
           name,
-          [{ [name]: name.endsWith('timeout') ? expect.stringMatching(/^\d+(ms|s)$/) : value }],
+          [{ [name]: name.endsWith('timeout') ? expect.stringMatching(/^(\d+(ms|s)|0)$/) : value }],
         ])
       }
       await connection.close()

@@ -2,11 +2,11 @@
 // and set for the role instead.
 
 import { SQL } from 'bun'
-import { postgres_session } from './connection-settings.ts'
+import { newer_session, postgres_session } from './connection-settings.ts'
 import { namingServer } from './errors.ts'
 import type { Runner } from './postgres-queries.ts'
 
-type Session = Readonly<Record<string, string>>
+export type Session = Readonly<Record<string, string>>
 
 /** Sent instead of `postgres_session` through a pooler that refuses it: PgBouncer keeps this one for each client. */
 export const pooled_session: Session = { application_name: postgres_session.application_name }
@@ -21,12 +21,24 @@ export function refusesSettings(error: unknown): boolean {
   return /unsupported startup parameter/i.test((error as Error).message)
 }
 
+/** The settings with which a connection opens unless others are given. */
+export const whole_session: Session = { ...postgres_session, ...newer_session }
+
+/** Those with which to open a connection that was refused so; null when that was not for its settings. */
+export function settingsInstead(session: Session, error: unknown): Session | null {
+  if (refusesSettings(error) && session !== pooled_session) return pooled_session
+  const [, unknown] = /unrecognized configuration parameter "(\w+)"/.exec((error as Error).message) ?? []
+  if (unknown === undefined || !(unknown in newer_session && unknown in session)) return null
+  return Object.fromEntries(Object.entries(session).filter(([name]) => name !== unknown))
+}
+
 const names = Object.keys(of_role).map((name) => `'${name}'`)
 
 const READ = `select name, setting from pg_settings where name in (${names.join(', ')})`
 
 const SET_FOR_ROLE = `
-  select format('alter role %I in database %I set %I = %L', current_user, current_database(), $1::text, $2::text) as text`
+  select format('alter role %I in database %I set %I = %L', current_user, current_database(), $1::text, $2::text) as text
+   where $1 = 'role' or exists (select 1 from pg_settings where name = $1)`
 
 /** The reason that a connection must not be used: a setting that it does not have. Null when it has all. */
 export async function lostSetting(connection: Runner): Promise<string | null> {
@@ -84,9 +96,9 @@ export async function setForRole(url: string, bound_role: string | null): Promis
         const [row] = (await tx.unsafe(RESET_ROLE)) as { text: string }[]
         if (row) await ran(row.text)
       }
-      for (const [name, value] of Object.entries({ ...of_role, ...taken })) {
+      for (const [name, value] of Object.entries({ ...of_role, ...newer_session, ...taken })) {
         const [row] = (await tx.unsafe(SET_FOR_ROLE, [name, value])) as { text: string }[]
-        await ran(row!.text)
+        if (row) await ran(row.text)
       }
       return texts
     })

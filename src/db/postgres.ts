@@ -5,13 +5,7 @@ import { type Clock, clockOf } from '../base/clock.ts'
 import type { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
 import { inBatches } from './backoff.ts'
-import {
-  answer_ms_max,
-  connections_default,
-  olderThan,
-  postgres_session,
-  unsafePostgres,
-} from './connection-settings.ts'
+import { answer_ms_max, connections_default, olderThan, unsafePostgres } from './connection-settings.ts'
 import {
   type Awaitable,
   type Db,
@@ -48,11 +42,18 @@ import {
   databaseBytes,
   PostgresTx,
   Queries,
+  requireTables,
   silent,
   type Traffic,
 } from './postgres-queries.ts'
 import { ReadOnly, read_only_reason } from './postgres-read-only.ts'
-import { lostSetting, pooled_session, refusesSettings, settingsOf } from './postgres-session.ts'
+import {
+  lostSetting,
+  pooled_session,
+  settingsInstead,
+  settingsOf,
+  whole_session,
+} from './postgres-session.ts'
 import { boundTables, isBoundAs } from './row-security.ts'
 import { StoredBytes } from './stored.ts'
 
@@ -95,7 +96,7 @@ export interface PostgresOptions {
   connections_max?: number
   /** Writes of a line that do not share transactions while they are few. */
   passing_max?: number
-  /** Settings that are sent when a connection opens; `postgres_session` unless given. */
+  /** Settings that are sent when a connection opens; `whole_session` unless given. */
   session?: Readonly<Record<string, string>>
   role?: string | undefined // that the connections take; absent: that of the login
   carries_tenant?: boolean // of statements from the start: tables may be prepared for row-level security while they run
@@ -113,8 +114,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     return await usable(db)
   } catch (error) {
     await db.close()
-    if (refusesSettings(error) && !options.session)
-      return openPostgres(url, { ...options, session: pooled_session, role: undefined })
+    const session = settingsInstead(options.session ?? whole_session, error)
+    if (session === pooled_session) return openPostgres(url, { ...options, session, role: undefined })
+    if (session) return openPostgres(url, { ...options, session })
     throw namingServer(url, error)
   }
 }
@@ -153,6 +155,7 @@ class PostgresDb implements Db {
   #maintained: Promise<void> = Promise.resolve()
   readonly #watch: Timer
   #closed = false
+  #is_begun = false
 
   constructor(url: string, options: PostgresOptions) {
     const {
@@ -160,13 +163,13 @@ class PostgresDb implements Db {
       connections_max = connections_default,
       database_time = false,
       passing_max = passing_default,
-      session = postgres_session,
+      session = whole_session,
       role,
     } = options
     this.#traffic.measures = options.measures
     this.#traffic.bound = options.carries_tenant ?? false
     this.#pool = new Pool({ url, connections_max, session }, role)
-    this.#outages = new Outages(new URL(url).host, clock, () => this.#pool.probe(), options.outage_listener)
+    this.#outages = new Outages(new URL(url).host, clock, this.#pool, options.outage_listener)
     this.#read_only = new ReadOnly(this.#pool, () => this.#useNew(() => this.#pool.replace()))
     this.#queries = new Queries(this.#pool.current, this.#traffic)
     this.#queue = connectionQueue(connections_max, clock)
@@ -208,6 +211,7 @@ class PostgresDb implements Db {
     Object.assign(this.#traffic, { bound: bound || this.#traffic.bound, secured })
     await this.#database_clock?.begin()
     this.#outages.start()
+    this.#is_begun = true
   }
 
   get is_away(): boolean {
@@ -453,6 +457,7 @@ class PostgresDb implements Db {
     return this.#guarded({ key: 'readiness', ms_max: readiness_ms_max }, async () => {
       const settings = await settingsOf(this.#pool.current)
       if (settings.transaction_read_only === 'on') this.#read_only.begin()
+      if (this.#is_begun) await requireTables(this.#pool.current) // a new database gets them after that
       return settings
     })
   }
