@@ -120,6 +120,11 @@ test('a removed -shm ends the writes too: a command beside the service would mak
   expect(await insert().catch(({ kind }) => kind)).toBe('damaged')
 })
 
+test('the figures leave the disk out once its folder is gone', async () => {
+  rmSync(folder, { recursive: true })
+  expect(db.gauges()).toMatchObject({ bytes: 0, disk: null })
+})
+
 test('files that grow, and one that goes beside them, are where they were', async () => {
   for (let i = 0; i < 30; i++) await insert('x'.repeat(1_000_000))
   writeFileSync(join(folder, 'other'), other)

@@ -245,7 +245,8 @@ class SqliteDb implements Db {
   }
 
   gauges(): DbGauges {
-    const disk = this.#disk && { free_bytes: this.#disk.free, reserve_bytes: this.#disk.reserve_bytes }
+    const is_known = this.#disk !== null && this.#filesAreThere() // a folder that is gone is on no disk
+    const disk = is_known ? { free_bytes: this.#disk.free, reserve_bytes: this.#disk.reserve_bytes } : null
     const bytes = this.#in_memory ? 0 : sizeOf(this.#path) + sizeOf(`${this.#path}-wal`)
     return { bytes, disk, waiting: this.#room.waiting, connections: null, secured: null }
   }
