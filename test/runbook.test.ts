@@ -1,7 +1,7 @@
 // docs/runbook.md, done section by section as it is printed, in a fresh checkout.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { pastPooler } from './support/admin.ts'
@@ -231,6 +231,34 @@ forEachDatabase('Done as it is printed', (databases) => {
       const { items } = (await ask('GET', '/v1/agents')).body
       expect(items.map(({ name }: { name: string }) => name)).toContain('the-last')
       expect((await ask('POST', '/v1/agents', agent)).status).toBe(201)
+      await stop()
+    },
+    test_ms_max,
+  )
+
+  test(
+    'a database that was replaced, of SQLite, on Linux: it is not mistaken for what has taken its place, which is kept',
+    async () => {
+      if (on_postgres || process.platform !== 'linux') return
+      await start()
+      expect((await ask('POST', '/v1/agents', { name: 'before-the-end' })).status).toBe(201)
+      const place = join(checkout.folder, 'data/waystation.db')
+      writeFileSync(`${place}.new`, 'of somebody else')
+      renameSync(`${place}.new`, place)
+      const other = Bun.spawn(['sleep', '600'], { stdin: Bun.file(place) })
+      try {
+        await until(async () => (await fetch(`${checkout.url}/readyz`)).status === 503)
+        await run(rescue!)
+      } finally {
+        other.kill()
+        await other.exited
+      }
+      await stop()
+      expect(await run(put_back!)).toContain('the database is whole')
+      expect(readFileSync(join(checkout.folder, 'replaced/waystation.db'), 'utf8')).toBe('of somebody else')
+      await start()
+      const { items } = (await ask('GET', '/v1/agents')).body
+      expect(items.map(({ name }: { name: string }) => name)).toContain('before-the-end')
       await stop()
     },
     test_ms_max,
