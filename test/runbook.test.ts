@@ -36,15 +36,14 @@ test('the runbook has no other commands than those that run here', () => {
 
 describe('its pages begin with how the trouble is recognised and what to do now:', () => {
   const sections = readFileSync(page, 'utf8').split(/^## /m).slice(1)
-  test.each([
-    ...[
-      'A lost admin key',
-      'A lost disk',
-      'A full disk',
-      'A leaked SECRET_KEY',
-      'A database that was removed',
-    ],
-  ])('%s', (title) => {
+  const titles = [
+    'A lost admin key',
+    'A lost disk',
+    'A full disk',
+    'A leaked SECRET_KEY',
+    'A database that was removed',
+  ]
+  test.each(titles)('%s', (title) => {
     const section = sections.find((each) => each.startsWith(`${title}\n`))!
     expect(section).toMatch(/^.*\n\n\*\*You see:\*\* [^*]+\n\n\*\*Do now:\*\* [^*]+?\n\n```sh\n/)
   })
