@@ -1,7 +1,17 @@
 // A SQLite database whose files are removed, moved or replaced while it is open.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
 import { databaseFolder } from '../../test/support/folders.ts'
@@ -123,6 +133,23 @@ test('a removed -shm ends the writes too: a command beside the service would mak
 test('the figures leave the disk out once its folder is gone', async () => {
   rmSync(folder, { recursive: true })
   expect(db.gauges()).toMatchObject({ bytes: 0, disk: null })
+})
+
+test('a log whose database was moved away is not removed: a start is refused until the one is back or the other gone', async () => {
+  await insert()
+  const other_path = join(folder, 'second.db')
+  copyFileSync(`${path}-wal`, `${other_path}-wal`)
+  const open = () => openSqlite(other_path, { clock: new TestClock(), exclusive: true, onFatal() {} })
+  expect(open).toThrow(
+    `${other_path} was removed or moved, and its log ${other_path}-wal is still there: put the database back, or move the log away to begin with an empty one`,
+  )
+  expect([existsSync(other_path), statSync(`${other_path}-wal`).size > 0]).toEqual([false, true])
+  for (const lose of [() => truncateSync(`${other_path}-wal`), () => rmSync(other_path)]) {
+    lose()
+    const opened = open()
+    expect(opened.trouble()).toBe(null)
+    await opened.close()
+  }
 })
 
 test('files that grow, and one that goes beside them, are where they were', async () => {
