@@ -234,35 +234,40 @@ forEachDatabase('Done as it is printed', (databases) => {
     },
     test_ms_max,
   )
+})
 
-  test(
-    'a database that was replaced, of SQLite, on Linux: it is not mistaken for what has taken its place, which is kept',
-    async () => {
-      if (on_postgres || process.platform !== 'linux') return
-      await start()
-      expect((await ask('POST', '/v1/agents', { name: 'before-the-end' })).status).toBe(201)
-      const place = join(checkout.folder, 'data/waystation.db')
+test(
+  'a database of SQLite that was replaced, on Linux, is not mistaken for what has taken its place, which is kept',
+  async () => {
+    if (process.platform !== 'linux') return
+    const checkout = new Checkout()
+    const place = join(checkout.folder, 'data/waystation.db')
+    try {
+      const service = await checkout.serve('npm start', {})
+      const body = JSON.stringify({ name: 'acme', owner_email: 'you@example.com' })
+      const headers = { 'content-type': 'application/json' }
+      const made = await fetch(`${checkout.url}/v1/tenants`, { method: 'POST', headers, body })
+      expect(made.status).toBe(201)
       writeFileSync(`${place}.new`, 'of somebody else')
       renameSync(`${place}.new`, place)
       const other = Bun.spawn(['sleep', '600'], { stdin: Bun.file(place) })
       try {
         await until(async () => (await fetch(`${checkout.url}/readyz`)).status === 503)
-        await run(rescue!)
+        await checkout.run(rescue!)
       } finally {
         other.kill()
         await other.exited
       }
-      await stop()
-      expect(await run(put_back!)).toContain('the database is whole')
+      await service.interrupt()
+      expect(await checkout.run(put_back!)).toContain('the database is whole')
+      expect(await checkout.run('npm run admin -- tenants')).toContain('acme')
       expect(readFileSync(join(checkout.folder, 'replaced/waystation.db'), 'utf8')).toBe('of somebody else')
-      await start()
-      const { items } = (await ask('GET', '/v1/agents')).body
-      expect(items.map(({ name }: { name: string }) => name)).toContain('before-the-end')
-      await stop()
-    },
-    test_ms_max,
-  )
-})
+    } finally {
+      await checkout.clean()
+    }
+  },
+  test_ms_max,
+)
 
 function lines(printed: string): string[] {
   return printed.split('\n').filter((line) => line !== '' && !line.startsWith('>'))
