@@ -293,17 +293,20 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     `smtp://mail?requireTLS=true&${name}=true`,
     'SMTP_URL: may have the options requireTLS, ignoreTLS, authMethod, name, tls.servername, tls.rejectUnauthorized and no other',
   ]),
-  ...[
-    'requireTLS',
-    'requireTLS=yes',
-    'ignoreTLS=',
-    'tls.rejectUnauthorized=0',
-    'requireTLS=true&requireTLS=no',
-  ].map((option): [SettingName, string, string] => [
-    'SMTP_URL',
-    `smtp://mail?name=a.example&${option}`,
-    'SMTP_URL: its options requireTLS, ignoreTLS, tls.rejectUnauthorized are true or false',
-  ]),
+  ...['requireTLS', 'requireTLS=yes', 'ignoreTLS=', 'tls.rejectUnauthorized=0'].map(
+    (option): [SettingName, string, string] => [
+      'SMTP_URL',
+      `smtp://mail?name=a.example&${option}`,
+      'SMTP_URL: its options requireTLS, ignoreTLS, tls.rejectUnauthorized are true or false',
+    ],
+  ),
+  ...['ignoreTLS=false', 'requireTLS=true', 'tls.servername=a.example'].map(
+    (option): [SettingName, string, string] => [
+      'SMTP_URL',
+      `smtp://mail?${option}&${option}`,
+      'SMTP_URL: has an option twice; each may be given once',
+    ],
+  ),
   ['MAIL_FROM', '', 'MAIL_FROM: is needed with SMTP_URL: the sender of mails', { SMTP_URL: 'smtp://mail' }],
   ['MAIL_FROM', 'a@example.com', 'MAIL_FROM: needs SMTP_URL'],
   ...['nobody', 'a@b, c@d', 'A <a@b> <c@d>'].map(

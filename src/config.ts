@@ -345,6 +345,9 @@ function checkSmtpOptions(options: URLSearchParams): void {
   const names = Object.keys(smtp_options)
   if ([...options.keys()].some((name) => !names.includes(name)))
     throw new ConfigError('SMTP_URL', `may have the options ${names.join(', ')} and no other`)
+  // Nodemailer makes a list of it, which counts as true: ignoreTLS=false&ignoreTLS=false would send mails in clear.
+  if (options.size > new Set(options.keys()).size)
+    throw new ConfigError('SMTP_URL', 'has an option twice; each may be given once')
   const switches = names.filter((name) => smtp_options[name] === 'true or false')
   if ([...options].some(([name, value]) => switches.includes(name) && !/^(true|false)$/.test(value)))
     throw new ConfigError('SMTP_URL', `its options ${switches.join(', ')} are true or false`)

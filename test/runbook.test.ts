@@ -1,7 +1,7 @@
 // docs/runbook.md, done section by section as it is printed, in a fresh checkout.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { pastPooler } from './support/admin.ts'
@@ -36,15 +36,14 @@ test('the runbook has no other commands than those that run here', () => {
 
 describe('its pages begin with how the trouble is recognised and what to do now:', () => {
   const sections = readFileSync(page, 'utf8').split(/^## /m).slice(1)
-  test.each([
-    ...[
-      'A lost admin key',
-      'A lost disk',
-      'A full disk',
-      'A leaked SECRET_KEY',
-      'A database that was removed',
-    ],
-  ])('%s', (title) => {
+  const titles = [
+    'A lost admin key',
+    'A lost disk',
+    'A full disk',
+    'A leaked SECRET_KEY',
+    'A database that was removed',
+  ]
+  test.each(titles)('%s', (title) => {
     const section = sections.find((each) => each.startsWith(`${title}\n`))!
     expect(section).toMatch(/^.*\n\n\*\*You see:\*\* [^*]+\n\n\*\*Do now:\*\* [^*]+?\n\n```sh\n/)
   })
@@ -236,6 +235,39 @@ forEachDatabase('Done as it is printed', (databases) => {
     test_ms_max,
   )
 })
+
+test(
+  'a database of SQLite that was replaced, on Linux, is not mistaken for what has taken its place, which is kept',
+  async () => {
+    if (process.platform !== 'linux') return
+    const checkout = new Checkout()
+    const place = join(checkout.folder, 'data/waystation.db')
+    try {
+      const service = await checkout.serve('npm start', {})
+      const body = JSON.stringify({ name: 'acme', owner_email: 'you@example.com' })
+      const headers = { 'content-type': 'application/json' }
+      const made = await fetch(`${checkout.url}/v1/tenants`, { method: 'POST', headers, body })
+      expect(made.status).toBe(201)
+      writeFileSync(`${place}.new`, 'of somebody else')
+      renameSync(`${place}.new`, place)
+      const other = Bun.spawn(['sleep', '600'], { stdin: Bun.file(place) })
+      try {
+        await until(async () => (await fetch(`${checkout.url}/readyz`)).status === 503)
+        await checkout.run(rescue!)
+      } finally {
+        other.kill()
+        await other.exited
+      }
+      await service.interrupt()
+      expect(await checkout.run(put_back!)).toContain('the database is whole')
+      expect(await checkout.run('npm run admin -- tenants')).toContain('acme')
+      expect(readFileSync(join(checkout.folder, 'replaced/waystation.db'), 'utf8')).toBe('of somebody else')
+    } finally {
+      await checkout.clean()
+    }
+  },
+  test_ms_max,
+)
 
 function lines(printed: string): string[] {
   return printed.split('\n').filter((line) => line !== '' && !line.startsWith('>'))

@@ -1,27 +1,28 @@
 // The log of what keeps the database from taking writes: a line when it begins, and one when it is over.
 
 import type { Clock } from '../base/clock.ts'
-import type { Db, Trouble } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
 import type { Log } from '../http/answers.ts'
 
-/** A damaged file has a line of its own. */
-type Logged = Exclude<Trouble['kind'], 'damaged'>
+/** The worst first, as the database tells one at a time: a better one may stand behind it. A damaged file has a line of its own. */
+const worst_first = ['removed', 'stalled', 'full', 'read_only'] as const
+type Logged = (typeof worst_first)[number]
 
 const begun: Record<Logged, string> = {
-  full: 'the disk is nearly full: what needs room is refused until there is some',
-  stalled: 'the disk does not answer: writes are refused until it does',
-  read_only: 'the database is read-only: writes are refused until one that takes them is reached',
   removed:
-    'A FILE OF THE DATABASE WAS REMOVED OR REPLACED: nothing is written any more, reads go on; what was acknowledged is lost when this process ends, unless its open files are copied first, on Linux from /proc/<pid>/fd',
+    'A FILE OF THE DATABASE WAS REMOVED OR REPLACED: nothing is written any more, reads go on; before this process ends, copy its open files, on Linux from /proc/<pid>/fd, or what was acknowledged may be lost; see docs/runbook.md',
+  stalled: 'the disk does not answer: writes are refused until it does',
+  full: 'the disk is nearly full: what needs room is refused until there is some',
+  read_only: 'the database is read-only: writes are refused until one that takes them is reached',
 }
 const over: Partial<Record<Logged, string>> = {
-  full: 'the disk has room again: everything is taken',
   stalled: 'the disk answers again: writes are taken',
+  full: 'the disk has room again: everything is taken',
   read_only: 'the database takes writes again',
 }
 
 export class TroubleLog {
-  #known: { kind: Logged; since: number } | null = null
+  readonly #since = new Map<Logged, number>()
 
   constructor(
     private readonly db: Pick<Db, 'trouble'>,
@@ -31,12 +32,21 @@ export class TroubleLog {
 
   /** Once a second: one that comes and goes in between is not seen. */
   look(): void {
-    const kind = this.db.trouble()?.kind ?? null
-    if (kind === 'damaged' || kind === (this.#known?.kind ?? null)) return
+    const { kind = null, reason } = this.db.trouble() ?? {}
+    if (kind === 'damaged') return
     const now = this.clock.monotonic()
-    const ended = this.#known && over[this.#known.kind]
-    if (ended) this.log.info({ lasted_ms: Math.round(now - this.#known!.since) }, ended)
-    this.#known = kind && { kind, since: now }
-    if (kind) this.log.error({}, begun[kind])
+    const is_over = kind === null ? worst_first : worst_first.slice(0, worst_first.indexOf(kind))
+    for (const each of is_over) this.#end(each, now)
+    if (kind === null || this.#since.has(kind)) return
+    this.#since.set(kind, now)
+    this.log.error({ reason }, begun[kind])
+  }
+
+  #end(kind: Logged, now: number): void {
+    const since = this.#since.get(kind)
+    const sentence = over[kind]
+    if (since === undefined || !sentence) return
+    this.#since.delete(kind)
+    this.log.info({ lasted_ms: Math.round(now - since) }, sentence)
   }
 }

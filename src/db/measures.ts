@@ -27,7 +27,7 @@ export class DbMeasures {
 export interface DbGauges {
   /** Of the database: SQLite's file and its log, PostgreSQL's whole database. Null while that does not answer. */
   bytes: number | null
-  /** SQLite: bytes that are free on its disk, and those that are kept. Null in memory and on PostgreSQL. */
+  /** SQLite: bytes that are free on its disk, and those that are kept. Null in memory, on PostgreSQL, and once its files are gone. */
   disk: { free_bytes: number; reserve_bytes: number } | null
   /** Writes, and on PostgreSQL statements, that wait for their turn. */
   waiting: number

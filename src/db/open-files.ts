@@ -9,20 +9,34 @@ const fuse = 0x65735546
 
 export class OpenFiles {
   readonly #known: Map<string, string | null>
+  #removed: string | null = null
 
   /** Of files that are there. Throws for one that is not. */
   constructor(paths: readonly string[]) {
     this.#known = new Map(paths.map((path) => [path, nameAt(path)]))
   }
 
-  /** A sentence without its first capital and its full stop, on the first that is not where it was; null when all are. */
-  removed(): string | null {
-    for (const [path, known] of this.#known) {
-      const found = statOf(path)
-      if (!found || (known !== null && known !== nameOf(found)))
-        return `the file ${basename(path)} was removed or replaced while the service had it open`
-    }
-    return null
+  /** A sentence without its first capital and its full stop, on the file that was found missing; null until then. */
+  get removed(): string | null {
+    return this.#removed
+  }
+
+  /** Looks again. False for ever once one of them was not where it was. */
+  areThere(): boolean {
+    const missing = this.#removed === null && [...this.#known].find(([path, known]) => !isAt(path, known))
+    if (missing)
+      this.#removed = `the file ${basename(missing[0])} was removed or replaced while the service had it open`
+    return this.#removed === null
+  }
+}
+
+/** True as well where nobody can tell, as in a folder that may not be read any more. */
+function isAt(path: string, known: string | null): boolean {
+  try {
+    const found = statOf(path)
+    return found !== undefined && (known === null || known === nameOf(found))
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ENOTDIR'
   }
 }
 

@@ -4,7 +4,8 @@ import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { second_ms } from '../base/clock.ts'
 import { type Db, type Tx, unnamedAcrossTenants } from './db.ts'
-import { openPostgres, type PostgresOptions } from './postgres.ts'
+import { openPostgres } from './postgres.ts'
+import type { PostgresOptions } from './postgres-options.ts'
 
 const CREATE = unnamedAcrossTenants(
   'test.create',

@@ -26,13 +26,14 @@ import {
 import { isDistributed } from './distributed.ts'
 import { DbError, isRetryable, mayBeCommitted, namingServer, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
-import { type DbGauges, type DbMeasures, pooled } from './measures.ts'
+import { type DbGauges, pooled } from './measures.ts'
 import type { Member } from './postgres-batch.ts'
 import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
 import { passing_max as passing_default } from './postgres-lines.ts'
 import { channel } from './postgres-listen.ts'
-import { type OutageListener, Outages } from './postgres-outage.ts'
+import type { PostgresOptions } from './postgres-options.ts'
+import { Outages } from './postgres-outage.ts'
 import { connectionQueue, waiting_max } from './postgres-permits.ts'
 import { Pool } from './postgres-pool.ts'
 import {
@@ -85,24 +86,6 @@ const silent_looks_max = limit(
   'attempts',
   'Looks in a row, four a second, at which PostgreSQL has answered nothing although statements were sent; then the connections are opened again.',
 )
-
-export interface PostgresOptions {
-  clock: Clock
-  /** True to take the time from the database, so that nodes with different clocks agree. Tests move a clock of their own. */
-  database_time?: boolean
-  /** True: its clock is a MovedClock. */
-  movable?: boolean
-  /** Connections in the pool. */
-  connections_max?: number
-  /** Writes of a line that do not share transactions while they are few. */
-  passing_max?: number
-  /** Settings that are sent when a connection opens; `whole_session` unless given. */
-  session?: Readonly<Record<string, string>>
-  role?: string | undefined // that the connections take; absent: that of the login
-  carries_tenant?: boolean // of statements from the start: tables may be prepared for row-level security while they run
-  measures?: DbMeasures | undefined
-  outage_listener?: OutageListener | undefined
-}
 
 /** Opens a pool. Throws on an unsafe set-up or when the server cannot be reached. */
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Db> {

@@ -3,6 +3,7 @@
 import { statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { limit } from '../base/limit.ts'
+import { log_bytes } from './connection-settings.ts'
 
 export const start_bytes_min = limit(
   'db.start_bytes',
@@ -34,6 +35,19 @@ export function isForLackOfRoom(error: unknown, database: string, space: (folder
 /** 0 when there is none. */
 export function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/**
+ * The free room within the files of a database, less what they will still take of the disk: a checkpoint makes the file as
+ * large as its pages, and the log grows to the size at which it is checkpointed.
+ */
+export function reusableIn(path: string, reader: { value(text: string): string | number }): number {
+  const page = Number(reader.value('pragma page_size'))
+  const free = Number(reader.value('pragma freelist_count')) * page
+  const pages = Number(reader.value('pragma page_count')) * page
+  const file_grows = Math.max(0, pages - sizeOf(path))
+  const log_grows = Math.max(0, log_bytes - sizeOf(`${path}-wal`))
+  return free - file_grows - log_grows
 }
 
 /** The reason that the database at this path cannot be opened: one line that names the file and says what to do. */

@@ -73,6 +73,8 @@ export interface CheckpointOptions {
   idle(): Promise<void>
   /** Ends the snapshots that no read is in the middle of; the others it waits for, for so long. */
   settle(ms_max: number): Promise<void>
+  /** False once the path leads to another file, or to none. */
+  mayOpen(): boolean
   onError(error: unknown): void
 }
 
@@ -90,7 +92,7 @@ export class Checkpoints {
     path: string,
     private readonly options: CheckpointOptions,
   ) {
-    this.#thread = new CheckpointThread(path)
+    this.#thread = new CheckpointThread(path, options.mayOpen)
   }
 
   /** Commits wait for this. */
@@ -205,7 +207,7 @@ type Settings = Parameters<typeof unsafeSqlite>[0]
 /** The thread's connection could lose what it copies. */
 export class UnsafeThread extends Error {}
 
-/** The thread could not be started, or has ended. */
+/** The thread could not be started, may not open the file, or has ended. */
 class ThreadError extends Error {}
 
 class CheckpointThread {
@@ -214,7 +216,10 @@ class CheckpointThread {
   /** The connection of the worker is open, and was found to be safe. */
   #is_open = false
 
-  constructor(private readonly path: string) {}
+  constructor(
+    private readonly path: string,
+    private readonly mayOpen: () => boolean,
+  ) {}
 
   /**
    * Copies what no reader keeps. One at a time. Throws what SQLite throws, an UnsafeThread, or a ThreadError; then the next
@@ -227,6 +232,8 @@ class CheckpointThread {
 
   /** The settings are read back, and judged before anything is copied. */
   async #open(): Promise<void> {
+    await this.#ask({ path: this.path }) // the thread has begun: between this look and its own there is next to no time
+    if (!this.mayOpen()) throw new ThreadError(`${this.path} is another file`)
     const unsafe = unsafeSqlite((await this.#ask({ path: this.path, pragmas: sqlite_pragmas }))!)
     if (unsafe) throw new UnsafeThread(`refusing to copy the log of ${this.path}: ${unsafe}`)
     this.#is_open = true

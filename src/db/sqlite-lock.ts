@@ -5,14 +5,19 @@ import { closeSync, constants, existsSync, openSync, realpathSync } from 'node:f
 import { dirname } from 'node:path'
 import { flushFolder } from '../base/folder.ts'
 import { type DiskOptions, releaseReserve } from './disk.ts'
-import { explained, isForLackOfRoom } from './space.ts'
+import { explained, isForLackOfRoom, sizeOf } from './space.ts'
 
 /**
  * Makes the file unless it is there, also where the path is a link that leads to nothing yet. Returns the file's own name:
- * its lock, its log and its reserve lie beside it, whatever name it is opened by.
+ * its lock, its log and its reserve lie beside it, whatever name it is opened by. Throws for a log without its file: SQLite would
+ * remove it, and with it what was acknowledged and is not in the file that was moved away.
  */
 export function fileAt(path: string): string {
   const found = existsSync(path)
+  if (!found && sizeOf(`${path}-wal`) > 0)
+    throw new Error(
+      `${path} was removed or moved, and its log ${path}-wal is still there: put the database back, or move the log away to begin with an empty one`,
+    )
   if (!found) closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o644))
   const file = ownName(path)
   if (!found) flushFolder(dirname(file))

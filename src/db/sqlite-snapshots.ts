@@ -12,8 +12,11 @@ export class Snapshots {
   #free: SnapshotConnection[] = []
   readonly #all: SnapshotConnection[] = []
 
-  /** `open` opens one more connection to the file. */
-  constructor(private readonly open: () => SnapshotConnection) {
+  /** `open` opens one more connection to the file. `mayOpen`: false once it would be another file. */
+  constructor(
+    private readonly open: () => SnapshotConnection,
+    private readonly mayOpen: () => boolean,
+  ) {
     this.#current = this.#opened()
     this.#free.push(this.#opened())
   }
@@ -38,9 +41,13 @@ export class Snapshots {
     this.#current.keep()
   }
 
-  /** Takes a snapshot of the last commit, to be shown later. A connection on which a read is under way keeps the state of that read. */
+  /**
+   * Takes a snapshot of the last commit, to be shown later. A connection on which a read is under way keeps the state of that
+   * read. Where no connection may be opened there is none, and what is shown stays until the reads that are under way have ended.
+   */
   take(): void {
     const at = this.#free.findIndex((connection) => !connection.held)
+    if (at === -1 && !this.mayOpen()) return
     this.#next = at === -1 ? this.#opened() : this.#free.splice(at, 1)[0]!
     this.#next.keep()
   }

@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { type Clock, clockOf, type Millis, systemClock } from '../base/clock.ts'
 import { flushFolder, makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
-import { log_bytes, unsafeSqlite } from './connection-settings.ts'
+import { unsafeSqlite } from './connection-settings.ts'
 import {
   type Awaitable,
   type ChangeListener,
@@ -26,7 +26,7 @@ import { Disk, type DiskOptions } from './disk.ts'
 import { DbError, isIoError, translate } from './errors.ts'
 import type { DbGauges, DbMeasures } from './measures.ts'
 import { OpenFiles } from './open-files.ts'
-import { explained, sizeOf, spaceOf } from './space.ts'
+import { explained, reusableIn, sizeOf, spaceOf } from './space.ts'
 import { runTogether } from './sqlite-batch.ts'
 import { quickFault, requireWritable, settingsOf } from './sqlite-check.ts'
 import { Checkpoints, UnsafeThread } from './sqlite-checkpoint.ts'
@@ -95,8 +95,6 @@ class SqliteDb implements Db {
   #damaged = false
   /** Null where nobody looks after them: in memory, and for a command beside the server. */
   readonly #files: OpenFiles | null
-  /** A sentence once one of them was: what would be written is lost when the process ends. */
-  #removed: string | null = null
   readonly #onDamaged: (error: unknown) => void
   readonly #onDiskUnknown: (error: unknown) => void
   readonly clock: Clock
@@ -136,7 +134,7 @@ class SqliteDb implements Db {
     this.#onDamaged = onDamaged
     this.#onDiskUnknown = onDiskUnknown
     this.#writer = new Connection(path)
-    this.#snapshots = in_memory ? null : new Snapshots(() => this.#openReader())
+    this.#snapshots = in_memory ? null : new Snapshots(() => this.#openReader(), this.#filesAreThere)
     if (!in_memory) this.#prepare(this.#writer)
     if (options.exclusive && !in_memory) {
       const fault = quickFault(this.#writer, path)
@@ -146,9 +144,15 @@ class SqliteDb implements Db {
     const flushes = options.exclusive && !in_memory && !this.#damaged
     this.#flush = flushes ? this.#flushOfLog(options.sync) : null
     this.#checkpoints = flushes ? this.#checkpointsOf(this.#flush!) : null
-    this.#files = flushes && lock ? new OpenFiles([path, `${path}-wal`, `${path}.lock`]) : null
-    if (disk) disk.look(this.#reusableBytes())
+    this.#files = flushes ? new OpenFiles(['', '-wal', '-shm', '.lock'].map((end) => path + end)) : null
+    if (disk) disk.look(reusableIn(this.#path, this.#reader))
   }
+
+  /**
+   * False once one of them was removed or replaced: what is written to it is lost when the process ends. A new connection would
+   * make a file in its place, or get another one, and take the log that is in use for the log of that one.
+   */
+  readonly #filesAreThere = (): boolean => this.#files?.areThere() ?? true
 
   #openReader(): SnapshotConnection {
     const connection = new SnapshotConnection(this.#path, setImmediate)
@@ -190,6 +194,7 @@ class SqliteDb implements Db {
       settle: async (ms_max) => {
         if (!this.#flush?.pending) await this.#snapshots!.settle(ms_max)
       },
+      mayOpen: this.#filesAreThere,
       clock: this.#disk_clock,
       onError: (error) => {
         if (isIoError(error) || error instanceof UnsafeThread) this.#onFatal(error)
@@ -231,22 +236,9 @@ class SqliteDb implements Db {
     this.#onDamaged(error)
   }
 
-  /**
-   * The free room within the database's files, less what they will still take of the disk: a checkpoint makes the
-   * file as large as its pages, and the log grows to the size at which it is checkpointed.
-   */
-  #reusableBytes(): number {
-    const page = Number(this.#reader.value('pragma page_size'))
-    const free = Number(this.#reader.value('pragma freelist_count')) * page
-    const pages = Number(this.#reader.value('pragma page_count')) * page
-    const file_grows = Math.max(0, pages - sizeOf(this.#path))
-    const log_grows = Math.max(0, log_bytes - sizeOf(`${this.#path}-wal`))
-    return free - file_grows - log_grows
-  }
-
   trouble(): Trouble | null {
     if (this.#damaged) return { kind: 'damaged', reason: 'the database file is damaged' }
-    if (this.#removed) return { kind: 'removed', reason: this.#removed }
+    if (!this.#closed && !this.#filesAreThere()) return { kind: 'removed', reason: this.#files!.removed! }
     if (this.#failed) return { kind: 'stalled', reason: 'the disk has failed' }
     if (this.#stalled) return { kind: 'stalled', reason: 'the disk does not answer' }
     if (this.#disk?.full) return { kind: 'full', reason: 'the disk is nearly full' }
@@ -254,7 +246,8 @@ class SqliteDb implements Db {
   }
 
   gauges(): DbGauges {
-    const disk = this.#disk && { free_bytes: this.#disk.free, reserve_bytes: this.#disk.reserve_bytes }
+    const is_known = this.#disk !== null && this.#filesAreThere() // a folder that is gone is on no disk
+    const disk = is_known ? { free_bytes: this.#disk.free, reserve_bytes: this.#disk.reserve_bytes } : null
     const bytes = this.#in_memory ? 0 : sizeOf(this.#path) + sizeOf(`${this.#path}-wal`)
     return { bytes, disk, waiting: this.#room.waiting, connections: null, secured: null }
   }
@@ -279,9 +272,8 @@ class SqliteDb implements Db {
 
   async maintain(): Promise<void> {
     if (!this.#disk || this.#closed || this.#damaged) return
-    this.#removed ??= this.#files?.removed() ?? null
-    if (this.#removed) return
-    this.#disk.look(this.#reusableBytes())
+    if (!this.#filesAreThere()) return
+    this.#disk.look(reusableIn(this.#path, this.#reader))
     if (!this.#disk.full) await this.#disk.keepReserve()
   }
 
@@ -331,7 +323,7 @@ class SqliteDb implements Db {
   #refusal(key: string, group: string | undefined, is_patient: boolean): DbError | null {
     if (this.#closed || this.#failed) return closed()
     if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
-    if (this.#removed) return new DbError('damaged', this.#removed)
+    if (this.#files?.removed) return new DbError('damaged', this.#files.removed)
     if (this.#stalled) return new DbError('busy', 'the disk does not answer')
     return this.#room.enter(key, group, is_patient)
       ? null
@@ -352,6 +344,11 @@ class SqliteDb implements Db {
   }
 
   async #commitTogether(taken: Job[]): Promise<void> {
+    const removed = this.#files?.removed
+    if (removed) {
+      for (const job of taken) this.#reject(job, new DbError('damaged', removed))
+      return
+    }
     const now = this.clock.now()
     const began = this.#measures ? this.#disk_clock.monotonic() : 0
     let outcomes: Outcome[]
@@ -387,7 +384,7 @@ class SqliteDb implements Db {
   #lookWhenDue(): void {
     if (!this.#disk?.look_due) return
     try {
-      this.#disk.look(this.#reusableBytes())
+      this.#disk.look(reusableIn(this.#path, this.#reader))
     } catch (error) {
       this.#onDiskUnknown(error)
     }
