@@ -21,6 +21,13 @@ export class DbError extends Error {
   }
 }
 
+/** No request can be answered. */
+export class UnreadableTables extends Error {
+  constructor() {
+    super('the service may not read its tables, or they are not there')
+  }
+}
+
 /** True when the write that failed so may still have been committed. */
 export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof DbError && error.kind === 'outcome_unknown'
@@ -79,9 +86,7 @@ function postgresKind(error: Error & { code?: string; errno?: string }): DbError
 
 /** unopened: no connection could be opened. ended: one is gone, and another may open or not. Null: it says nothing of connections. */
 export function connectionFault(error: unknown): 'unopened' | 'ended' | null {
-  let from_driver = error
-  while (from_driver instanceof DbError) from_driver = from_driver.cause
-  const { code = '', severity } = (from_driver ?? {}) as { code?: string; severity?: string }
+  const { code = '', severity } = (fromDriver(error) ?? {}) as { code?: string; severity?: string }
   if (/^ERR_POSTGRES_CONNECTION_(REFUSED|FAILED|TIMEOUT)$/.test(code)) return 'unopened'
   if (/^(57P03|53300|3D000|28...)$/.test(stateOf(error))) return 'unopened'
   return severity === 'FATAL' || /^ERR_POSTGRES_(CONNECTION|TLS)/.test(code) ? 'ended' : null
@@ -100,8 +105,17 @@ export function mayBeCommitted(dialect: PostgresDialect, error: unknown): boolea
 
 /** PostgreSQL's code of an error; empty when the server did not send one. */
 function stateOf(error: unknown): string {
-  const from_driver = error instanceof DbError ? error.cause : error
-  return String((from_driver as { errno?: string } | null)?.errno ?? '')
+  return String((fromDriver(error) as { errno?: string } | null)?.errno ?? '')
+}
+
+/** The error that ours was made of. */
+function fromDriver(error: unknown): unknown {
+  return error instanceof DbError ? fromDriver(error.cause) : error
+}
+
+/** True for a write that a server refused which takes none. */
+export function isReadOnly(error: unknown): boolean {
+  return stateOf(error) === '25006'
 }
 
 /** True for a deadlock or serialization failure: the whole transaction may be run again. */

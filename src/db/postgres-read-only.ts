@@ -1,12 +1,10 @@
 // A PostgreSQL that takes no writes, as the old primary does after a failover. Connections to it stay open and answer reads, so
 // nothing else would ever replace them: new ones are tried until they reach a server that takes writes.
 
-import { DbError } from './errors.ts'
+import { isReadOnly } from './errors.ts'
 import type { Pool } from './postgres-pool.ts'
 
 const look_every_ms = 500
-
-export const read_only_reason = 'the database is read-only'
 
 export class ReadOnly {
   /** Writes are refused by the server. */
@@ -48,11 +46,4 @@ export class ReadOnly {
     this.#is_closed = true
     clearTimeout(this.#timer)
   }
-}
-
-/** PostgreSQL Appendix A, "Error Codes": read_only_sql_transaction. */
-function isReadOnly(error: unknown): boolean {
-  let from_driver = error
-  while (from_driver instanceof DbError) from_driver = from_driver.cause
-  return (from_driver as { errno?: string } | null)?.errno === '25006'
 }

@@ -47,7 +47,7 @@ import {
   silent,
   type Traffic,
 } from './postgres-queries.ts'
-import { ReadOnly, read_only_reason } from './postgres-read-only.ts'
+import { ReadOnly } from './postgres-read-only.ts'
 import {
   lostSetting,
   pooled_session,
@@ -324,7 +324,7 @@ class PostgresDb implements Db {
   }
 
   trouble(): Trouble | null {
-    return this.#read_only.is_on ? { kind: 'read_only', reason: read_only_reason } : null // it watches over its own disk
+    return this.#read_only.is_on ? { kind: 'read_only', reason: 'the database is read-only' } : null
   }
 
   async gauges(): Promise<DbGauges> {
