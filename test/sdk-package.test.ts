@@ -273,9 +273,11 @@ console.log(JSON.stringify({ value, version: updated.version, actions, work, cod
     forged: 'no_match',
   }
 
+  const without_crypto = 'data:text/javascript,delete globalThis.crypto'
+
   test.each([
     ['Node', ['node']],
-    ['a Node without global crypto, as 18 is', ['node', '--no-experimental-global-webcrypto']],
+    ['a Node without global crypto, as 18 is', ['node', '--import', without_crypto]],
     ['Bun', [process.execPath]],
   ])(
     'works under %s',

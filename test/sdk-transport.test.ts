@@ -23,6 +23,10 @@ const unavailable = () => new Response(error_of('UNAVAILABLE'), { status: 503 })
 const refused = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
 const lost = () => Promise.reject(Object.assign(new Error('lost'), { code: 'ECONNRESET' }))
 
+/** What Deno says of a request that failed. */
+const deno = (kind: string, why: string) =>
+  `error sending request for url (http://service.test/v1/dlq/claim): client error (${kind}): ${why}`
+
 /** A client to which these answers come in this order, the last one from then on. */
 function answered(answers: (() => Response | Promise<Response>)[], options: Partial<WaystationOptions> = {}) {
   const asked: RequestInit[] = []
@@ -55,6 +59,21 @@ describe('A call whose first try was lost', () => {
       'No answer from http://service.test: it could not be reached, or the connection was lost before its answer.',
     ])
   })
+
+  test.each([
+    ['Node', 'fetch failed', { code: 'ECONNREFUSED' }, false],
+    ['Deno', 'fetch failed', { message: deno('Connect', 'tcp connect error: refused') }, false],
+    ['an older Deno', deno('Connect', 'dns error'), undefined, false],
+    ['Deno, where it was sent', 'fetch failed', { message: deno('SendRequest', 'closed') }, true],
+    ['an error of which nothing is known', 'Load failed', undefined, true],
+  ])(
+    'may have arrived unless no connection was made, which each runtime says in its way: %s',
+    async (_, message, cause, arrived) => {
+      const { client, asked } = answered([() => Promise.reject(new TypeError(message, { cause }))])
+      const error = (await failureOf(client.dlq.claim('itm_1'))) as WaystationNetworkError
+      expect([error.may_have_arrived, asked.length]).toEqual([arrived, arrived ? 1 : 5])
+    },
+  )
 
   test('ends in its last error when it only reads', async () => {
     const { client } = answered([lost, unavailable])

@@ -96,11 +96,19 @@ function isUnavailable({ status, code }: WaystationError): boolean {
   return status >= 502 && status <= 504 && code !== 'QUARANTINED'
 }
 
+const codes_of_no_connection = [
+  ...['ECONNREFUSED', 'ConnectionRefused', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'],
+] as readonly unknown[]
+/** Deno gives no code. The text before it has the URL, in which a space cannot stand. */
+const no_connection_of_deno = ': client error (Connect): '
+
 /** Runtimes name a connection that was never made in their own ways. */
 export function wasRefused(error: unknown): boolean {
-  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown } }
-  return ['ECONNREFUSED', 'ConnectionRefused', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].some(
-    (known) => [code, cause?.code].includes(known),
+  const told = (error ?? {}) as { code?: unknown; message?: unknown; cause?: unknown }
+  const cause = (told.cause ?? {}) as { code?: unknown; message?: unknown }
+  return [told, cause].some(
+    ({ code, message }) =>
+      codes_of_no_connection.includes(code) || String(message).includes(no_connection_of_deno),
   )
 }
 
