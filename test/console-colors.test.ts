@@ -17,10 +17,12 @@ test('In forced colours the open page, theme, tab and row are seen, and arrows a
     ...{ title: 'Refund order 7?', callback_url: null, callback_payload: { order: { id: 7 } } },
   })
   const look = async (page: Page) => {
-    const styleOf = (selector: string, property: string) =>
-      page.evaluate<string>(
+    const styleOf = async (selector: string, property: string) => {
+      await page.locator(selector).first().waitFor({ state: 'attached' })
+      return page.evaluate<string>(
         `getComputedStyle(document.querySelector('${selector}')).getPropertyValue('${property}')`,
       )
+    }
     // The background is what it says only where the system does not draw it.
     const adjusts = (selector: string) => styleOf(selector, 'forced-color-adjust')
     await signIn(page, tenant, `/console/approvals/${id}`)
@@ -37,7 +39,6 @@ test('In forced colours the open page, theme, tab and row are seen, and arrows a
     expect(await styleOf('.tree-arrow', 'border-left-color')).not.toBe(await below('.tree-arrow'))
     await page.getByRole('link', { name: 'Agents and keys' }).click()
     await page.getByRole('tab', { name: 'Tenant' }).click()
-    await page.locator('.meter-bar').first().waitFor({ state: 'attached' })
     expect(await styleOf('.meter-bar', 'outline-style')).toBe('solid')
   }
   await chromium.visit(service.url, look, forced)
