@@ -239,6 +239,33 @@ describe('What the client takes from its surroundings', () => {
   })
 })
 
+describe('The answer of a cache', () => {
+  const answer = () => new Response('{"id":"log_1"}')
+
+  test('is not asked for, as the fetch of Next.js 14 would by itself', async () => {
+    const { client, asked } = answered([answer])
+    await client.audit.get('log_1')
+    expect(asked[0]).toMatchObject({ cache: 'no-store' })
+  })
+
+  test.each([
+    [
+      'refuses the option',
+      () => {
+        throw new TypeError('The cache field is not implemented.')
+      },
+    ],
+    ['has no requests', undefined],
+  ])('is left to a runtime that %s', async (_, made) => {
+    const { Request } = globalThis
+    Object.assign(globalThis, { Request: made })
+    const { client, asked } = answered([answer])
+    Object.assign(globalThis, { Request })
+    await client.audit.get('log_1')
+    expect(asked[0]).not.toHaveProperty('cache')
+  })
+})
+
 describe('What stands before the service', () => {
   const answering = sdk_operations.filter(({ id, sdk }) => sdk && id !== 'openapi')
   test.each(answering.map(({ id }) => id as keyof Operations))(

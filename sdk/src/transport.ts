@@ -12,7 +12,7 @@ import {
   isTransient,
   wasRefused,
 } from './outcome.ts'
-import { type Platform, timer_ms_max } from './platform.ts'
+import { type Platform, timer_ms_max, uncached } from './platform.ts'
 import { type Done, repeats } from './repeats.ts'
 import { type OperationSpec, type Operations, operations } from './types.ts'
 
@@ -77,6 +77,7 @@ interface Request {
 
 export class Transport {
   readonly #settings: Settings
+  readonly #uncached = uncached()
 
   constructor(settings: Settings) {
     this.#settings = settings
@@ -186,6 +187,7 @@ export class Transport {
         headers,
         ...(body === undefined ? {} : { body }),
         signal: controller.signal,
+        ...this.#uncached,
         // The service never redirects, and the key must not be sent elsewhere.
         redirect: 'manual',
         // Bun sends a PUT or DELETE again by itself when a connection that it kept turns out to be closed. On one of its
