@@ -23,7 +23,7 @@ const unavailable = () => new Response(error_of('UNAVAILABLE'), { status: 503 })
 const refused = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
 const lost = () => Promise.reject(Object.assign(new Error('lost'), { code: 'ECONNRESET' }))
 
-/** What Deno says of a request that failed. */
+/** The message of Deno for a request that failed. */
 const deno = (kind: string, why: string) =>
   `error sending request for url (http://service.test/v1/dlq/claim): client error (${kind}): ${why}`
 
