@@ -242,6 +242,13 @@ describe('What the client takes from its surroundings', () => {
 describe('The answer of a cache', () => {
   const answer = () => new Response('{"id":"log_1"}')
 
+  test('is not asked for, which Next.js may answer by ending the render: its error is thrown as it is', async () => {
+    const dynamic = Object.assign(new Error('Dynamic server usage'), { digest: 'DYNAMIC_SERVER_USAGE' })
+    const { client, asked } = answered([() => Promise.reject(dynamic)])
+    expect(await failureOf(client.audit.get('log_1'))).toBe(dynamic)
+    expect(asked).toHaveLength(1)
+  })
+
   test('is not asked for, as the fetch of Next.js 14 would by itself', async () => {
     const { client, asked } = answered([answer])
     await client.audit.get('log_1')

@@ -197,6 +197,7 @@ export class Transport {
       return answerOf(response, await response.text(), request, platform.now())
     } catch (error) {
       if (signal?.aborted) throw signal.reason
+      if (isControlFlow(error)) throw error
       if (timed_out) return new WaystationTimeoutError(timeout_ms)
       return new WaystationNetworkError(error, !wasRefused(error), this.#settings.url)
     } finally {
@@ -240,6 +241,14 @@ export class Transport {
     const text = done.answer === undefined ? '' : JSON.stringify({ success: true, data: done.answer })
     return Promise.resolve({ status: 200, text })
   }
+}
+
+/**
+ * True for an error by which the fetch of Next.js ends a render, as when a page turns out to be dynamic. Next.js knows it by its
+ * digest, and must get it as it is.
+ */
+function isControlFlow(error: unknown): boolean {
+  return typeof (error as { digest?: unknown } | null | undefined)?.digest === 'string'
 }
 
 function pathOf(path: string, params: object): string {
