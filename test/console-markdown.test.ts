@@ -8,6 +8,7 @@ import { accessibilityFaults, narrow, overflow, signIn, themes, useService } fro
 
 const chromium = useChromium()
 const service = useService()
+service.clock.letWaitsEnd()
 
 /** `*` em, `**` strong, backticks code, and what a link shows, in brackets. */
 function inline(parts: Inline[]): string {

@@ -135,7 +135,6 @@ describe('The operator', () => {
             .getByText(/The call is made to 127\.0\.0\.1:\d+\/nightly-report now,/)
             .waitFor()
           await press(page, 'Yes, send it again')
-          await detail(page).getByText('Sent again as').waitFor()
           // The toast goes away by itself: nothing is waited for before its link is followed.
           await toast(page).getByRole('link', { name: 'See the new schedule' }).click()
           await detail(page).getByText('pending', { exact: true }).waitFor()
@@ -144,6 +143,8 @@ describe('The operator', () => {
           await detail(page).getByText('fired', { exact: true }).waitFor()
           await detail(page).getByText('nightly report').first().waitFor()
           expect(receiver.requests.at(-1)!.target).toBe('/nightly-report')
+          await page.goBack()
+          await detail(page).getByText('Sent again as').waitFor()
 
           await page.goto('/console/dlq')
           const alone = page.getByRole('region', { name: 'Failed schedules without a dead letter' })

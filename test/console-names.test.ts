@@ -8,6 +8,7 @@ import { refusals, signIn, useService } from './support/console.ts'
 import { loaded, visit } from './support/console-walk.ts'
 
 const service = useService()
+service.clock.letWaitsEnd()
 const chromium = useChromium()
 const { ask, keyOf, linkOf, read } = approvers(service)
 

@@ -44,12 +44,27 @@ async function heldCall(page: Page, url: string) {
   return { held: held.promise, release: () => released.resolve() }
 }
 
-/** Presses "Sign out", and confirms it where the console asks. */
-async function signOutAnyway(page: Page): Promise<void> {
-  await press(page, 'Sign out')
-  await dialog(page).getByText('is on its way, or is shown and not saved yet').waitFor()
-  await press(page, 'Sign out anyway')
-  await page.getByLabel('Admin key').waitFor()
+/** Tabs hear each other in order: with the answer from the tab that was copied, the copy has what that one said before. */
+async function hearsItsOpener(copied: Page): Promise<void> {
+  const opener = (await copied.opener())!
+  await opener.evaluate(`{
+    const channel = new BroadcastChannel('of the test')
+    channel.onmessage = () => channel.postMessage('heard')
+  }`)
+  await copied.evaluate(`new Promise((resolve) => {
+    const channel = new BroadcastChannel('of the test')
+    channel.onmessage = () => resolve()
+    channel.postMessage('is heard?')
+  })`)
+}
+
+/** Presses "Sign out" in a copy, which asks before it does. */
+async function signOutAnyway(copied: Page): Promise<void> {
+  await hearsItsOpener(copied)
+  await press(copied, 'Sign out')
+  await dialog(copied).getByText('is on its way, or is shown and not saved yet').waitFor()
+  await press(copied, 'Sign out anyway')
+  await copied.getByLabel('Admin key').waitFor()
 }
 
 async function enter(page: Page, { admin_key, name }: { admin_key: string; name: string }): Promise<void> {
@@ -180,6 +195,7 @@ describe('A secret that exists nowhere else', () => {
       await held
       await copied.setViewportSize(narrow.viewport)
       await press(copied, 'Menu')
+      await hearsItsOpener(copied)
       await press(copied, 'Sign out')
       await dialog(copied).waitFor()
       expect([await overflow(copied), await accessibilityFaults(copied)]).toEqual([0, []])
@@ -234,6 +250,7 @@ describe('A secret that exists nowhere else', () => {
       // It is a copy of a tab in which the key is there already.
       const copied = await duplicateOf(page)
       await copied.getByRole('heading', { name: 'Overview' }).waitFor()
+      await hearsItsOpener(copied)
       await press(copied, 'Sign out')
       await press(copied, 'Go back')
       await press(page, 'Done')
@@ -262,11 +279,13 @@ describe('A secret that exists nowhere else', () => {
       await secret(page)
       const copied = await duplicateOf(page)
       await copied.getByRole('heading', { name: 'Overview' }).waitFor()
+      await hearsItsOpener(copied)
       await press(copied, 'Sign out')
       await press(copied, 'Go back')
       const asked = questionsOf(page)
       await page.reload()
       expect(asked).toEqual(['beforeunload'])
+      await hearsItsOpener(copied)
       await press(copied, 'Sign out')
       await copied.getByLabel('Admin key').waitFor()
     })

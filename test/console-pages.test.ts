@@ -193,9 +193,11 @@ describe('Every page', () => {
             // As somebody would: of two quick presses of Enter alone, the second does not count.
             await page.keyboard.press('Tab')
             await button.press('Enter')
-            await page.locator('dialog[open]').waitFor()
+            // Some changes cannot be confirmed before it is known whose they are.
+            const confirm = page.locator('dialog[open] .dialog-buttons > .button:enabled')
+            await confirm.waitFor()
             await page.keyboard.press('Tab')
-            await page.locator('dialog[open] .button').last().press('Enter')
+            await confirm.press('Enter')
             await page.locator('dialog[open]').waitFor({ state: 'detached' })
             await loaded(page)
             const focused = await page.evaluate('document.activeElement.localName')

@@ -8,6 +8,7 @@ import { narrow, refusals, signIn, useService } from './support/console.ts'
 import { askForEffect } from './support/effect-checkpoints.ts'
 
 const service = useService()
+service.clock.letWaitsEnd()
 const chromium = useChromium()
 const { keyOf, linkOf, read } = approvers(service)
 

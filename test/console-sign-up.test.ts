@@ -264,6 +264,8 @@ describe('From the address of the service', () => {
       await tabTo(page, 'Create a tenant')
       await page.keyboard.press('Enter')
       await heading(page, 'Create a tenant')
+      // The field takes the focus once the form is drawn.
+      await page.getByLabel('Name').and(page.locator(':focus')).waitFor()
       await page.keyboard.type(newName())
       await page.keyboard.press('Tab')
       await page.keyboard.type('owner@example.com')

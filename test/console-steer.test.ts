@@ -14,6 +14,7 @@ const chromium = useChromium()
 
 forEachService('The approval page of a decision that steers', (service) => {
   beforeAll(() => useRealTime(service))
+  service.clock.letWaitsEnd()
   const { ask, keyOf, linkOf, read, askTwo, approve } = approvers(service)
 
   test('shows a form, and says at each field what is wrong with it', async () => {
@@ -45,7 +46,6 @@ forEachService('The approval page of a decision that steers', (service) => {
         await page.getByText('It is required.').waitFor()
         expect((await read(tenant, id)).status).toBe('pending')
         expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('Amount in EUR')
-
         // One, or a thousand, by the country: nothing is sent.
         for (const text of ['1,000', '1.000,5', '0x20', '1e2', '9007199254740993']) {
           await page.getByLabel('Amount in EUR').fill(text)
@@ -56,7 +56,6 @@ forEachService('The approval page of a decision that steers', (service) => {
           expect(await page.evaluate('document.activeElement.labels[0].textContent')).toBe('Amount in EUR')
           expect(await page.getByRole('dialog').count()).toBe(0)
         }
-
         await page.getByLabel('Amount in EUR').fill('40')
         await page.getByLabel('When').selectOption('next week')
         await page.getByLabel('Booked on (optional)').fill('2026-02-01')
@@ -595,6 +594,7 @@ forEachService('The approval page of a decision that steers', (service) => {
     await chromium.visit(
       service.url,
       async (page) => {
+        await page.route(/wait=/, () => {})
         await page.goto(linkOf(id, lee))
         await page.getByRole('button', { name: 'Change the payload' }).click()
         await approve(id, kim, { effective_payload: { to: 'kim', amount: 30 } })

@@ -11,6 +11,7 @@ const chromium = useChromium()
 
 forEachService('Votes and comments', (service) => {
   beforeAll(() => useRealTime(service))
+  service.clock.letWaitsEnd()
   const { ask, keyOf, linkOf, read, askTwo, approve } = approvers(service)
 
   test('counts a vote, waits for the second, and shows both', async () => {

@@ -4,13 +4,22 @@ import type { Clock } from '../../src/base/clock.ts'
 export class TestClock implements Clock {
   #now = Date.UTC(2026, 0, 1)
   #monotonic = 1_000
+  #runs_since: number | null = null
 
   now(): number {
     return this.#now
   }
 
   monotonic(): number {
-    return this.#monotonic
+    return this.#monotonic + (this.#runs_since === null ? 0 : performance.now() - this.#runs_since)
+  }
+
+  /**
+   * The monotonic time goes on as that of the machine, and the wall clock stands still all the same. A request that waits is then
+   * answered in time; otherwise its connection ends, of which the browser complains on a page that is open for long.
+   */
+  letWaitsEnd(): void {
+    this.#runs_since ??= performance.now()
   }
 
   advance(ms: number): void {
