@@ -423,6 +423,7 @@ describe('The console', () => {
         const body = { callback_url: receiver.url, callback_payload: 7, fire_at }
         await service.ask('POST', '/v1/schedules', { key: tenant.api_key, body })
         await service.ask('POST', '/v1/tick', { key: cron_secret })
+        await receiver.received(1)
         const now = service.clock.now()
         expect((await verifyCallback(receiver.requests[0]!, shown, { now })).text).toBe('7')
       } finally {
