@@ -54,6 +54,7 @@ forEachService('The approval page', (service) => {
 
   test('lets a person decide on a narrow screen, and the agent hears of it, signed', async () => {
     const receiver = await startReceiver()
+    useRealTime(service)
     const { tenant, checkpoint_id, approval_key, approval_url } = await asked(service, {
       prompt: 'The customer asks for 30 EUR back.\n  It is the third time.',
       callback_url: `${receiver.url}/decided`,
@@ -71,8 +72,8 @@ forEachService('The approval page', (service) => {
         )
         expect(await page.locator('.facts > div').allInnerTexts()).toEqual([
           'Asked by\nagent-one',
-          expect.stringMatching(/^Asked\n(just now|\d+ s ago)$/),
-          expect.stringMatching(/^Time left\n(1 h 00 min|59 min \d\d s)$/),
+          expect.stringMatching(/^Asked\n(just now|\d+ (s|min) ago)$/),
+          expect.stringMatching(/^Time left\n(1 h 00 min|5\d min \d\d s)$/),
         ])
         expect(await page.locator('.tree li').allInnerTexts()).toEqual([
           'order: 12345678901234567890',
@@ -190,12 +191,13 @@ forEachService('The approval page', (service) => {
       await page.getByRole('button', { name: 'Approve…' }).click()
       await page.getByRole('dialog').waitFor()
       await waiting
+      useRealTime(service)
       const body = { reason: 'no money' }
       await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/reject`, { key: tenant.admin_key, body })
       await page.getByText(/^Rejected$/).waitFor()
       expect(await page.getByRole('dialog').count()).toBe(0)
       const outcome = page.locator('.outcome')
-      expect(await outcome.innerText()).toMatch(/Decided by an administrator (just now|\d+ s ago)/)
+      expect(await outcome.innerText()).toMatch(/Decided by an administrator (just now|\d+ (s|min) ago)/)
       expect(await outcome.innerText()).toContain('Reason: no money')
       expect(await page.evaluate('document.activeElement.innerText')).toStartWith('Rejected')
     })
@@ -211,7 +213,6 @@ forEachService('The approval page', (service) => {
         await page.goto(approval_url)
         await page.getByRole('button', { name: 'Reject…' }).click()
         await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/approve`, { key: tenant.admin_key })
-        await page.unroute(/wait=4$/)
         await page.getByRole('button', { name: 'Yes, reject' }).click()
         await page.getByText(/^Approved$/).waitFor()
         expect(await page.locator('.outcome').innerText()).toContain('Decided by an administrator')
@@ -494,7 +495,7 @@ forEachService('The approval page', (service) => {
       const requests = requestsOf(page)
       await page.goto(approval_url)
       await page.getByRole('button', { name: 'Approve…' }).click()
-      expect(await page.locator('.countdown').innerText()).toMatch(/^(1 h 00 min|59 min \d\d s)$/)
+      expect(await page.locator('.countdown').innerText()).toMatch(/^(1 h 00 min|5\d min \d\d s)$/)
       expect(await page.getByText('The time is up.').count()).toBe(0)
       await page
         .getByRole('button', { name: 'Yes, approve' })
@@ -530,9 +531,13 @@ forEachService('The approval page', (service) => {
     await chromium.visit(
       service.url,
       async (page) => {
-        await page.route(/\/v1\/approvals\//, (route) => route.fulfill({ status, body }), { times: 1 })
+        let is_between = true
+        await page.route(/\/v1\/approvals\//, (route) =>
+          is_between ? route.fulfill({ status, body }) : route.continue(),
+        )
         await page.goto(approval_url)
         await page.getByText(/between|in front of/).waitFor()
+        is_between = false
         await page.evaluate(`dispatchEvent(new Event('online'))`)
         await page.getByRole('button', { name: 'Approve…' }).waitFor()
         expect(await page.getByRole('alert').count()).toBe(0)

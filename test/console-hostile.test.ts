@@ -111,8 +111,10 @@ describe('Hostile text', () => {
       await page.route('**/planted.js', (route) =>
         route.fulfill({ contentType: 'text/javascript', body: script }),
       )
+      const stranger = page.waitForRequest(/^https:\/\/evil\.example\//)
+      const opened = page.waitForEvent('dialog')
       await page.goto('/planted')
-      await page.waitForFunction('window.pwned === 1')
+      await Promise.all([page.waitForFunction('window.pwned === 1'), stranger, opened])
       expect(await strangers(page)).toEqual(
         expect.arrayContaining(['pwned', '<base>', '<iframe>', 'data of <object>', 'onerror of <img>']),
       )

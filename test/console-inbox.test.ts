@@ -241,7 +241,7 @@ describe('An inbox', () => {
       await page.getByText('Following').waitFor()
       await send(inbox, { path: '/one-more' })
       await page.getByRole('link', { name: 'POST /one-more' }).waitFor()
-      expect(await kept.innerText()).toBe('100 when this was loaded; 1 came since')
+      await becomes(() => kept.innerText(), '100 when this was loaded; 1 came since')
       await page.getByRole('button', { name: 'Delete…' }).click()
       await page.getByText('Its messages are deleted at once').waitFor()
       await page.getByRole('button', { name: 'Keep it' }).click()
@@ -257,9 +257,12 @@ describe('An inbox', () => {
       service.url,
       async (page) => {
         await page.clock.install()
-        let [is_away, failures] = [true, 0]
+        let [is_away, failures, looks] = [true, 0, 0]
         const answer = (route: Route) => {
-          if (!is_away) return route.continue()
+          if (!is_away) {
+            if (route.request().url().includes('/messages?')) looks += 1
+            return route.continue()
+          }
           failures += 1
           return route.abort()
         }
@@ -274,6 +277,7 @@ describe('An inbox', () => {
         await page.getByText('The service does not answer.').waitFor()
         is_away = false
         await page.getByText('Following: messages appear').waitFor()
+        await until(() => looks > 0)
         await page.clock.pauseAt(Date.now() + 60_000)
         ;[is_away, failures] = [true, 0]
         await send(inbox, { path: '/first' })
@@ -498,7 +502,7 @@ describe('Counters', () => {
       await page.getByRole('button', { name: 'Reset crm/ä' }).click()
       await page.getByRole('button', { name: 'Yes, reset' }).click()
       await page.getByText('No counter has this prefix').waitFor()
-      expect(await page.evaluate('document.activeElement === document.body')).toBe(false)
+      await becomes(() => page.evaluate('document.activeElement === document.body'), false)
       expect(apiCalls(requests).map(({ pathname }) => pathname)).toEqual([
         '/api/rate-limit',
         '/api/rate-limit',

@@ -92,6 +92,13 @@ function go(page: Page, by: -1 | 1): Promise<void> {
   })`)
 }
 
+/** Once the page hears of a step of the history that it takes itself. */
+function nextStep(page: Page): Promise<void> {
+  return page.evaluate(
+    `new Promise((resolve) => addEventListener('popstate', () => resolve(), { once: true }))`,
+  )
+}
+
 /** To a page of the console without loading it again. */
 function visit(page: Page, path: string): Promise<void> {
   return page.evaluate(`history.pushState(null, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`)
@@ -109,7 +116,10 @@ describe('What was removed', () => {
         await page.locator('.split-list').getByRole('link', { name: row }).click()
         await becomes(() => pathOf(page) !== before, true)
       }
+      // The page leaves what was removed by a step of its own, which ends after the address has changed.
+      const stepped = nextStep(page)
       await remove(page)
+      await stepped
       await becomes(() => pathOf(page), list)
       const seen: string[] = []
       while (pathOf(page) !== '/console') {
@@ -155,7 +165,7 @@ describe('A key that is shown once', () => {
     await chromium.visit(service.url, async (page) => {
       await page.route('**/rotate-key', async (route) => {
         const answer = await route.fetch()
-        await page.evaluate('history.back()')
+        await go(page, -1)
         await route.fulfill({ response: answer })
       })
       await signIn(page, tenant)

@@ -365,6 +365,8 @@ describe('The navigation', () => {
       const link = page.getByRole('link', { name: 'Approvals', exact: true })
       await page.locator('.waiting').nth(1).waitFor()
       await becomes(() => numbers(page), ['1', '2'])
+      // Growth is told once all numbers are known, those too that are 0.
+      await loaded(page)
       const described = await link.getAttribute('aria-describedby')
       expect(await page.locator(`[id="${described}"]`).textContent()).toBe('11 to decide')
       const status = page.getByRole('navigation', { name: 'Pages' }).getByRole('status')
