@@ -50,6 +50,7 @@ async function linkOf(service: TestService, { admin_key }: TestTenant, checkpoin
 }
 
 forEachService('The approval page', (service) => {
+  service.clock.letWaitsEnd()
   beforeAll(() => useRealTime(service))
 
   test('lets a person decide on a narrow screen, and the agent hears of it, signed', async () => {

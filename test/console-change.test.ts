@@ -20,6 +20,7 @@ const changed = (page: Page) => page.locator('.difference :is(ins, del)')
 const focused = (page: Page) => page.evaluate<string>('document.activeElement.textContent')
 
 forEachService('The change of a large payload', (service) => {
+  service.clock.letWaitsEnd()
   beforeAll(() => useRealTime(service))
   const { askTwo, keyOf, linkOf, approve } = approvers(service)
 

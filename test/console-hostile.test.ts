@@ -17,6 +17,7 @@ import { TestService, type TestTenant } from './support/service.ts'
 const chromium = useChromium()
 const folder = databaseFolder()
 const service = new TestService()
+service.clock.letWaitsEnd()
 let tenant: TestTenant
 /** The link of an approval page that asks about all of them. */
 let approval_url: string

@@ -23,6 +23,7 @@ import { cron_secret, type TestTenant } from './support/service.ts'
 const chromium = useChromium()
 
 const service = useService()
+service.clock.letWaitsEnd()
 
 const hour_ms = 3_600_000
 
