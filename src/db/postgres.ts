@@ -437,7 +437,9 @@ class PostgresDb implements Db {
   }
 
   durability(): Promise<Record<string, string | number>> {
-    return this.#guarded({ key: 'readiness', ms_max: readiness_ms_max }, async () => {
+    // A start waits for a slow server, at which a node that serves is not ready.
+    const ms_max = this.#is_begun ? readiness_ms_max : answer_ms_max
+    return this.#guarded({ key: 'readiness', ms_max }, async () => {
       const settings = await settingsOf(this.#pool.current)
       if (settings.transaction_read_only === 'on') this.#read_only.begin()
       if (this.#is_begun) await requireTables(this.#pool.current) // a new database gets them after that
