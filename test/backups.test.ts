@@ -16,7 +16,7 @@ const backups = Number(process.env.BACKUPS ?? 2)
 const clients = Number(process.env.BACKUPS_CLIENTS ?? 12)
 /** Between two backups there is this much new at least. */
 const writes_between = 200
-/** What a machine that does much else may answer: it acknowledges nothing, and the next write follows. */
+/** Answers of a machine that does much else: each acknowledges nothing, and the next write follows. */
 const again = ['UNAVAILABLE', 'OUTCOME_UNKNOWN']
 const test_ms_max = 300_000 + backups * 30_000
 

@@ -83,7 +83,7 @@ forEachDatabase('The journal under racing writers', (databases) => {
   beforeAll(async () => {
     cluster = new Cluster(await databases.newUrl(), count)
     await cluster.start()
-  }, 60_000)
+  }, 300_000)
   afterAll(() => cluster.stop())
 
   test(

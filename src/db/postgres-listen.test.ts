@@ -170,7 +170,7 @@ onPostgres('The connection that listens', () => {
     await heard.hears('after')
     for (const close of closing.splice(0)) await close()
     await cluster.remove()
-  }, 60_000)
+  }, 300_000)
 })
 
 /** Passes everything on, but refuses this start-up parameter, as PgBouncer does. */
