@@ -23,7 +23,7 @@ const unavailable = () => new Response(error_of('UNAVAILABLE'), { status: 503 })
 const refused = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
 const lost = () => Promise.reject(Object.assign(new Error('lost'), { code: 'ECONNRESET' }))
 
-/** What Deno says of a request that failed. */
+/** The message of Deno for a request that failed. */
 const deno = (kind: string, why: string) =>
   `error sending request for url (http://service.test/v1/dlq/claim): client error (${kind}): ${why}`
 
@@ -236,6 +236,40 @@ describe('What the client takes from its surroundings', () => {
     })
     await client.checkpoints.get('chk_1', { wait: 50, timeout_ms: 2 ** 31 - 1 })
     expect(ms).toEqual([2 ** 31 - 1])
+  })
+})
+
+describe('The answer of a cache', () => {
+  const answer = () => new Response('{"id":"log_1"}')
+
+  test('is not asked for, which Next.js may answer by ending the render: its error is thrown as it is', async () => {
+    const dynamic = Object.assign(new Error('Dynamic server usage'), { digest: 'DYNAMIC_SERVER_USAGE' })
+    const { client, asked } = answered([() => Promise.reject(dynamic)])
+    expect(await failureOf(client.audit.get('log_1'))).toBe(dynamic)
+    expect(asked).toHaveLength(1)
+  })
+
+  test('is not asked for, as the fetch of Next.js 14 would by itself', async () => {
+    const { client, asked } = answered([answer])
+    await client.audit.get('log_1')
+    expect(asked[0]).toMatchObject({ cache: 'no-store' })
+  })
+
+  test.each([
+    [
+      'refuses the option',
+      () => {
+        throw new TypeError('The cache field is not implemented.')
+      },
+    ],
+    ['has no requests', undefined],
+  ])('is left to a runtime that %s', async (_, made) => {
+    const { Request } = globalThis
+    Object.assign(globalThis, { Request: made })
+    const { client, asked } = answered([answer])
+    Object.assign(globalThis, { Request })
+    await client.audit.get('log_1')
+    expect(asked[0]).not.toHaveProperty('cache')
   })
 })
 

@@ -57,6 +57,20 @@ function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
   })
 }
 
+/**
+ * Keeps an answer from being one of a cache: Next.js 14 keeps those of its `fetch` for good unless it is told not to.
+ * Nothing where a request takes no such option, as in workers of Cloudflare with a compatibility date before 2024-11-11.
+ */
+export function uncached(): Pick<RequestInit, 'cache'> {
+  const option = { cache: 'no-store' } as const
+  try {
+    new Request('http://localhost', option)
+    return option
+  } catch {
+    return {}
+  }
+}
+
 /** Node 18 has it as a module only, whose name is put together so that no bundler looks for it. */
 export async function webCrypto(): Promise<Crypto> {
   if (globalThis.crypto) return globalThis.crypto

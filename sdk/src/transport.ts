@@ -12,7 +12,7 @@ import {
   isTransient,
   wasRefused,
 } from './outcome.ts'
-import { type Platform, timer_ms_max } from './platform.ts'
+import { type Platform, timer_ms_max, uncached } from './platform.ts'
 import { type Done, repeats } from './repeats.ts'
 import { type OperationSpec, type Operations, operations } from './types.ts'
 
@@ -77,6 +77,7 @@ interface Request {
 
 export class Transport {
   readonly #settings: Settings
+  readonly #uncached = uncached()
 
   constructor(settings: Settings) {
     this.#settings = settings
@@ -186,6 +187,7 @@ export class Transport {
         headers,
         ...(body === undefined ? {} : { body }),
         signal: controller.signal,
+        ...this.#uncached,
         // The service never redirects, and the key must not be sent elsewhere.
         redirect: 'manual',
         // Bun sends a PUT or DELETE again by itself when a connection that it kept turns out to be closed. On one of its
@@ -195,6 +197,7 @@ export class Transport {
       return answerOf(response, await response.text(), request, platform.now())
     } catch (error) {
       if (signal?.aborted) throw signal.reason
+      if (isControlFlow(error)) throw error
       if (timed_out) return new WaystationTimeoutError(timeout_ms)
       return new WaystationNetworkError(error, !wasRefused(error), this.#settings.url)
     } finally {
@@ -238,6 +241,14 @@ export class Transport {
     const text = done.answer === undefined ? '' : JSON.stringify({ success: true, data: done.answer })
     return Promise.resolve({ status: 200, text })
   }
+}
+
+/**
+ * True for an error by which the fetch of Next.js ends a render, as when a page turns out to be dynamic. Next.js knows it by its
+ * digest, and must get it as it is.
+ */
+function isControlFlow(error: unknown): boolean {
+  return typeof (error as { digest?: unknown } | null | undefined)?.digest === 'string'
 }
 
 function pathOf(path: string, params: object): string {

@@ -29,7 +29,7 @@ from .effects import AsyncEffects
 from .events import AsyncEvents, AsyncEventWait
 from .inboxes import AsyncInboxes
 from .kv import AsyncKv, AsyncNamespaces
-from .platform import AsyncPlatform, connections
+from .platform import AsyncConnections, AsyncPlatform
 from .rate_limit import AsyncRateLimit
 from .resources import AsyncResources
 from .transport import AsyncTransport
@@ -54,7 +54,7 @@ class AsyncWaystation(AsyncResources):
         retries: int = retries_default,
         http_client: httpx.AsyncClient | None = None,
         parse_json: Callable[[str], Any] = exact_json,
-        _platform: Callable[[httpx.AsyncClient], AsyncPlatform] = AsyncPlatform,
+        _platform: Callable[[AsyncConnections], AsyncPlatform] = AsyncPlatform,
     ) -> None:
         """url: where the service is, without /v1: ``http://127.0.0.1:8420``.
         key: any key of the service, the cron secret for `tick` included; none is needed to sign up.
@@ -77,8 +77,8 @@ class AsyncWaystation(AsyncResources):
             parse_json=parse_json,
         )
         self._own_client = http_client is None
-        self._client = httpx.AsyncClient(limits=connections) if http_client is None else http_client
-        self._open(_platform(self._client))
+        self._connections = AsyncConnections(http_client)
+        self._open(_platform(self._connections))
 
     def _open(self, platform: AsyncPlatform) -> None:
         transport = AsyncTransport(self._settings, platform)
@@ -114,14 +114,14 @@ class AsyncWaystation(AsyncResources):
         other = self.__class__.__new__(self.__class__)
         other._settings = replace(self._settings, workflow_id=workflow_header(workflow_id))
         other._own_client = False
-        other._client = self._client
+        other._connections = self._connections
         other._open(self._transport.platform)
         return other
 
     async def aclose(self) -> None:
         """Closes the connections, unless the `http_client` was given."""
         if self._own_client:
-            await self._client.aclose()
+            await self._connections.aclose()
 
     async def __aenter__(self) -> Self:
         return self

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Union, cast
 
 import httpx
 
+from .._forks import GivenClient, forks
 from .._outcome import Received, TimedOut
 from .._settings import elapsed_ms
 from .._signal import Signal
@@ -18,17 +19,61 @@ from .._signal import Signal
 T = TypeVar("T")
 MaybeAwaitable = Union[T, Awaitable[T]]
 
-connections = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
 """Requests that the service holds must not keep the extension of a lock from being sent."""
 grace_seconds = 10
 """Work that must not be cut off goes on for this long when the caller's task is cancelled."""
 
 
+class AsyncConnections:
+    """The httpx client of each event loop: connections end with the loop that opened them, so a second `asyncio.run` needs
+    its own. And of each process: a child that went on with the connections of its parent would read other answers for its own."""
+
+    def __init__(self, given: httpx.AsyncClient | None) -> None:
+        self._given = given
+        self._use = GivenClient()
+        self._own: dict[tuple[int, int], tuple[asyncio.AbstractEventLoop, httpx.AsyncClient]] = {}
+        self._closed = False
+        if given is None:
+            self._certificates = httpx.create_ssl_context()
+
+    def client(self) -> httpx.AsyncClient:
+        """Raises RuntimeError once it is closed, and for a given client that the parent of this process has used."""
+        if self._given is not None:
+            self._use.use()
+            return self._given
+        if self._closed:
+            raise RuntimeError("The client is closed.")
+        loop = asyncio.get_running_loop()
+        # A loop that is held here keeps its id.
+        here = (forks(), id(loop))
+        found = self._own.get(here)
+        if found is None:
+            for known, (of, _) in list(self._own.items()):
+                if known[0] != here[0] or of.is_closed():
+                    self._own.pop(known, None)
+            found = self._own[here] = (loop, httpx.AsyncClient(limits=limits, verify=self._certificates))
+        return found[1]
+
+    async def aclose(self) -> None:
+        """Closes the connections of this loop, unless the client was given. Those of other loops end with them."""
+        self._closed = True
+        own = self._own.pop((forks(), id(asyncio.get_running_loop())), None)
+        self._own.clear()
+        if own is not None:
+            await own[1].aclose()
+
+
 class AsyncPlatform:
     """Tests give their own."""
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self.client = client
+    def __init__(self, connections: AsyncConnections) -> None:
+        self._connections = connections
+
+    @property
+    def client(self) -> httpx.AsyncClient:
+        """That of this loop."""
+        return self._connections.client()
 
     def now_ms(self) -> float:
         """By a clock that is never set back."""

@@ -31,7 +31,7 @@ from .effects import Effects
 from .events import Events, EventWait
 from .inboxes import Inboxes
 from .kv import Kv, Namespaces
-from .platform import Platform, connections
+from .platform import Connections, Platform
 from .rate_limit import RateLimit
 from .resources import Resources
 from .transport import Transport
@@ -56,7 +56,7 @@ class Waystation(Resources):
         retries: int = retries_default,
         http_client: httpx.Client | None = None,
         parse_json: Callable[[str], Any] = exact_json,
-        _platform: Callable[[httpx.Client], Platform] = Platform,
+        _platform: Callable[[Connections], Platform] = Platform,
     ) -> None:
         """url: where the service is, without /v1: ``http://127.0.0.1:8420``.
         key: any key of the service, the cron secret for `tick` included; none is needed to sign up.
@@ -79,8 +79,8 @@ class Waystation(Resources):
             parse_json=parse_json,
         )
         self._own_client = http_client is None
-        self._client = httpx.Client(limits=connections) if http_client is None else http_client
-        self._open(_platform(self._client))
+        self._connections = Connections(http_client)
+        self._open(_platform(self._connections))
 
     def _open(self, platform: Platform) -> None:
         transport = Transport(self._settings, platform)
@@ -116,14 +116,14 @@ class Waystation(Resources):
         other = self.__class__.__new__(self.__class__)
         other._settings = replace(self._settings, workflow_id=workflow_header(workflow_id))
         other._own_client = False
-        other._client = self._client
+        other._connections = self._connections
         other._open(self._transport.platform)
         return other
 
     def close(self) -> None:
         """Closes the connections, unless the `http_client` was given."""
         if self._own_client:
-            self._client.close()
+            self._connections.close()
 
     def __enter__(self) -> Self:
         return self

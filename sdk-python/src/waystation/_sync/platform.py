@@ -12,21 +12,65 @@ from typing import TypeVar
 
 import httpx
 
+from .._forks import GivenClient, forks
 from .._outcome import Received, TimedOut
 from .._settings import elapsed_ms
 from .._signal import Latch, Signal
 
 T = TypeVar("T")
 
-connections = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
 """Requests that the service holds must not keep the extension of a lock from being sent."""
+
+
+class Connections:
+    """The httpx client of each process. A child that went on with the connections of its parent would read answers to the
+    parent and to its other children for its own."""
+
+    def __init__(self, given: httpx.Client | None) -> None:
+        self._given = given
+        self._use = GivenClient()
+        self._own: dict[int, httpx.Client] = {}
+        self._closed = False
+        if given is None:
+            self._certificates = httpx.create_ssl_context()
+            self.client()
+
+    def client(self) -> httpx.Client:
+        """Raises RuntimeError once it is closed, and for a given client that the parent of this process has used."""
+        if self._given is not None:
+            self._use.use()
+            return self._given
+        here = forks()
+        found = self._own.get(here)
+        if found is not None:
+            return found
+        if self._closed:
+            raise RuntimeError("The client is closed.")
+        # Of threads that come here together all get the same one. Without the parent's, its connections end with it.
+        found = self._own.setdefault(here, httpx.Client(limits=limits, verify=self._certificates))
+        for forked in [known for known in self._own if known != here]:
+            self._own.pop(forked, None)
+        return found
+
+    def close(self) -> None:
+        """Closes the connections of this process, unless the client was given."""
+        self._closed = True
+        own = self._own.pop(forks(), None)
+        if own is not None:
+            own.close()
 
 
 class Platform:
     """Tests give their own."""
 
-    def __init__(self, client: httpx.Client) -> None:
-        self.client = client
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    @property
+    def client(self) -> httpx.Client:
+        """That of this process."""
+        return self._connections.client()
 
     def now_ms(self) -> float:
         """By a clock that is never set back."""
