@@ -106,11 +106,14 @@ class Run {
   }
 
   async #post(path: string, body: object, key?: string): Promise<unknown> {
-    const response = await fetch(`${this.server.url}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) },
-      body: JSON.stringify(body),
-    })
+    const send = () =>
+      fetch(`${this.server.url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) },
+        body: JSON.stringify(body),
+      })
+    let response = await send()
+    while (response.status === 503) response = await send() // a busy machine refuses, and does nothing
     expect(response.status).toBe(201)
     return response.json()
   }
