@@ -17,7 +17,7 @@ import * as tenants from '../src/tenants/service.ts'
 import { TestClock } from './support/clock.ts'
 import { onPostgres } from './support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
-import { type Answer, cron_secret, forEachRacedService, type TestTenant } from './support/service.ts'
+import { type Answer, cron_secret, forEachRacedService, served, type TestTenant } from './support/service.ts'
 
 const keys_max = 10
 const calls_max = 30
@@ -55,7 +55,11 @@ forEachRacedService(
     })
 
     const ask = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-      service.ask(method, path, { key: tenant.api_key, headers, ...(body === undefined ? {} : { body }) })
+      served(() =>
+        service.ask(method, path, { key: tenant.api_key, headers, ...(body === undefined ? {} : { body }) }),
+      )
+    const receive = (token: string, i: number) =>
+      served(() => service.ask('POST', `/hook/${token}`, { body: `message ${i}` }))
     const put = (key: string, body: object = { value: 1 }, headers = {}) =>
       ask('PUT', `/v1/kv/state/${key}`, body, headers)
     const keysListed = async () => (await ask('GET', '/v1/kv/state?limit=200')).body.items
@@ -228,7 +232,7 @@ forEachRacedService(
     test('messages of one inbox are numbered without gaps, and as many are kept as the plan says', async () => {
       const { body } = await ask('POST', '/api/webhook', {})
       const { id, token } = body.data
-      const answers = await times(100, (i) => service.ask('POST', `/hook/${token}`, { body: `message ${i}` }))
+      const answers = await times(100, (i) => receive(token, i))
       expect(withStatus(answers, 200).length).toBe(100)
       const shown = (await ask('GET', `/api/webhook/${id}`)).body.data
       const numbers = shown.messages.map((message: { id: string }) => sequenceOf('msg', message.id))
@@ -241,7 +245,7 @@ forEachRacedService(
       await times(keys_max, (i) => put(`full-${i}`))
       const answers = await times(120, (i) =>
         i % 2
-          ? service.ask('PUT', `/v1/kv/state/k${i}`, { key: other.api_key, body: { value: i } })
+          ? served(() => service.ask('PUT', `/v1/kv/state/k${i}`, { key: other.api_key, body: { value: i } }))
           : put(i % 4 ? `more-${i}` : 'full-1', { value: i }),
       )
       expect(
@@ -279,7 +283,9 @@ forEachRacedService(
         body: { forwardUrl },
       })
       const { id, token } = body.data
-      const answers = await times(300, (i) => service.ask('POST', `/hook/${token}`, { body: `message ${i}` }))
+      const answers = await times(300, (i) =>
+        served(() => service.ask('POST', `/hook/${token}`, { body: `message ${i}` })),
+      )
       expect(withStatus(answers, 200).length).toBe(300)
       const sources = await service.app.db.all(FORWARDS, { tenant_id: tenant.tenant_id })
       const kept = upTo(300).slice(-messages_max)

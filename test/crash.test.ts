@@ -106,11 +106,14 @@ class Run {
   }
 
   async #post(path: string, body: object, key?: string): Promise<unknown> {
-    const response = await fetch(`${this.server.url}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) },
-      body: JSON.stringify(body),
-    })
+    const send = () =>
+      fetch(`${this.server.url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) },
+        body: JSON.stringify(body),
+      })
+    let response = await send()
+    while (response.status === 503) response = await send() // a busy machine refuses, and does nothing
     expect(response.status).toBe(201)
     return response.json()
   }
@@ -164,7 +167,9 @@ describe('kill -9 under load', () => {
 /** Asserts that the API answers what lies in the file. */
 async function expectServed({ server, tenants }: Run, found: Found): Promise<void> {
   const get = async (path: string, key: string) => {
-    const response = await fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${key}` } })
+    const ask = () => fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${key}` } })
+    let response = await ask()
+    while (response.status === 503) response = await ask()
     // biome-ignore lint/suspicious/noExplicitAny: the assertions below say what it must be
     return { status: response.status, body: (await response.json()) as any }
   }

@@ -43,7 +43,7 @@ forEachDatabase('Plans', (databases) => {
       connection = new Database(sqlitePath(url)!)
       connection.run('pragma synchronous = off')
       for (const seed of seeds(hundredth, now)) connection.run(seed)
-    }, 120_000)
+    }, 300_000)
     afterAll(() => connection?.close())
     test.each(all)('%s reads no table whole', (_, statement) => {
       const plans = new SqlitePlans(connection)
@@ -75,7 +75,7 @@ forEachDatabase('Plans', (databases) => {
       await plain.prepare(statement)
       await bound.prepare(statement)
     }
-  }, 120_000)
+  }, 300_000)
   afterAll(async () => {
     await plain?.close()
     await bound?.close()

@@ -1,12 +1,29 @@
 // Of many checks at once exactly as many are allowed as the limit says, on one node and on several.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { forEachRacedService, served, TestService } from './support/service.ts'
+import { type Answer, forEachRacedService, served, TestService } from './support/service.ts'
 
 const checks = 1_000
 const limit = 100
 /** Nodes of one database need one secret key. */
 const environment = { SECRET_KEY: 'one secret key for every node' }
+/** Of a round, until the outcome of each of its checks is known. */
+const tries_max = 20
+
+/** More of them under way wait for longer than a connection may be idle, on a busy machine. */
+const at_once = 200
+
+async function inLanes(count: number, check: (i: number) => Promise<Answer>): Promise<Answer[]> {
+  const answers: Answer[] = []
+  let next = 0
+  const lane = async () => {
+    for (let i = next++; i < count; i = next++) answers.push(await check(i))
+  }
+  await Promise.all(Array.from({ length: at_once }, lane))
+  return answers
+}
+
+const isUnknown = ({ status, body }: Answer) => status === 503 && body.error.code === 'OUTCOME_UNKNOWN'
 
 forEachRacedService(
   'checks at once',
@@ -36,7 +53,6 @@ forEachRacedService(
       '%s, on up to %d nodes, each at a cost of %d: exactly the limit is allowed',
       async (algorithm, count, cost) => {
         const asked = nodes.slice(0, count)
-        const { api_key, tenant_id, admin_key } = await service.signUp('pro')
         const body = { key: 'hot', limit, windowSeconds: 60, algorithm, cost }
         const query = new URLSearchParams({
           key: 'hot',
@@ -45,17 +61,26 @@ forEachRacedService(
           algorithm,
           cost: `${cost}`,
         })
-        const answers = await Promise.all(
-          Array.from({ length: checks }, (_, i) => {
+        const checked = async () => {
+          const { api_key, tenant_id, admin_key } = await service.signUp('pro')
+          const check = (i: number) => {
             const node = asked[i % asked.length]!
             return served(() =>
               i % 2 === 0
                 ? node.ask('POST', '/api/rate-limit/check', { key: api_key, body })
                 : node.ask('GET', `/api/rate-limit/check?${query}`, { key: api_key }),
             )
-          }),
-        )
-        const allowed = answers.filter(({ status }) => status === 200)
+          }
+          const answers = await inLanes(checks, check)
+          const allowed = answers.filter(({ status }) => status === 200)
+          expect(allowed.length).toBeLessThanOrEqual(limit / cost)
+          return { answers, allowed, tenant_id, admin_key }
+        }
+        let round = await checked()
+        // A machine that stands still for longer than callers wait leaves checks of which nobody knows: then the round does not count.
+        for (let tries = 1; round.answers.some(isUnknown) && tries < tries_max; tries++)
+          round = await checked()
+        const { answers, allowed, tenant_id, admin_key } = round
         expect(allowed.length).toBe(limit / cost)
         expect(answers.filter(({ status }) => status === 429).length).toBe(checks - limit / cost)
         const counts = allowed.map(({ body }) => body.data.count).toSorted((one, other) => one - other)

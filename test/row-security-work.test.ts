@@ -123,7 +123,7 @@ onPostgres('Due work and sweeps without a condition on the tenant', () => {
     const { watched, changed, purged } = await work({ ROW_LEVEL_SECURITY: 'required' })
     expect(watched.length).toBeGreaterThan(25)
     expect([changed, purged]).toEqual([[], []])
-  }, 200_000)
+  }, 300_000)
 
   test('change rows of another tenant in these tables without it', async () => {
     const { watched, changed, purged } = await work({ ROW_LEVEL_SECURITY: 'off' })
@@ -131,5 +131,5 @@ onPostgres('Due work and sweeps without a condition on the tenant', () => {
       ...['checkpoints', 'dlq_operations', 'event_heads', 'inbox_messages', 'inboxes', 'jobs', 'quota_usage'],
     ])
     expect(watched.filter((table) => ![...changed, ...purged].includes(table))).toEqual([])
-  }, 200_000)
+  }, 300_000)
 })

@@ -292,5 +292,5 @@ onPostgres('Row-level security', () => {
           }
     await attack.stop()
     expect(leaking.toSorted()).toEqual(leaking_alone.toSorted())
-  }, 120_000)
+  }, 300_000)
 })

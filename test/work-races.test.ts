@@ -49,7 +49,10 @@ forEachRacedService(
     const now = () => iso(service.clock.now())
 
     async function create(path: string, body: object): Promise<string> {
-      const answer = await ask('POST', path, { key: tenant.api_key, body })
+      const headers = { 'idempotency-key': crypto.randomUUID() }
+      const node = nodes[asked++ % nodes.length]!
+      const send = () => node.ask('POST', path, { key: tenant.api_key, headers, body })
+      const answer = await served(send, { repeatable: true })
       expect(answer.status).toBe(201)
       return answer.body.id
     }

@@ -17,7 +17,7 @@ const stops = Number(process.env.WORKER_STOPS ?? 2)
 const workers = Number(process.env.WORKER_COUNT ?? 2)
 const clients = 32
 /** A guard against an endless wait, not a measure. */
-const stop_ms_max = 60_000
+const stop_ms_max = 300_000
 const sign_ups_max = 30
 
 /** Each on a connection of its own, so that the system chooses the worker. */

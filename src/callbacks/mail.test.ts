@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startMailServer } from '../../test/support/mail-server.ts'
+import { until } from '../../test/support/patience.ts'
 import { certificate_pem, startReceiver } from '../../test/support/receiver.ts'
 import { systemClock } from '../base/clock.ts'
 import type { FailureClass } from './attempt.ts'
@@ -13,8 +14,11 @@ const starttls = await startMailServer('starttls')
 const implicit = await startMailServer('implicit')
 const secure = await startReceiver({ secure: true })
 afterAll(() => Promise.all([server, starttls, implicit, secure].map((each) => each.stop())))
-beforeEach(() => {
-  for (const { mails, server_names } of [server, starttls, implicit]) mails.length = server_names.length = 0
+beforeEach(async () => {
+  for (const { connections, mails, server_names } of [server, starttls, implicit]) {
+    await until(() => connections() === 0) // one that was cut off may still be named
+    mails.length = server_names.length = 0
+  }
 })
 const settings = { smtp_url: server.url, from: 'waystation@example.com' }
 const mail = { to: 'a@example.com', subject: 's', text: 't', headers: {} }
@@ -23,7 +27,7 @@ test('a server that does not answer: the mail has failed with timeout at the dea
   server.answer = () => new Promise<string>(() => {})
   const { ok, status, error } = await new Mailer(settings, systemClock, 50).send(mail)
   expect([ok, status, error]).toEqual([false, null, 'timeout'])
-  while (server.connections() > 0) await new Promise((resolve) => setImmediate(resolve))
+  await until(() => server.connections() === 0)
 })
 
 test('a mail that is taken leaves no connection behind', async () => {
@@ -31,7 +35,7 @@ test('a mail that is taken leaves no connection behind', async () => {
   const { ok, status, error } = await new Mailer(settings, systemClock).send(mail)
   expect([ok, status, error]).toEqual([true, 250, null])
   expect(server.mails).toHaveLength(1)
-  while (server.connections() > 0) await new Promise((resolve) => setImmediate(resolve))
+  await until(() => server.connections() === 0)
 })
 
 test.each<[name: string, expected: FailureClass, smtp_url: string]>([

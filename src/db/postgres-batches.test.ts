@@ -205,7 +205,7 @@ onPostgres('lines of batches', () => {
     expect([good.length, await counter()]).toEqual([990, 990])
     const ids = (await db.all(IDS, {})).filter(({ id }) => id.startsWith('new'))
     expect(ids.length).toBe(990)
-  }, 30_000)
+  }, 300_000)
 
   test('a database that is closed while writes wait for a batch ends them first', async () => {
     const own = await openPostgres(url, { clock, passing_max: 0 })
@@ -228,5 +228,5 @@ onPostgres('lines of batches', () => {
     await release()
     expect(ended.isSubsetOf(new Set(['lost', 'busy']))).toBe(true)
     expect(await counter()).toBe(0)
-  }, 30_000)
+  }, 300_000)
 })

@@ -188,6 +188,14 @@ onPostgres('An outage of PostgreSQL', () => {
     },
   )
 
+  test('is none of a start that waits for a connection as long as one may take, which is what its error says', async () => {
+    const shut = await Door.before(url)
+    shut.does = 'hold'
+    const start = () => openPostgres(shut.url, { clock: new TestClock() })
+    expect(await endOf(start)).toStartWith(`lost: PostgreSQL at ${shut.host}: Connection timeout after 2s `)
+    shut.close()
+  })
+
   test.each([
     ['is left unanswered', 'hold', /^lost: Connection timeout after 2s /],
     ['is closed without a word', 'drop', /^lost: Connection closed before /],

@@ -6,7 +6,7 @@ import { unhurried, until } from '../../test/support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import { rounds } from '../../test/support/rounds.ts'
-import { type Db, type Statement, type Turn, type Tx, unnamedAcrossTenants, upkeep } from './db.ts'
+import { type Db, type Statement, service, type Turn, type Tx, unnamedAcrossTenants, upkeep } from './db.ts'
 import { DbError } from './errors.ts'
 import { openPostgres } from './postgres.ts'
 
@@ -326,19 +326,21 @@ onPostgres('a pool', () => {
       'test.settings',
       `select ${names.map((name) => `current_setting('${name}') as ${name}`).join(', ')}, pg_backend_pid() as pid`,
     )
-    const all_in_use = Promise.withResolvers<void>()
-    let in_use = 0
-    const rows = await Promise.all(
-      Array.from({ length: 40 }, () =>
-        db.write(async (tx) => {
+    const onAll = async (turn: Turn, count: number) => {
+      const all_in_use = Promise.withResolvers<void>()
+      let in_use = 0
+      const write = () =>
+        db.write(turn, async (tx) => {
           in_use += 1
           if (in_use === connections_max) all_in_use.resolve()
           await all_in_use.promise
           await tx.one(FIND, { id: 'anything' })
           return (await tx.one(SETTINGS, {}))!
-        }),
-      ),
-    )
+        })
+      return Promise.all(Array.from({ length: count }, write))
+    }
+    await onAll(unhurried, connections_max) // to open them may take a busy machine longer than a caller waits
+    const rows = await onAll(service, 40)
     expect(new Set(rows.map(({ pid }) => pid)).size).toBe(connections_max)
     for (const { pid: _, ...settings } of rows) {
       expect(settings).toEqual({
@@ -504,6 +506,7 @@ onPostgres('a PostgreSQL that says nothing on connections that stay open', () =>
     wire.tap = () => 'swallow'
     expect(await kindOf(() => db.durability())).toBe('lost')
     wire.tap = () => 'pass'
+    await until(async () => (await kindOf(() => db.durability())) === 'done')
     expect(await db.durability()).toMatchObject({ fsync: 'on' })
   })
 
@@ -548,7 +551,12 @@ onPostgres('a PostgreSQL that says nothing on connections that stay open', () =>
     async (its) => {
       const own = await open(its.url, 1)
       const { pid } = (await own.one(PID, {}))!
-      expect(await kindOf(() => own.one(SLEEP, {}))).toBe('busy')
+      // A machine that stands still hears of that end later than a caller waits.
+      await until(async () => {
+        const kind = await kindOf(() => own.one(SLEEP, {}))
+        expect(['busy', 'lost']).toContain(kind)
+        return kind === 'busy'
+      })
       expect(await own.one(PID, {})).toEqual({ pid })
       await own.close()
     },

@@ -72,6 +72,12 @@ const readiness_ms_max = limit(
   'milliseconds',
   'Bounds how long /readyz waits for PostgreSQL before it says that the database does not answer.',
 )
+const start_ms_max = limit(
+  'postgres.start_ms',
+  10_000,
+  'milliseconds',
+  'Bounds how long a start waits for each of its first answers of PostgreSQL; past it the start fails.',
+)
 const counted_together_max = limit(
   'postgres.counted_tenants',
   20,
@@ -363,7 +369,8 @@ class PostgresDb implements Db {
 
   /** `late` gives the error for a caller whose time is over. */
   async #inTime<T>(turn: Turn, acting: Promise<T>, late: () => DbError): Promise<T> {
-    const ms_max = turn.ms_max === undefined ? answer_ms_max : turn.ms_max
+    const usual_ms_max = this.#is_begun ? answer_ms_max : start_ms_max
+    const ms_max = turn.ms_max === undefined ? usual_ms_max : turn.ms_max
     this.#under_way += 1
     let timer: Timer | undefined
     try {
@@ -420,7 +427,8 @@ class PostgresDb implements Db {
     let silent_looks = 0
     let answers = 0
     const watch = setInterval(() => {
-      const is_silent = this.#requests_running > 0 && this.#traffic.answers === answers
+      const is_asked = this.#is_begun && this.#requests_running > 0 // a start waits for longer
+      const is_silent = is_asked && this.#traffic.answers === answers
       answers = this.#traffic.answers
       silent_looks = is_silent ? silent_looks + 1 : 0
       if (silent_looks < silent_looks_max || this.#closed) return
@@ -437,7 +445,8 @@ class PostgresDb implements Db {
   }
 
   durability(): Promise<Record<string, string | number>> {
-    return this.#guarded({ key: 'readiness', ms_max: readiness_ms_max }, async () => {
+    const ms_max = this.#is_begun ? readiness_ms_max : start_ms_max
+    return this.#guarded({ key: 'readiness', ms_max }, async () => {
       const settings = await settingsOf(this.#pool.current)
       if (settings.transaction_read_only === 'on') this.#read_only.begin()
       if (this.#is_begun) await requireTables(this.#pool.current) // a new database gets them after that

@@ -508,5 +508,5 @@ forEachRacedService('Approvals of effects', (service) => {
     const codes = new Set(answers.filter(({ status }) => status !== 200).map(({ body }) => body.error.code))
     expect([...codes]).toEqual(['EFFECT_IN_FLIGHT'])
     expect((await read(service, tenant, id)).fence).toBe(1)
-  }, 60_000)
+  }, 300_000)
 })

@@ -537,7 +537,7 @@ forEachService('Effects', (service) => {
       const of = async (status: string) =>
         (await service.ask('GET', path + status, { key: tenant.api_key })).body.items.length
       expect([await of('running'), await of('unknown')]).toEqual([0, 20])
-    }, 60_000)
+    }, 300_000)
 
     test('a question that is opened meanwhile is open for as long after the resume as any other', async () => {
       const tenant = await service.signUp()

@@ -620,7 +620,7 @@ forEachRacedService('Effects that many work on at once', (service) => {
         }
         expect(starts).toBe(granted)
       },
-      120_000,
+      300_000,
     )
   })
 })

@@ -295,7 +295,7 @@ forEachRacedService('Events', (service) => {
           }
         })(),
       )
-    }, 60_000)
+    }, 300_000)
   })
 
   describe('An event of a private namespace', () => {

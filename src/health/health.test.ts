@@ -68,6 +68,7 @@ forEachService('Health', (service) => {
   test.each(['verbose', 'verbose=', 'verbose=1', 'verbose=true', 'a=b&verbose'])(
     '/readyz?%s adds version, engine, schema version and durability settings',
     async (query) => {
+      await until(() => service.app.nodesTrouble() === null) // a busy machine may hear itself after the start alone
       const answer = await service.ask('GET', `/readyz?${query}`)
       expect(answer.status).toBe(200)
       expect(answer.body).toEqual({

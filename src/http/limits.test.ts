@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
-import { type Answer, forEachRacedService } from '../../test/support/service.ts'
+import { type Answer, forEachRacedService, served } from '../../test/support/service.ts'
 import { hour_ms, minute_ms } from '../base/clock.ts'
 import { newKey } from '../base/keys.ts'
 import { AddressLimit } from './limits.ts'
@@ -29,10 +29,12 @@ forEachRacedService(
   "The service's own limits behind a trusted proxy",
   (service) => {
     const signUp = (address: string, name = newName(), headers: Record<string, string> = {}) =>
-      service.ask('POST', '/v1/tenants', {
-        headers: { 'x-forwarded-for': address, ...headers },
-        body: { name, owner_email: 'owner@example.com' },
-      })
+      served(() =>
+        service.ask('POST', '/v1/tenants', {
+          headers: { 'x-forwarded-for': address, ...headers },
+          body: { name, owner_email: 'owner@example.com' },
+        }),
+      )
     const statuses = async (count: number, ask: () => Promise<Answer>) => {
       const seen = new Set<number>()
       for (let i = 0; i < count; i++) seen.add((await ask()).status)

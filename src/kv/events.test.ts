@@ -487,7 +487,7 @@ forEachRacedService('A namespace that leaves events', (service) => {
       expect([key, is_live]).toEqual([key, now.status === 200])
       if (is_live) expect(now.body.version).toBe(version)
     }
-  }, 60_000)
+  }, 300_000)
 
   /** The state of a key as a follower knows it. Throws where an event cannot follow the one before. */
   function replayed(events: Awaited<ReturnType<typeof eventsOf>>) {

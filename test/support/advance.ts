@@ -1,7 +1,7 @@
 // Helpers for tests of the test clock: services whose real time stands still, and requests to them.
 
 import { type Receiver, startReceiver } from './receiver.ts'
-import { type Answer, few_connections, TestService } from './service.ts'
+import { type Answer, few_connections, served, TestService } from './service.ts'
 
 export const begin = Date.UTC(2026, 0, 1)
 export const hour_s = 3_600
@@ -41,7 +41,7 @@ export const timeOf = async (service: TestService, key: string): Promise<string>
   (await service.ask('GET', '/v1/clock', { key })).body.now
 
 export async function made(service: TestService, path: string, key: string, body: object): Promise<string> {
-  const answer = await service.ask(path.includes('/kv/') ? 'PUT' : 'POST', path, { key, body })
+  const answer = await served(() => service.ask(path.includes('/kv/') ? 'PUT' : 'POST', path, { key, body }))
   if (answer.status > 201) throw new Error(answer.text)
   return answer.body.id
 }

@@ -26,7 +26,7 @@ import {
   undeclared,
 } from './contract-examples.ts'
 import { happened } from './happened.ts'
-import { type Answer, type Ask, cron_secret, type TestService } from './service.ts'
+import { type Answer, type Ask, cron_secret, served, type TestService } from './service.ts'
 
 export const caller_kinds: readonly CallerKind[] = ['admin', 'agent', 'approval']
 
@@ -41,12 +41,13 @@ export interface Keyring {
 /** A new tenant on the plan without limits: these tests are not about quotas. */
 export async function newKeyring(service: TestService): Promise<Keyring> {
   const name = `t-${crypto.randomUUID().slice(0, 13)}`
-  const made = await service.ask('POST', '/v1/tenants', { body: { name, owner_email: 'owner@example.com' } })
+  const body = { name, owner_email: 'owner@example.com' }
+  const made = await served(() => service.ask('POST', '/v1/tenants', { body }))
   expect(made.status).toBe(201)
   const { tenant_id, admin_key } = made.body
   await tenants.setPlan(service.app.db, tenant_id, 'enterprise')
   const { agent_id, api_key } = await service.addAgent(admin_key, 'agent-one')
-  const approval = await service.ask('POST', '/v1/approval-keys', { key: admin_key })
+  const approval = await served(() => service.ask('POST', '/v1/approval-keys', { key: admin_key }))
   expect(approval.status).toBe(201)
   const { approval_key_id, approval_key } = approval.body
   return {

@@ -195,6 +195,9 @@ async function send(
       ...(body === null ? {} : { body }),
     })
     const text = await response.text()
+    // On a busy machine what waits too long is refused, and has done nothing: it is sent again.
+    if (response.status === 503 && text.includes('"UNAVAILABLE"'))
+      return send(load, url, method, path, key, body, idempotency_key)
     if (!response.ok) load.refused.push(`${method} ${path}: ${response.status} ${text}`)
     return {
       outcome: response.ok ? 'acknowledged' : 'refused',

@@ -22,7 +22,10 @@ export async function signUpAt(url: string): Promise<Keys> {
   return { tenant_id, admin_key, api_key }
 }
 
-/** The parsed body of a 2xx answer. Throws on any other, and when the service dies. */
+/**
+ * The parsed body of a 2xx answer. Throws on any other, and when the service dies. On a busy machine a request that waits too long
+ * is refused, and does nothing: it is sent again.
+ */
 export async function ask<T>(
   url: string,
   method: string,
@@ -36,6 +39,7 @@ export async function ask<T>(
     ...(body ? { body: JSON.stringify(body) } : {}),
   })
   const text = await answer.text()
+  if (answer.status === 503 && text.includes('"UNAVAILABLE"')) return ask(url, method, path, key, body)
   if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`)
   return (text === '' ? null : JSON.parse(text)) as T
 }

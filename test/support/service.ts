@@ -172,16 +172,15 @@ export class TestService {
   /** A new tenant with one agent. */
   async signUp(plan: 'free' | 'pro' = 'free'): Promise<TestTenant> {
     const name = `t-${crypto.randomUUID().slice(0, 13)}`
-    const tenant = await this.ask('POST', '/v1/tenants', {
-      body: { name, owner_email: 'owner@example.com', plan },
-    })
+    const body = { name, owner_email: 'owner@example.com', plan }
+    const tenant = await served(() => this.ask('POST', '/v1/tenants', { body }))
     if (tenant.status !== 201) throw new Error(`sign-up failed: ${tenant.text}`)
     const { tenant_id, admin_key, signing_secret } = tenant.body
     return { tenant_id, name, admin_key, signing_secret, ...(await this.addAgent(admin_key, 'agent-one')) }
   }
 
   async addAgent(admin_key: string, name: string): Promise<{ agent_id: string; api_key: string }> {
-    const agent = await this.ask('POST', '/v1/agents', { key: admin_key, body: { name } })
+    const agent = await served(() => this.ask('POST', '/v1/agents', { key: admin_key, body: { name } }))
     if (agent.status !== 201) throw new Error(`no agent: ${agent.text}`)
     return { agent_id: agent.body.agent_id, api_key: agent.body.api_key }
   }
