@@ -10,19 +10,6 @@ const environment = { SECRET_KEY: 'one secret key for every node' }
 /** Of a round, until the outcome of each of its checks is known. */
 const tries_max = 20
 
-/** More of them under way wait for longer than a connection may be idle, on a busy machine. */
-const at_once = 200
-
-async function inLanes(count: number, check: (i: number) => Promise<Answer>): Promise<Answer[]> {
-  const answers: Answer[] = []
-  let next = 0
-  const lane = async () => {
-    for (let i = next++; i < count; i = next++) answers.push(await check(i))
-  }
-  await Promise.all(Array.from({ length: at_once }, lane))
-  return answers
-}
-
 const isUnknown = ({ status, body }: Answer) => status === 503 && body.error.code === 'OUTCOME_UNKNOWN'
 
 forEachRacedService(
@@ -71,7 +58,7 @@ forEachRacedService(
                 : node.ask('GET', `/api/rate-limit/check?${query}`, { key: api_key }),
             )
           }
-          const answers = await inLanes(checks, check)
+          const answers = await Promise.all(Array.from({ length: checks }, (_, i) => check(i)))
           const allowed = answers.filter(({ status }) => status === 200)
           expect(allowed.length).toBeLessThanOrEqual(limit / cost)
           return { answers, allowed, tenant_id, admin_key }

@@ -15,7 +15,7 @@ export class TestClock implements Clock {
   }
 
   /**
-   * The monotonic time goes on as that of the machine, and the wall clock stands still all the same. A request that waits is then
+   * The monotonic time goes on as that of the machine; the wall clock stays where it is. A request that waits is then
    * answered in time; otherwise its connection ends, of which the browser complains on a page that is open for long.
    */
   letWaitsEnd(): void {
