@@ -4,12 +4,12 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { event_types } from '../src/features.ts'
 import { useChromium } from './support/chromium.ts'
 import { root } from './support/cli.ts'
 import { accessibilityFaults, narrow, overflow, refusals, signIn, useService } from './support/console.ts'
-import { becomes } from './support/patience.ts'
+import { becomes, until } from './support/patience.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, type TestTenant } from './support/service.ts'
 import { happen, subscribed, tickUntil } from './support/subscriptions.ts'
@@ -227,6 +227,62 @@ test('An open workflow rests after 1,000 events that came, and goes on when more
     await made(tenant, 'busy', '/v1/audit', { action: 'goes.on', metadata: {} })
     await becomes(async () => (await moments(page)).length, 1_003)
   })
+})
+
+test('An open workflow is live once the service answers again, however often it was asked meanwhile', async () => {
+  const tenant = await service.signUp()
+  await made(tenant, 'away', '/v1/audit', { action: 'begun', metadata: {} })
+  const look = async (page: Page) => {
+    let refused = 0
+    const refuse = async (route: Route) => {
+      refused += 1
+      await route.abort()
+    }
+    await page.route(/\/v1\/events/, refuse)
+    await signIn(page, tenant, '/console/workflows/away')
+    await endingOf(page).getByText('The service does not answer.').waitFor()
+    const lookNow = () => page.evaluate(`void dispatchEvent(new Event('online'))`)
+    await until(async () => {
+      await lookNow()
+      return refused >= 20
+    })
+    await page.unroute(/\/v1\/events/, refuse)
+    await until(async () => {
+      await lookNow()
+      return endingOf(page).getByText('Live:').isVisible()
+    })
+    await made(tenant, 'away', '/v1/audit', { action: 'went.on', metadata: {} })
+    await becomes(async () => (await moments(page)).length, 2)
+  }
+  await chromium.visit(service.url, look, { expected: [/ERR_FAILED/] })
+})
+
+test('An open workflow asks for what happens where no stream comes through, and tries no more of them', async () => {
+  const tenant = await service.signUp()
+  await made(tenant, 'asked', '/v1/audit', { action: 'begun', metadata: {} })
+  const look = async (page: Page) => {
+    let [streams, asks] = [0, 0]
+    await page.route(/\/v1\/events\?workflow_id=/, async (route) => {
+      const is_stream = route.request().headers().accept === 'text/event-stream'
+      if (is_stream) streams += 1
+      else asks += 1
+      await (is_stream ? route.abort() : route.continue())
+    })
+    await signIn(page, tenant, '/console/workflows/asked')
+    const askNow = (times: number) =>
+      until(async () => {
+        await page.evaluate(`void dispatchEvent(new Event('online'))`)
+        return asks >= times
+      })
+    await askNow(2)
+    await endingOf(page).getByText('What happens next appears here within seconds.').waitFor()
+    await made(tenant, 'asked', '/v1/audit', { action: 'went.on', metadata: {} })
+    await becomes(async () => (await moments(page)).length, 2)
+    const tried = streams
+    await askNow(asks + 5)
+    expect([tried, streams]).toEqual([4, 4])
+  }
+  await chromium.visit(service.url, look, { expected: [/ERR_FAILED/] })
 })
 
 test('A workflow whose first events were removed keeps the state that the service counts', async () => {

@@ -40,7 +40,7 @@ export async function followEvents({
   onBegin,
   state = signal('starting'),
 }: Follow) {
-  let [last, failures, mute] = [after, 0, 0]
+  let [last, failures, mute, asks] = [after, 0, 0, false]
   const take: Take = ({ events, position }) => {
     const known = last
     if (last === null && position !== null) {
@@ -58,12 +58,16 @@ export async function followEvents({
     const heard = mute < mute_streams_max ? await streamOnce(query, last, stop, take, state) : 'mute'
     if (stop.aborted) return
     mute = heard === 'heard' ? 0 : mute + 1
+    asks &&= heard !== 'heard'
     if (mute >= mute_streams_max || heard === 'none') {
-      mute = mute_streams_max
-      failures = (await askOnce(query, last, stop, take)) ? 0 : failures + 1
+      const answered = await askOnce(query, last, stop, take)
+      failures = answered ? 0 : failures + 1
+      // Streams may have failed because nothing was answered at all: one more is tried once something is.
+      mute = answered ? mute_streams_max - (asks ? 0 : 1) : 0
+      asks = answered
     } else failures = heard === 'heard' ? 0 : failures + 1
     if (document.hidden) continue
-    state.value = failures > 0 ? 'broken' : mute >= mute_streams_max ? 'asking' : state.value
+    state.value = failures > 0 ? 'broken' : asks ? 'asking' : state.value
     const wait_ms = failures > 0 ? Math.min(retry_ms_max, retry_ms * 2 ** failures) : ask_every_ms
     await pause(heard === 'heard' ? retry_ms : wait_ms, stop, [
       [window, 'online'],
