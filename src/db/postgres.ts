@@ -164,8 +164,7 @@ class PostgresDb implements Db {
     this.#queue = connectionQueue(connections_max, clock)
     this.#database_clock = database_time
       ? new DatabaseClock(
-          (question) =>
-            this.#guarded({ key: 'clock', ms_max: answer_ms_max }, () => question(this.#pool.current)),
+          (ask) => this.#guarded(this.#first('clock', answer_ms_max), () => ask(this.#pool.current)),
           clock,
         )
       : null
@@ -367,6 +366,11 @@ class PostgresDb implements Db {
     return this.#inTime(turn, this.#act(call, turn, action), () => this.#abandon(call))
   }
 
+  /** The turn of a call, with more time until the database has answered all that a start asks first. */
+  #first(key: string, ms_max: number): { key: string; ms_max: number } {
+    return { key, ms_max: this.#is_begun ? ms_max : start_ms_max }
+  }
+
   /** `late` gives the error for a caller whose time is over. */
   async #inTime<T>(turn: Turn, acting: Promise<T>, late: () => DbError): Promise<T> {
     const usual_ms_max = this.#is_begun ? answer_ms_max : start_ms_max
@@ -445,8 +449,7 @@ class PostgresDb implements Db {
   }
 
   durability(): Promise<Record<string, string | number>> {
-    const ms_max = this.#is_begun ? readiness_ms_max : start_ms_max
-    return this.#guarded({ key: 'readiness', ms_max }, async () => {
+    return this.#guarded(this.#first('readiness', readiness_ms_max), async () => {
       const settings = await settingsOf(this.#pool.current)
       if (settings.transaction_read_only === 'on') this.#read_only.begin()
       if (this.#is_begun) await requireTables(this.#pool.current) // a new database gets them after that
@@ -456,7 +459,7 @@ class PostgresDb implements Db {
 
   /** The reason that connections must not be used although they open; null when there is none. */
   lostSetting(): Promise<string | null> {
-    return lostSetting(this.#pool.current)
+    return this.#guarded(this.#first('readiness', readiness_ms_max), () => lostSetting(this.#pool.current))
   }
 
   notify(text: string): Promise<void> {

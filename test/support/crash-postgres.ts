@@ -76,8 +76,8 @@ async function whatRunsPostgres(): Promise<{ bin: string; uid: number; gid: numb
   return { bin: dirname(command.slice(0, command.indexOf(' '))), uid, gid }
 }
 
-/** Sees what goes to the server before it does. */
-export type Tap = (bytes: Buffer) => 'pass' | 'cut_before' | 'cut_after' | 'swallow'
+/** Sees what goes to the server before it does. A promise holds it back, and what comes after it, until it resolves. */
+export type Tap = (bytes: Buffer) => 'pass' | 'cut_before' | 'cut_after' | 'swallow' | Promise<void>
 
 export interface Wire {
   /** The URL of the same database, by way of this wire. */
@@ -112,6 +112,14 @@ export async function wireTo(url: string): Promise<Wire> {
     }
     client.on('data', (bytes) => {
       const fate = wire.tap(Buffer.from(bytes))
+      if (fate instanceof Promise) {
+        client.pause()
+        fate.then(() => {
+          server.write(bytes)
+          client.resume()
+        })
+        return
+      }
       if (fate === 'cut_before') return cut()
       silent ||= fate === 'swallow'
       if (silent) return
