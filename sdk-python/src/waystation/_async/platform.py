@@ -6,12 +6,13 @@ import asyncio
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, Union, cast
 
 import httpx
 
-from .._forks import GivenClient, forks
+from .._forks import GivenClient, Process, process
 from .._outcome import Received, TimedOut
 from .._settings import elapsed_ms
 from .._signal import Signal
@@ -32,7 +33,8 @@ class AsyncConnections:
     def __init__(self, given: httpx.AsyncClient | None) -> None:
         self._given = given
         self._use = GivenClient()
-        self._own: dict[tuple[int, int], tuple[asyncio.AbstractEventLoop, httpx.AsyncClient]] = {}
+        # Those of a parent are kept: a connection of uvloop that is let go takes itself off the epoll that its loop shares.
+        self._own: dict[tuple[Process, int], Opened] = {}
         self._closed = False
         if given is None:
             self._certificates = httpx.create_ssl_context()
@@ -46,22 +48,47 @@ class AsyncConnections:
             raise RuntimeError("The client is closed.")
         loop = asyncio.get_running_loop()
         # A loop that is held here keeps its id.
-        here = (forks(), id(loop))
+        here = (process(), id(loop))
         found = self._own.get(here)
         if found is None:
-            for known, (of, _) in list(self._own.items()):
-                if known[0] != here[0] or of.is_closed():
+            for known, opened in list(self._own.items()):
+                if known[0] == here[0] and opened.loop.is_closed():
                     self._own.pop(known, None)
-            found = self._own[here] = (loop, httpx.AsyncClient(limits=limits, verify=self._certificates))
-        return found[1]
+            found = self._own[here] = Opened(loop, httpx.AsyncClient(limits=limits, verify=self._certificates))
+        return found.client
+
+    async def until_end_of_loop(self) -> None:
+        """Closes the connections of this loop when it ends, as `asyncio.run` ends one. To be called before they are used."""
+        opened = self._own.get((process(), id(asyncio.get_running_loop())))
+        if opened is not None and opened.closing is None:
+            opened.closing = _closing(opened)
+            await opened.closing.__anext__()
 
     async def aclose(self) -> None:
         """Closes the connections of this loop, unless the client was given. Those of other loops end with them."""
         self._closed = True
-        own = self._own.pop((forks(), id(asyncio.get_running_loop())), None)
-        self._own.clear()
-        if own is not None:
-            await own[1].aclose()
+        opened = self._own.get((process(), id(asyncio.get_running_loop())))
+        if opened is not None:
+            await opened.client.aclose()
+            if opened.closing is not None:
+                await opened.closing.aclose()
+
+
+@dataclass
+class Opened:
+    loop: asyncio.AbstractEventLoop
+    client: httpx.AsyncClient
+    closing: AsyncGenerator[None, None] | None = None
+
+
+async def _closing(opened: Opened) -> AsyncGenerator[None, None]:
+    """A loop that ends closes the generators that it has begun, while connections can still be closed. It refers to what refers
+    to it, so that a client which the last task lets go is closed then, too, and not by a task that comes too late."""
+    try:
+        yield
+    finally:
+        opened.closing = None
+        await opened.client.aclose()
 
 
 class AsyncPlatform:
@@ -122,7 +149,9 @@ class AsyncPlatform:
             task.cancel()
 
     async def _send(self, request: httpx.Request) -> Received:
-        response = await self.client.send(request, follow_redirects=False)
+        client = self.client
+        await self._connections.until_end_of_loop()
+        response = await client.send(request, follow_redirects=False)
         text = response.content.decode("utf-8", "replace")
         return Received(response.status_code, response.headers, text)
 

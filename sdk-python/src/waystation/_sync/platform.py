@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import httpx
 
-from .._forks import GivenClient, forks
+from .._forks import GivenClient, Process, process
 from .._outcome import Received, TimedOut
 from .._settings import elapsed_ms
 from .._signal import Latch, Signal
@@ -30,7 +30,7 @@ class Connections:
     def __init__(self, given: httpx.Client | None) -> None:
         self._given = given
         self._use = GivenClient()
-        self._own: dict[int, httpx.Client] = {}
+        self._own: dict[Process, httpx.Client] = {}
         self._closed = False
         if given is None:
             self._certificates = httpx.create_ssl_context()
@@ -41,7 +41,7 @@ class Connections:
         if self._given is not None:
             self._use.use()
             return self._given
-        here = forks()
+        here = process()
         found = self._own.get(here)
         if found is not None:
             return found
@@ -49,14 +49,16 @@ class Connections:
             raise RuntimeError("The client is closed.")
         # Of threads that come here together all get the same one. Without the parent's, its connections end with it.
         found = self._own.setdefault(here, httpx.Client(limits=limits, verify=self._certificates))
-        for forked in [known for known in self._own if known != here]:
-            self._own.pop(forked, None)
+        for known in list(self._own):
+            if known != here:
+                self._own.pop(known, None)
         return found
 
     def close(self) -> None:
         """Closes the connections of this process, unless the client was given."""
         self._closed = True
-        own = self._own.pop(forks(), None)
+        own = self._own.pop(process(), None)
+        self._own.clear()
         if own is not None:
             own.close()
 
