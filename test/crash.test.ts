@@ -16,7 +16,7 @@ import {
   newLoad,
   sendAgain,
 } from './support/crash-load.ts'
-import { until } from './support/patience.ts'
+import { answered, until } from './support/patience.ts'
 import { randomFrom } from './support/random.ts'
 import { rounds } from './support/rounds.ts'
 import { type ServerProcess, startServer } from './support/server-process.ts'
@@ -112,8 +112,7 @@ class Run {
         headers: { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) },
         body: JSON.stringify(body),
       })
-    let response = await send()
-    while (response.status === 503) response = await send() // a busy machine refuses, and does nothing
+    const response = await answered(send)
     expect(response.status).toBe(201)
     return response.json()
   }
@@ -168,8 +167,7 @@ describe('kill -9 under load', () => {
 async function expectServed({ server, tenants }: Run, found: Found): Promise<void> {
   const get = async (path: string, key: string) => {
     const ask = () => fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${key}` } })
-    let response = await ask()
-    while (response.status === 503) response = await ask()
+    const response = await answered(ask)
     // biome-ignore lint/suspicious/noExplicitAny: the assertions below say what it must be
     return { status: response.status, body: (await response.json()) as any }
   }

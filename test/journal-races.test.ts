@@ -9,6 +9,7 @@ import { default_plans, event_types } from '../src/features.ts'
 import { forEachDatabase } from './support/databases.ts'
 import { faultsOf, type Race } from './support/journal-judge.ts'
 import { JournalLoad, type RacingTenant } from './support/journal-load.ts'
+import { answered } from './support/patience.ts'
 import { randomFrom } from './support/random.ts'
 import { type ServerProcess, startServer } from './support/server-process.ts'
 
@@ -70,8 +71,7 @@ class Cluster {
           headers: { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) },
           body: JSON.stringify(body),
         })
-      let response = await send()
-      while (response.status === 503) response = await send() // a busy machine refuses, and does nothing
+      const response = await answered(send)
       expect(response.status).toBe(201)
       return (await response.json()) as { admin_key: string; api_key: string }
     }

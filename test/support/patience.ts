@@ -36,6 +36,16 @@ export async function becomes(look: () => unknown, wanted: unknown): Promise<voi
   }
 }
 
+/** The answer once there is one: a busy machine refuses with 503. Throws when it never does otherwise. */
+export async function answered(send: () => Promise<Response>): Promise<Response> {
+  let response = await send()
+  await until(async () => {
+    if (response.status === 503) response = await send()
+    return response.status !== 503
+  })
+  return response
+}
+
 /** Fails instead of waiting for what never comes. */
 export function inTime<T>(awaited: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
