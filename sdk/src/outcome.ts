@@ -96,9 +96,13 @@ function isUnavailable({ status, code }: WaystationError): boolean {
   return status >= 502 && status <= 504 && code !== 'QUARANTINED'
 }
 
-const codes_of_no_connection = [
-  ...['ECONNREFUSED', 'ConnectionRefused', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'],
-] as readonly unknown[]
+const codes_of_no_connection: readonly unknown[] = [
+  'ECONNREFUSED',
+  'ConnectionRefused',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+]
 /** Deno gives no code. The text before it has the URL, in which a space cannot stand. */
 const no_connection_of_deno = ': client error (Connect): '
 
