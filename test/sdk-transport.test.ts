@@ -242,12 +242,15 @@ describe('What the client takes from its surroundings', () => {
 describe('The answer of a cache', () => {
   const answer = () => new Response('{"id":"log_1"}')
 
-  test('is not asked for, which Next.js may answer by ending the render: its error is thrown as it is', async () => {
-    const dynamic = Object.assign(new Error('Dynamic server usage'), { digest: 'DYNAMIC_SERVER_USAGE' })
-    const { client, asked } = answered([() => Promise.reject(dynamic)])
-    expect(await failureOf(client.audit.get('log_1'))).toBe(dynamic)
-    expect(asked).toHaveLength(1)
-  })
+  test.each([{ digest: 'DYNAMIC_SERVER_USAGE' }, { code: 'NEXT_STATIC_GEN_BAILOUT' }])(
+    'is not asked for, which Next.js may answer by ending the render: its error is thrown as it is: %p',
+    async (mark) => {
+      const ending = Object.assign(new Error('Dynamic server usage'), mark)
+      const { client, asked } = answered([() => Promise.reject(ending)])
+      expect(await failureOf(client.audit.get('log_1'))).toBe(ending)
+      expect(asked).toHaveLength(1)
+    },
+  )
 
   test('is not asked for, as the fetch of Next.js 14 would by itself', async () => {
     const { client, asked } = answered([answer])

@@ -245,10 +245,11 @@ export class Transport {
 
 /**
  * True for an error by which the fetch of Next.js ends a render, as when a page turns out to be dynamic. Next.js knows it by its
- * digest, and must get it as it is.
+ * digest or code, and must get it as it is.
  */
 function isControlFlow(error: unknown): boolean {
-  return typeof (error as { digest?: unknown } | null | undefined)?.digest === 'string'
+  const { digest, code } = (error ?? {}) as { digest?: unknown; code?: unknown }
+  return typeof digest === 'string' || code === 'NEXT_STATIC_GEN_BAILOUT'
 }
 
 function pathOf(path: string, params: object): string {
