@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { SqliteFile } from '../src/db/sqlite-file.ts'
 import { Operator } from './support/admin.ts'
 import { forEachDatabase } from './support/databases.ts'
-import { until } from './support/patience.ts'
+import { answered, until } from './support/patience.ts'
 import { startReceiver } from './support/receiver.ts'
 import { startServer } from './support/server-process.ts'
 
@@ -47,8 +47,8 @@ class Load {
         body: JSON.stringify(body),
       })
       const text = await answer.text()
-      const has_room = answer.status !== 503 || !again.includes(JSON.parse(text).error.code)
-      if (!answer.ok && has_room) this.refused.push(text)
+      const is_late = answer.status === 503 && again.includes(JSON.parse(text).error.code)
+      if (!answer.ok && !is_late) this.refused.push(text)
       this.writes += 1
       return answer.ok ? JSON.parse(text) : null
     }
@@ -87,9 +87,7 @@ forEachDatabase('Backups under full write load', (databases) => {
           ...(key ? { authorization: `Bearer ${key}` } : {}),
         }
         const request = { method: 'POST', headers, body: JSON.stringify(body) }
-        let answer = await fetch(server.url + path, request)
-        // A machine that does much else refuses at first, and nothing was done.
-        while (answer.status === 503) answer = await fetch(server.url + path, request)
+        const answer = await answered(() => fetch(server.url + path, request))
         expect([path, answer.status]).toEqual([path, 201])
         return (await answer.json()) as Record<string, string>
       }

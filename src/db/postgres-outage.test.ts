@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
-import { onPostgres } from '../../test/support/databases.ts'
+import { endOf, onPostgres } from '../../test/support/databases.ts'
 import { unhurried, until } from '../../test/support/patience.ts'
 import { administer, dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { Door, type Refusal, starting_up } from '../../test/support/postgres-door.ts'
@@ -28,15 +28,6 @@ class Reports implements OutageListener {
 
   onBack: OutageListener['onBack'] = ({ server, ms }) => {
     this.lines.push(['back', server, ms])
-  }
-}
-
-async function endOf(action: () => unknown): Promise<string> {
-  try {
-    await action()
-    return 'done'
-  } catch (error) {
-    return error instanceof DbError ? `${error.kind}: ${error.message}` : String(error)
   }
 }
 

@@ -1,23 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { wireTo } from '../../test/support/crash-postgres.ts'
-import { onPostgres } from '../../test/support/databases.ts'
+import { endOf, onPostgres } from '../../test/support/databases.ts'
 import { until } from '../../test/support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { systemClock } from '../base/clock.ts'
 import { unnamedAcrossTenants } from './db.ts'
-import { DbError } from './errors.ts'
 import { openPostgres } from './postgres.ts'
 
 const ONE = unnamedAcrossTenants<{ one: number }>('test.one', 'select 1 as one')
-
-async function endOf(action: () => Promise<unknown>): Promise<string> {
-  try {
-    await action()
-    return 'done'
-  } catch (error) {
-    return error instanceof DbError ? `${error.kind}: ${error.message}` : String(error)
-  }
-}
 
 onPostgres('A start on a PostgreSQL that keeps its connections open', () => {
   let url: string

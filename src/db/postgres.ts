@@ -163,10 +163,7 @@ class PostgresDb implements Db {
     this.#queries = new Queries(this.#pool.current, this.#traffic)
     this.#queue = connectionQueue(connections_max, clock)
     this.#database_clock = database_time
-      ? new DatabaseClock(
-          (ask) => this.#guarded(this.#first('clock', answer_ms_max), () => ask(this.#pool.current)),
-          clock,
-        )
+      ? new DatabaseClock((ask) => this.#guarded({ key: 'clock' }, () => ask(this.#pool.current)), clock)
       : null
     this.clock = clockOf(this.#database_clock ?? clock, options.movable)
     this.#stored = new StoredBytes(clock)
@@ -366,15 +363,14 @@ class PostgresDb implements Db {
     return this.#inTime(turn, this.#act(call, turn, action), () => this.#abandon(call))
   }
 
-  /** The turn of a call, with more time until the database has answered all that a start asks first. */
-  #first(key: string, ms_max: number): { key: string; ms_max: number } {
-    return { key, ms_max: this.#is_begun ? ms_max : start_ms_max }
+  /** The time of a call, which is longer until the database has answered all that a start asks first. */
+  #timeOf(usual_ms_max: number): number {
+    return this.#is_begun ? usual_ms_max : start_ms_max
   }
 
   /** `late` gives the error for a caller whose time is over. */
   async #inTime<T>(turn: Turn, acting: Promise<T>, late: () => DbError): Promise<T> {
-    const usual_ms_max = this.#is_begun ? answer_ms_max : start_ms_max
-    const ms_max = turn.ms_max === undefined ? usual_ms_max : turn.ms_max
+    const ms_max = turn.ms_max === undefined ? this.#timeOf(answer_ms_max) : turn.ms_max
     this.#under_way += 1
     let timer: Timer | undefined
     try {
@@ -449,7 +445,7 @@ class PostgresDb implements Db {
   }
 
   durability(): Promise<Record<string, string | number>> {
-    return this.#guarded(this.#first('readiness', readiness_ms_max), async () => {
+    return this.#guarded({ key: 'readiness', ms_max: this.#timeOf(readiness_ms_max) }, async () => {
       const settings = await settingsOf(this.#pool.current)
       if (settings.transaction_read_only === 'on') this.#read_only.begin()
       if (this.#is_begun) await requireTables(this.#pool.current) // a new database gets them after that
@@ -459,7 +455,8 @@ class PostgresDb implements Db {
 
   /** The reason that connections must not be used although they open; null when there is none. */
   lostSetting(): Promise<string | null> {
-    return this.#guarded(this.#first('readiness', readiness_ms_max), () => lostSetting(this.#pool.current))
+    const turn = { key: 'readiness', ms_max: this.#timeOf(readiness_ms_max) }
+    return this.#guarded(turn, () => lostSetting(this.#pool.current))
   }
 
   notify(text: string): Promise<void> {

@@ -5,6 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../src/base/clock.ts'
 import type { Db } from '../../src/db/db.ts'
+import { DbError } from '../../src/db/errors.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/open.ts'
 import { migrations } from '../../src/features.ts'
@@ -91,4 +92,14 @@ function fileWithTables(): Promise<Buffer> {
 
 function failTest(error: unknown): void {
   throw error
+}
+
+/** The end of a call to a database, in words: `done`, or the kind and message of its error. */
+export async function endOf(action: () => unknown): Promise<string> {
+  try {
+    await action()
+    return 'done'
+  } catch (error) {
+    return error instanceof DbError ? `${error.kind}: ${error.message}` : String(error)
+  }
 }

@@ -46,20 +46,19 @@ class AsyncConnections:
             return self._given
         if self._closed:
             raise RuntimeError("The client is closed.")
-        loop = asyncio.get_running_loop()
-        # A loop that is held here keeps its id.
-        here = (process(), id(loop))
+        here = _here()
         found = self._own.get(here)
         if found is None:
             for known, opened in list(self._own.items()):
                 if known[0] == here[0] and opened.loop.is_closed():
                     self._own.pop(known, None)
-            found = self._own[here] = Opened(loop, httpx.AsyncClient(limits=limits, verify=self._certificates))
+            client = httpx.AsyncClient(limits=limits, verify=self._certificates)
+            found = self._own[here] = Opened(asyncio.get_running_loop(), client)
         return found.client
 
     async def until_end_of_loop(self) -> None:
         """Closes the connections of this loop when it ends, as `asyncio.run` ends one. To be called before they are used."""
-        opened = self._own.get((process(), id(asyncio.get_running_loop())))
+        opened = self._own.get(_here())
         if opened is not None and opened.closing is None:
             opened.closing = _closing(opened)
             await opened.closing.__anext__()
@@ -67,11 +66,16 @@ class AsyncConnections:
     async def aclose(self) -> None:
         """Closes the connections of this loop, unless the client was given. Those of other loops end with them."""
         self._closed = True
-        opened = self._own.get((process(), id(asyncio.get_running_loop())))
+        opened = self._own.get(_here())
         if opened is not None:
             await opened.client.aclose()
             if opened.closing is not None:
                 await opened.closing.aclose()
+
+
+def _here() -> tuple[Process, int]:
+    """This process and loop. A loop that is held keeps its id."""
+    return process(), id(asyncio.get_running_loop())
 
 
 @dataclass
