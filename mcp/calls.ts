@@ -1,6 +1,6 @@
 // One call of a tool: arguments, one request to the API, and its answer as a result of the protocol.
 
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import type { CallToolResult } from '@modelcontextprotocol/server'
 import { type Arguments, checkedArguments, requestOf } from './arguments.ts'
 import type { ReadyTool } from './contract.ts'
 import { type Failure, local_errors, nextStep, read_next_step } from './errors.ts'

@@ -56,3 +56,10 @@ export const read_next_step = `Nothing was changed. Wait a moment and repeat the
 export function nextStep(errors: ErrorRows, code: string): string {
   return own_next_steps[code] ?? errors[code]?.next ?? local_next_steps[code] ?? ask_operator
 }
+
+/** The library of the protocol words what is wrong with a message at a length of its own, and repeats what was sent. */
+const characters_max = 2_000
+
+export function shortened(message: string): string {
+  return message.length > characters_max ? `${message.slice(0, characters_max).toWellFormed()}…` : message
+}

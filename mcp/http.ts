@@ -1,13 +1,17 @@
 // Streamable HTTP without sessions: each POST is answered by a server of its own, so that any node can answer.
 
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
+import { shortened } from './errors.ts'
 import { mcpServer, type ServerOptions } from './server.ts'
 
 /** Calls in progress on this node by caller and request id, so that a cancellation, which is a POST of its own, finds them. */
 const running = new Map<string, Set<AbortController>>()
 
-export interface HttpOptions extends Omit<ServerOptions, 'signal'> {
+export interface HttpOptions extends Omit<ServerOptions, 'signal' | 'onCall'> {
   /** Separates the request ids of callers. */
   caller: string
 }
@@ -25,8 +29,8 @@ export async function answerPost(
   message: Message,
   { caller, ...options }: HttpOptions,
 ): Promise<Response> {
-  const takes = accepted(request.headers)
-  if (!takes) return notAcceptable()
+  const form = accepted(request.headers)
+  if (!form) return notAcceptable()
 
   const { method, id, params } = message
   if (method === 'notifications/cancelled') {
@@ -34,46 +38,53 @@ export async function answerPost(
     return new Response(null, { status: 202 })
   }
   const ending = new AbortController()
-  // Also when the client disconnected while its request was read.
-  const signal = AbortSignal.any([request.signal, ending.signal])
-  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: takes === 'json' })
-  await mcpServer({ ...options, signal }).connect(transport as never)
-  const named = nameOf(caller, id)
-  const end = remember(named, ending)
-  // The transport calls this when the answer is complete, in either form.
-  const send = transport.send.bind(transport)
-  transport.send = async (answer, ...options) => {
-    try {
-      await send(shortened(answer), ...options)
-    } finally {
-      end()
-    }
+  const server = () =>
+    mcpServer({
+      ...options,
+      // Also when the client disconnected while its request was read.
+      signal: AbortSignal.any([request.signal, ending.signal]),
+      onCall(result) {
+        const end = remember(nameOf(caller, id), ending)
+        result.then(end, end)
+      },
+    })
+  if (await isLegacyRequest(request, message)) {
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: form === 'json' })
+    await server().connect(transport)
+    return transport.handleRequest(accepting(request.headers), { parsedBody: message })
   }
-  const headers = new Headers(request.headers)
-  headers.set('accept', 'application/json, text/event-stream')
-  const response = await transport.handleRequest(
-    new Request('http://in.process/mcp', { method: 'POST', headers }),
-    { parsedBody: message },
+  const responseMode = form === 'json' ? 'auto' : 'sse'
+  const { fetch: serve } = createMcpHandler(server, { legacy: 'reject', responseMode })
+  const answer = await serve(request, { parsedBody: message })
+  return answer.status === 400 ? brief(answer) : answer
+}
+
+/** A refusal repeats names and versions as they were sent: of a long one its code and the beginning of its message are left. */
+async function brief(refusal: Response): Promise<Response> {
+  const text = await refusal.text()
+  const { status, headers } = refusal
+  if (text.length <= refusal_characters_max) return new Response(text, { status, headers })
+  const { error, ...answer } = JSON.parse(text)
+  return Response.json(
+    { ...answer, error: { code: error.code, message: shortened(error.message) } },
+    { status },
   )
-  // A notification has no answer: it is complete once it was accepted.
-  if (response.status !== 200) end()
-  return response
 }
 
-/** The library of the protocol words an error at a length of its own, a few lines for each fault. */
-const error_characters_max = 2_000
-
-function shortened(answer: JSONRPCMessage): JSONRPCMessage {
-  if (!('error' in answer) || answer.error.message.length <= error_characters_max) return answer
-  const message = `${answer.error.message.slice(0, error_characters_max).toWellFormed()}…`
-  return { ...answer, error: { ...answer.error, message } }
-}
+const refusal_characters_max = 4_000
 
 /** The form that the client accepts; JSON when it accepts both. */
 function accepted(headers: Headers): 'json' | 'stream' | null {
   const accept = headers.get('accept')?.toLowerCase() ?? '*/*'
   if (/application\/(json|\*)|\*\/\*/.test(accept)) return 'json'
   return /text\/(event-stream|\*)/.test(accept) ? 'stream' : null
+}
+
+/** A request with these headers that accepts both forms, as the library demands of a client. */
+function accepting(sent: Headers): Request {
+  const headers = new Headers(sent)
+  headers.set('accept', 'application/json, text/event-stream')
+  return new Request('http://in.process/mcp', { method: 'POST', headers })
 }
 
 /** The request id 7 is another than "7". */

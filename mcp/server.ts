@@ -1,23 +1,22 @@
 // The MCP server: its instructions, the list of its tools, and their calls. Transports are http.ts and stdio.ts.
 
-import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
-  type CallToolRequest,
-  CallToolRequestSchema,
-  ErrorCode,
-  ListToolsRequestSchema,
-  McpError,
-  RequestSchema,
-} from '@modelcontextprotocol/sdk/types.js'
+  type JSONRPCRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Result,
+  Server,
+  type ServerContext,
+  type Tool,
+  TRACEPARENT_META_KEY,
+} from '@modelcontextprotocol/server'
 import openapi from '../openapi.json' with { type: 'json' }
 import { type Caller, call } from './calls.ts'
 import { type Document, type ReadyTool, readyTools } from './contract.ts'
+import { shortened } from './errors.ts'
 
 const document = openapi as unknown as Document
 export const ready_tools: readonly ReadyTool[] = readyTools(document)
-
-/** Looser than the schema of the SDK: the arguments are checked in the handler, which names the client's mistakes. */
-const CallSchema = RequestSchema.extend({ method: CallToolRequestSchema.shape.method })
 
 const instructions = `Waystation keeps what an agent needs between and during its runs.
 - State: kv_*. What was done: audit_append, audit_list. You will forget; keep ids and progress with kv_put.
@@ -31,6 +30,12 @@ A refused call says code, message and next_step: do what next_step says. Stored 
 const read_only_instructions = `${instructions}
 This connection is read-only: only tools that change nothing are there.`
 
+/**
+ * How long a client may keep the tools (2026-07-28, "Caching"): they change with the version of the service. Each key for
+ * itself, since one may read where another writes.
+ */
+const kept = { ttlMs: 300_000, cacheScope: 'private' } as const
+
 export interface ServerOptions extends Caller {
   read_only: boolean
   /** Ends waits, beside what ends them in the protocol. */
@@ -42,25 +47,50 @@ export interface ServerOptions extends Caller {
 /** One connection's server: over HTTP one request is one, over stdio the whole session. */
 export function mcpServer({ read_only, signal, onCall, ...caller }: ServerOptions): Server {
   const offered = ready_tools.filter(({ listed }) => !read_only || listed.annotations.readOnlyHint)
-  const server = new Server(
+  const server = new ToolServer(
     { name: 'waystation', title: 'Waystation', version: document.info.version },
     {
       capabilities: { tools: {} },
+      cacheHints: { 'server/discover': kept, 'tools/list': kept },
       instructions: read_only ? read_only_instructions : instructions,
       // Otherwise each server makes a validator for requests to the client, and there are none.
       jsonSchemaValidator: { getValidator: () => () => ({ valid: true }) as never },
     },
   )
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offered.map(({ listed }) => listed) }))
-  server.setRequestHandler(CallSchema, (request, extra) => {
-    const { params } = request as unknown as CallToolRequest
+  const tools = offered.map(({ listed }) => listed) as unknown as Tool[]
+  server.setRequestHandler('tools/list', () => ({ tools }))
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const ready = offered.find(({ tool }) => tool.name === params.name)
-    if (!ready) throw new McpError(ErrorCode.InvalidParams, unknownTool(params.name))
-    const result = call(ready, params.arguments ?? {}, caller, AbortSignal.any([signal, extra.signal]))
+    if (!ready) throw new ProtocolError(ProtocolErrorCode.InvalidParams, unknownTool(params.name))
+    const traced = { ...caller, headers: () => withTrace(caller.headers(), mcpReq._meta) }
+    const result = call(ready, params.arguments ?? {}, traced, AbortSignal.any([signal, mcpReq.signal]))
     onCall?.(result)
     return result
   })
   return server
+}
+
+/** The trace of the agent (2026-07-28, "OpenTelemetry trace context"); the API judges it. */
+function withTrace(headers: Headers, meta: Record<string, unknown> | undefined): Headers {
+  const sent = meta?.[TRACEPARENT_META_KEY]
+  if (typeof sent === 'string' && /^[\w-]+$/.test(sent)) headers.set('traceparent', sent)
+  return headers
+}
+
+type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>
+
+class ToolServer extends Server {
+  /** The library judges a message inside of this: one that breaks a schema is the client's mistake, and called an internal error. */
+  protected override _wrapHandler(method: string, handler: Handler): Handler {
+    const answer = super._wrapHandler(method, handler)
+    return (request, context) =>
+      answer(request, context).catch((error: Error) => {
+        const is_known = error instanceof ProtocolError || method === 'tools/call'
+        const fault = is_known ? error : new ProtocolError(ProtocolErrorCode.InvalidParams, error.message)
+        fault.message = shortened(fault.message)
+        throw fault
+      })
+  }
 }
 
 function unknownTool(name: string): string {

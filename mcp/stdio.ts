@@ -1,9 +1,7 @@
 // The same tools over standard input and output, for clients that start their servers. The API is called over HTTP.
-// Standard output belongs to the protocol: nothing else may be written there.
 
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
-import { STDIO_DEFAULT_MAX_BUFFER_SIZE } from '@modelcontextprotocol/sdk/shared/stdio.js'
-import { ErrorCode, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import { serveStdio as serveLines } from '@modelcontextprotocol/server/stdio'
+import { LineTransport } from './lines.ts'
 import { mcpServer } from './server.ts'
 
 export interface StdioOptions {
@@ -17,9 +15,6 @@ export interface StdioOptions {
 }
 
 const answer_ms_max = 30_000
-
-/** Of a message; one that is longer ends the server, since nothing behind it can be read. */
-export const message_bytes_max = STDIO_DEFAULT_MAX_BUFFER_SIZE
 
 /**
  * Serves until standard input ends; calls under way are answered first, waits at once. False when a message was longer than
@@ -37,51 +32,28 @@ export async function serveStdio({
   }
   const ending = new AbortController()
   const under_way = new Set<Promise<unknown>>()
-  const server = mcpServer({
+  const transport = new LineTransport(process.stdin, process.stdout)
+  const options = {
     api: fetchAnswer,
     base_url: url.replace(/\/+$/, ''),
     headers: () => new Headers(sent),
-    timeIn: (seconds) => new Date(Date.now() + seconds * 1_000).toISOString(),
+    timeIn: (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString(),
     read_only,
     signal: ending.signal,
-    onCall(result) {
+    onCall(result: Promise<unknown>) {
       const forget = () => under_way.delete(result)
       under_way.add(result)
       result.then(forget, forget)
     },
-  })
-  // The library waits once for each answer that the client has not read yet; past ten of them standard error would have a warning.
-  process.stdout.setMaxListeners(0)
-  const transport = new StdioServerTransport()
-  const input_was_read = new Promise<boolean>((resolve) => {
-    const ended = () => resolve(true)
-    process.stdin.once('end', ended).once('close', ended)
-    // The reader of the answers has disconnected.
-    process.stdout.once('error', ended)
-    // The transport closes itself at a message that is too long, and reads no further.
-    server.onclose = () => resolve(false)
-  })
-  transport.onerror = (error) => void refuse(transport, error)
-  await server.connect(transport)
-  const was_read = await input_was_read
+  }
+  const connection = serveLines(() => mcpServer(options), { transport })
+  const was_read = await transport.input_ended
   ending.abort()
   await Promise.allSettled(under_way)
   // The protocol writes an answer after the call that made it.
   await new Promise((resolve) => setTimeout(resolve, 0))
-  await server.close()
+  await connection.close()
   return was_read
-}
-
-/** Answers a line that is not a message of the protocol, as over HTTP without its id: that was not read. */
-async function refuse(transport: StdioServerTransport, { name }: Error): Promise<void> {
-  const error = refusals[name]
-  if (error) await transport.send({ jsonrpc: '2.0', id: null, error } as unknown as JSONRPCMessage)
-}
-
-/** By the name of the error that the library of the protocol finds in a line. */
-const refusals: Readonly<Record<string, { code: ErrorCode; message: string }>> = {
-  SyntaxError: { code: ErrorCode.ParseError, message: 'The line is not valid JSON.' },
-  ZodError: { code: ErrorCode.InvalidRequest, message: 'Send one JSON-RPC message a line, an object.' },
 }
 
 async function fetchAnswer(request: Request, held_seconds: number): Promise<Response> {

@@ -4,10 +4,10 @@ import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { ready_tools } from '../mcp/server.ts'
+import { clientOf } from './support/mcp.ts'
 import { forEachService } from './support/service.ts'
 
 const root = join(import.meta.dir, '..')
@@ -39,8 +39,8 @@ forEachService('MCP as printed', (service) => {
         name === 'waystation'
           ? new StreamableHTTPClientTransport(new URL(waystation.url), { requestInit: waystation })
           : new StdioClientTransport({ ...stdio, cwd: tmpdir() })
-      const client = new Client({ name: 'reader', version: '1.0.0' })
-      await client.connect(transport as never)
+      const client = clientOf('auto')
+      await client.connect(transport)
       expect((await client.listTools()).tools).toHaveLength(ready_tools.length)
       await client.close()
     },
@@ -63,8 +63,8 @@ forEachService('MCP as printed', (service) => {
     const transport = url
       ? new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })
       : new StdioClientTransport({ ...stdio, cwd: tmpdir() })
-    const client = new Client({ name: 'reader', version: '1.0.0' })
-    await client.connect(transport as never)
+    const client = clientOf('auto')
+    await client.connect(transport)
     const reading = ready_tools.filter(({ listed }) => listed.annotations.readOnlyHint)
     const expected = words.includes('--read-only') ? reading : ready_tools
     expect((await client.listTools()).tools).toHaveLength(expected.length)

@@ -142,6 +142,25 @@ test('a redirect in place of the service is named as such, and is not followed',
   await proxy.stop(true)
 })
 
+test('the trace that a call names goes with its request', async () => {
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  const got: (string | null)[] = []
+  const proxy = Bun.serve({
+    ...{ hostname: '127.0.0.1', port: 0 },
+    fetch({ headers }) {
+      got.push(headers.get('traceparent'))
+      return Response.json({ items: [], next_cursor: null })
+    },
+  })
+  const agent = await connect('stdio', proxy.url.origin, 'svc_agt_any')
+  const list = { name: 'kv_list', arguments: { namespace: 'a' } }
+  await agent.client.callTool({ ...list, _meta: { traceparent } })
+  await agent.client.callTool(list)
+  expect(got).toEqual([traceparent, null])
+  await agent.close()
+  await proxy.stop(true)
+})
+
 test.each([502, 503, 504])(
   'a gateway that answers %d may have passed the call on, and is worth another look',
   async (status) => {

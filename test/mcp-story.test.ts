@@ -10,11 +10,11 @@ const cli = join(import.meta.dir, '../cli/main.ts')
 
 forEachService('MCP', (service) => {
   test.each(transports)(
-    'an agent over %s asks, waits, and goes on once a human has approved',
-    async (over) => {
+    'an agent over %s (%s) asks, waits, and goes on once a human has approved',
+    async (over, revision) => {
       const { admin_key, api_key } = await service.signUp()
       const { approval_key } = (await service.ask('POST', '/v1/approval-keys', { key: admin_key })).body
-      const agent = await connect(over, service.url, api_key)
+      const agent = await connect(over, service.url, api_key, { revision })
       const inbox = (await agent.call('inbox_create', { label: 'callbacks' })).data
       const { id } = (
         await agent.call('checkpoint_create', {

@@ -1,4 +1,4 @@
-// The official MCP client calls every tool, over both transports.
+// The official MCP client calls every tool, over both transports and in both generations of the protocol.
 
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true }
 addFormats.default(ajv)
 
 forEachService('MCP', (service) => {
-  describe.each(transports)('over %s', (over) => {
+  describe.each(transports)('over %s, revision %s', (over, revision) => {
     let tenant: TestTenant
     let agent: McpClient
     let called: Set<string>
@@ -24,10 +24,13 @@ forEachService('MCP', (service) => {
 
     beforeAll(async () => {
       tenant = await service.signUp('pro')
-      agent = await connect(over, service.url, tenant.api_key)
+      agent = await connect(over, service.url, tenant.api_key, { revision })
       called = new Set()
       for (const { name, inputSchema, outputSchema } of (await agent.client.listTools()).tools) {
-        schemas.set(name, { input: ajv.compile(inputSchema), output: ajv.compile(outputSchema!) })
+        schemas.set(name, {
+          input: ajv.compile(inputSchema as object),
+          output: ajv.compile(outputSchema as object),
+        })
       }
     })
     afterAll(() => agent.close())
@@ -422,10 +425,12 @@ forEachService('MCP', (service) => {
       expect(await refused('kv_put', { namespace: 'a', key: 'b', value: deep })).toEqual([
         { argument: 'value', message: 'is nested deeper than 64 levels' },
       ])
-      const inherited = JSON.parse('{"namespace": "a", "key": "..", "__proto__": {"value": 1e30}}')
+      const inherited = JSON.parse(
+        '{"namespace": "a", "key": "..", "__proto__": {"value": 1}, "constructor": 1}',
+      )
       expect(await refused('kv_put', inherited)).toEqual([
         { argument: 'value', message: 'is required' },
-        { argument: '__proto__', message: 'is not an argument of this tool' },
+        { argument: 'constructor', message: 'is not an argument of this tool' },
         { argument: 'key', message: 'cannot be part of a URL' },
       ])
       expect(await refused('kv_delete', { namespace: 'a', key: '..' })).toEqual([
@@ -510,13 +515,15 @@ forEachService('MCP', (service) => {
     })
 
     test('a tool that is none, and arguments that are none, are errors of the protocol', async () => {
-      await expect(agent.call('kv_steal')).rejects.toThrow('-32602: there is no tool kv_steal')
+      await expect(agent.call('kv_steal')).rejects.toMatchObject({
+        ...{ code: -32_602, message: 'there is no tool kv_steal' },
+      })
       const no_object = agent.client.callTool({ name: 'kv_get', arguments: 'namespace' as never })
-      await expect(no_object).rejects.toThrow('-32602')
+      await expect(no_object).rejects.toMatchObject({ code: -32_602 })
     })
 
     test('a read-only connection has and calls only tools that change nothing', async () => {
-      const reader = await connect(over, service.url, tenant.api_key, true)
+      const reader = await connect(over, service.url, tenant.api_key, { read_only: true, revision })
       const { tools } = await reader.client.listTools()
       expect(tools.map(({ name }) => name)).toEqual([
         ...['kv_get', 'kv_list', 'audit_list', 'workflow_timeline', 'dlq_list', 'dlq_get', 'schedule_get'],
@@ -527,7 +534,9 @@ forEachService('MCP', (service) => {
       const wanted = { any: [{ type: 'agent.created' }], after: 0 }
       expect((await reader.call('wait_for', wanted)).data.event.type).toBe('agent.created')
       const put = reader.call('kv_put', { namespace: 'state', key: 'x', value: 1 })
-      await expect(put).rejects.toThrow('-32602: kv_put changes data, and this connection is read-only')
+      await expect(put).rejects.toMatchObject({
+        ...{ code: -32_602, message: 'kv_put changes data, and this connection is read-only' },
+      })
       expect((await reader.call('kv_get', { namespace: 'state', key: 'x' })).data.code).toBe('KEY_NOT_FOUND')
       await reader.close()
     })

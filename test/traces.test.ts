@@ -52,6 +52,20 @@ class Traced {
     return this.receiver.requests.at(-1)!
   }
 
+  /** The callback of a schedule that an agent asks for over MCP. */
+  async fireByTool(_meta: object, headers: Record<string, string>) {
+    const fire_at = new Date(this.service.clock.now()).toISOString()
+    const body = { fire_at, callback_url: `${this.receiver.url}/fired`, callback_payload: {} }
+    const call = {
+      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+      params: { name: 'schedule_create', arguments: body, _meta },
+    }
+    const { status, body: answer } = await this.post('/mcp', call, headers)
+    expect([status, answer.result.structuredContent.status]).toEqual([200, 'pending'])
+    await this.tick()
+    return this.receiver.requests.at(-1)!
+  }
+
   /** The callback of a decision: `asks` are the headers of the agent, `decides` those of the admin. */
   async decide(asks: Record<string, string>, decides: Record<string, string>) {
     const question = { title: 't', prompt: 'p', callback_url: `${this.receiver.url}/decided` }
@@ -111,6 +125,18 @@ forEachDatabase('Without a collector', (databases) => {
     const { traceparent } = newTrace()
     const got = await traced.forward({ traceparent })
     expect([got.target, got.headers.traceparent]).toEqual(['/forwarded', traceparent])
+  })
+
+  test('a call of a tool continues the trace that it names, else that of its request', async () => {
+    const [named, sent] = [newTrace(), newTrace()]
+    const traceOf = async (meta: object, headers = {}) =>
+      (await traced.fireByTool(meta, headers)).headers.traceparent
+    const with_header = { traceparent: sent.traceparent }
+    expect(await traceOf({ traceparent: named.traceparent })).toBe(named.traceparent)
+    expect(await traceOf({}, with_header)).toBe(sent.traceparent)
+    expect(await traceOf({ traceparent: named.traceparent }, with_header)).toBe(named.traceparent)
+    expect(await traceOf({ traceparent: 'no\ntrace' }, with_header)).toBe(sent.traceparent)
+    expect(await traceOf({ traceparent: 7 })).toBeUndefined()
   })
 
   test('nothing is sent for a caller without a trace, or with a header that is not valid', async () => {

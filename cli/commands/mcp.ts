@@ -15,10 +15,11 @@ export const mcp: OwnCommand = {
   options: [{ flag: '--read-only', about: 'offer only the tools that change nothing' }],
   async run(cli, { readOnly: read_only = false }) {
     const { url, key, workflow_id } = connected(cli)
-    const { message_bytes_max, serveStdio } = await import('../../mcp/stdio.ts')
+    const { serveStdio } = await import('../../mcp/stdio.ts')
     cli.io.leaveSignals()
     const workflow_header = workflow_id && headerBytes(workflow_id)
     if (await serveStdio({ url, key, workflow_header, read_only })) return
+    const { message_bytes_max } = await import('../../mcp/lines.ts')
     const message = `A message of the client is longer than ${message_bytes_max / 1_048_576} MiB.`
     throw new CliError('PAYLOAD_TOO_LARGE', message, exit.usage, 'Start it again, and send less at once.')
   },

@@ -132,11 +132,11 @@ export class Exchange {
     return clientAddress(peer, this.request.headers.get('x-forwarded-for'), this.options.trusted_proxies)
   }
 
-  /** The trace that it belongs to: its span, or the header that came with it. */
+  /** The trace that it belongs to: its span, or the header that came with it, or that of the request that it is a part of. */
   get traceparent(): string | null {
-    const { outer } = this.server
-    if (outer) return outer.traceparent
-    return this.span?.traceparent ?? traceparentOf(this.request.headers.get(traceparent_header))
+    if (this.span) return this.span.traceparent
+    const sent = traceparentOf(this.request.headers.get(traceparent_header))
+    return sent ?? this.server.outer?.traceparent ?? null
   }
 
   /**

@@ -37,9 +37,10 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
       const { answerPost } = await import('../../mcp/http.ts')
       const caller = JSON.stringify(key_headers)
       const timeIn = (seconds: number) => iso(Math.trunc(now + seconds * second_ms))
-      return inPieces(
-        await answerPost(request, message, { api, base_url: in_process, headers, timeIn, read_only, caller }),
-      )
+      const options = { api, base_url: in_process, headers, timeIn, read_only, caller }
+      const answer = await answerPost(request, message, options)
+      if (request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
+      return inPieces(answer)
     },
   }
 }

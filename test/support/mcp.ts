@@ -1,13 +1,19 @@
-// The official MCP client, connected to a service over either transport.
+// The official MCP client, connected to a service over either transport, in either generation of the protocol.
 
 import { join } from 'node:path'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 
 export type Over = 'http' | 'stdio'
-export const transports: readonly Over[] = ['http', 'stdio']
+/** The last that begins with a handshake, and the first without one. */
+export type Revision = '2025-11-25' | '2026-07-28'
+
+export const transports: readonly [Over, Revision][] = [
+  ['http', '2025-11-25'],
+  ['http', '2026-07-28'],
+  ['stdio', '2025-11-25'],
+  ['stdio', '2026-07-28'],
+]
 
 export interface McpClient {
   client: Client
@@ -23,28 +29,42 @@ export interface ToolAnswer {
   is_error: boolean
 }
 
-export async function connect(over: Over, url: string, key: string, read_only = false): Promise<McpClient> {
-  const client = new Client({ name: 'tests', version: '1.0.0' })
-  await client.connect((over === 'http' ? http(url, key, read_only) : stdio(url, key, read_only)) as never)
+interface Options {
+  read_only?: boolean
+  revision?: Revision
+}
+
+export async function connect(
+  over: Over,
+  url: string,
+  key: string,
+  { read_only = false, revision = '2025-11-25' }: Options = {},
+): Promise<McpClient> {
+  const client = clientOf(revision === '2025-11-25' ? 'legacy' : { pin: revision })
+  await client.connect(over === 'http' ? overHttp(url, key, read_only) : overStdio(url, key, read_only))
   return {
     client,
     async call(name, args = {}, signal) {
-      const result = await client.callTool({ name, arguments: args }, undefined, signal ? { signal } : {})
-      const { content, structuredContent, isError } = result as CallToolResult
-      const [{ text }] = content as unknown as [{ text: string }]
-      return { data: structuredContent ?? JSON.parse(text), text, is_error: isError ?? false }
+      const result = await client.callTool({ name, arguments: args }, signal ? { signal } : {})
+      const [{ text }] = result.content as unknown as [{ text: string }]
+      return { data: result.structuredContent ?? JSON.parse(text), text, is_error: result.isError ?? false }
     },
     close: () => client.close(),
   }
 }
 
-function http(url: string, key: string, read_only: boolean) {
+/** `auto` asks which revision there is; the others speak one alone. */
+export function clientOf(mode: 'auto' | 'legacy' | { readonly pin: Revision }): Client {
+  return new Client({ name: 'tests', version: '1.0.0' }, { versionNegotiation: { mode } })
+}
+
+export function overHttp(url: string, key: string, read_only = false) {
   const headers = { authorization: `Bearer ${key}` }
   const at = new URL(read_only ? `${url}/mcp?mode=read-only` : `${url}/mcp`)
   return new StreamableHTTPClientTransport(at, { requestInit: { headers } })
 }
 
-function stdio(url: string, key: string, read_only: boolean) {
+function overStdio(url: string, key: string, read_only: boolean) {
   return new StdioClientTransport({
     command: process.execPath,
     args: [join(import.meta.dir, '../../cli/main.ts'), 'mcp', ...(read_only ? ['--read-only'] : [])],

@@ -1,0 +1,105 @@
+// Messages over standard input and output, one JSON-RPC message a line. Standard output belongs to the protocol: nothing else
+// may be written there.
+
+import type { Readable, Writable } from 'node:stream'
+import {
+  type JSONRPCMessage,
+  ProtocolErrorCode,
+  parseJSONRPCMessage,
+  STDIO_DEFAULT_MAX_BUFFER_SIZE,
+  type Transport,
+} from '@modelcontextprotocol/server'
+
+/** Of a message; nothing behind a longer one can be read. */
+export const message_bytes_max = STDIO_DEFAULT_MAX_BUFFER_SIZE
+
+const newline = 0x0a
+
+/**
+ * Unlike the transport of the library: it answers a line that is not a message, and the end of its input does not cancel
+ * the calls under way.
+ */
+export class LineTransport implements Transport {
+  onmessage?: (message: JSONRPCMessage) => void
+  onclose?: () => void
+  /** Resolves when nothing more can be read: false when a message was longer than `message_bytes_max`. */
+  readonly input_ended: Promise<boolean>
+  readonly #input: Readable
+  readonly #output: Writable
+  readonly #end: (was_read: boolean) => void
+  /** Of the line that has begun. */
+  #parts: Buffer[] = []
+  #bytes = 0
+
+  constructor(input: Readable, output: Writable) {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    this.#input = input
+    this.#output = output
+    this.input_ended = promise
+    this.#end = resolve
+  }
+
+  async start(): Promise<void> {
+    const ended = () => this.#end(true)
+    this.#input.on('data', this.#read).once('end', ended).once('close', ended)
+    // The reader of the answers has disconnected. It may do so more than once.
+    this.#output.on('error', ended)
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (!this.#output.writable) return
+    await new Promise<void>((resolve) => this.#output.write(`${JSON.stringify(message)}\n`, () => resolve()))
+  }
+
+  async close(): Promise<void> {
+    this.#input.off('data', this.#read).pause()
+    this.#end(true)
+    this.onclose?.()
+  }
+
+  readonly #read = (chunk: Buffer): void => {
+    let rest = chunk
+    for (let end = rest.indexOf(newline); end >= 0; end = rest.indexOf(newline)) {
+      if (!this.#append(rest.subarray(0, end))) return
+      const line = Buffer.concat(this.#parts).toString()
+      this.#parts = []
+      this.#bytes = 0
+      this.#receive(line)
+      rest = rest.subarray(end + 1)
+    }
+    this.#append(rest)
+  }
+
+  /** False when the line has become too long. */
+  #append(part: Buffer): boolean {
+    this.#bytes += part.length
+    if (this.#bytes > message_bytes_max) {
+      this.#parts = []
+      this.#input.off('data', this.#read).pause()
+      this.#end(false)
+      return false
+    }
+    this.#parts.push(part)
+    return true
+  }
+
+  #receive(line: string): void {
+    let message: unknown
+    try {
+      message = JSON.parse(line)
+    } catch {
+      this.#refuse(ProtocolErrorCode.ParseError, 'The line is not valid JSON.')
+      return
+    }
+    try {
+      this.onmessage?.(parseJSONRPCMessage(message))
+    } catch {
+      this.#refuse(ProtocolErrorCode.InvalidRequest, 'Send one JSON-RPC message a line, an object.')
+    }
+  }
+
+  /** As over HTTP without its id: that was not read. */
+  #refuse(code: ProtocolErrorCode, message: string): void {
+    void this.send({ jsonrpc: '2.0', id: null, error: { code, message } } as unknown as JSONRPCMessage)
+  }
+}
