@@ -6,12 +6,8 @@ import {
   type JSONRPCMessage,
   ProtocolErrorCode,
   parseJSONRPCMessage,
-  STDIO_DEFAULT_MAX_BUFFER_SIZE,
   type Transport,
 } from '@modelcontextprotocol/server'
-
-/** Of a message; nothing behind a longer one can be read. */
-export const message_bytes_max = STDIO_DEFAULT_MAX_BUFFER_SIZE
 
 const newline = 0x0a
 
@@ -22,19 +18,21 @@ const newline = 0x0a
 export class LineTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void
   onclose?: () => void
-  /** Resolves when nothing more can be read: false when a message was longer than `message_bytes_max`. */
+  /** Resolves when nothing more can be read: false when a message was longer than allowed. */
   readonly input_ended: Promise<boolean>
   readonly #input: Readable
   readonly #output: Writable
+  readonly #message_bytes_max: number
   readonly #end: (was_read: boolean) => void
   /** Of the line that has begun. */
   #parts: Buffer[] = []
   #bytes = 0
 
-  constructor(input: Readable, output: Writable) {
+  constructor(input: Readable, output: Writable, message_bytes_max: number) {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     this.#input = input
     this.#output = output
+    this.#message_bytes_max = message_bytes_max
     this.input_ended = promise
     this.#end = resolve
   }
@@ -73,7 +71,7 @@ export class LineTransport implements Transport {
   /** False when the line has become too long. */
   #append(part: Buffer): boolean {
     this.#bytes += part.length
-    if (this.#bytes > message_bytes_max) {
+    if (this.#bytes > this.#message_bytes_max) {
       this.#parts = []
       this.#input.off('data', this.#read).pause()
       this.#end(false)

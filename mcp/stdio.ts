@@ -16,6 +16,9 @@ export interface StdioOptions {
 
 const answer_ms_max = 30_000
 
+/** Of a message; one that is longer ends the server, since nothing behind it can be read. */
+export const message_bytes_max = 10 * 1_048_576
+
 /**
  * Serves until standard input ends; calls under way are answered first, waits at once. False when a message was longer than
  * `message_bytes_max`.
@@ -32,7 +35,7 @@ export async function serveStdio({
   }
   const ending = new AbortController()
   const under_way = new Set<Promise<unknown>>()
-  const transport = new LineTransport(process.stdin, process.stdout)
+  const transport = new LineTransport(process.stdin, process.stdout, message_bytes_max)
   const options = {
     api: fetchAnswer,
     base_url: url.replace(/\/+$/, ''),

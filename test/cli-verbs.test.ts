@@ -513,6 +513,52 @@ describe('mcp config', () => {
     })
   })
 
+  const headers = { Authorization: 'Bearer svc_agt_of-a-test' }
+  const url = 'http://service.test/mcp'
+  const started = { command: 'node', args: ['/opt/waystation/cli/waystation.mjs', 'mcp'], env }
+  const common = {
+    ...{ over_http: { mcpServers: { waystation: { type: 'http', url, headers } } } },
+    over_stdio: { mcpServers: { waystation: started } },
+  }
+  test.each([
+    ['claude-code', '.mcp.json of a project, or ~/.claude.json', common],
+    ['cursor', '.cursor/mcp.json of a project, or ~/.cursor/mcp.json', common],
+    [
+      'gemini',
+      '.gemini/settings.json of a project, or ~/.gemini/settings.json',
+      { ...common, over_http: { mcpServers: { waystation: { httpUrl: url, headers } } } },
+    ],
+    [
+      'vscode',
+      '.vscode/mcp.json of a project, or mcp.json of the user profile',
+      {
+        over_http: { servers: { waystation: { type: 'http', url, headers } } },
+        over_stdio: { servers: { waystation: { type: 'stdio', ...started } } },
+      },
+    ],
+    [
+      'codex',
+      '.codex/config.toml of a project, or ~/.codex/config.toml',
+      {
+        over_http: { mcp_servers: { waystation: { url, http_headers: headers } } },
+        over_stdio: { mcp_servers: { waystation: started } },
+      },
+    ],
+  ])('prints the form of %s, and says where it belongs', async (client, files, settings) => {
+    const parse = client === 'codex' ? Bun.TOML.parse : JSON.parse
+    const http = await runInside(['mcp', 'config', '--client', client], { env })
+    const stdio = await runInside(['mcp', 'config', '--client', client, '--stdio'], { env })
+    expect({ over_http: parse(http.stdout), over_stdio: parse(stdio.stdout) }).toEqual(settings)
+    const noted = `Put it in ${files}.\nThis holds the key: keep it out of repositories.\n`
+    expect([http.stderr, stdio.stderr]).toEqual([noted, noted])
+  })
+
+  test('knows no other client', async () => {
+    const { code, stdout, stderr } = await runInside(['mcp', 'config', '--client', 'emacs'], { env })
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain('claude-code, codex, cursor, gemini, vscode')
+  })
+
   test('keeps the workflow, which has to be one', async () => {
     const configured = (workflow: string, ...words: string[]) =>
       runInside(['mcp', 'config', ...words], { env: { ...env, WAYSTATION_WORKFLOW: workflow } })

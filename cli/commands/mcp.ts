@@ -2,6 +2,7 @@
 
 import type { Cli, Connection } from '../cli.ts'
 import { CliError, exit, usageError } from '../failures.ts'
+import { common, mcp_clients } from '../mcp-clients.ts'
 import type { OwnCommand } from '../spec.ts'
 
 export const mcp: OwnCommand = {
@@ -15,11 +16,10 @@ export const mcp: OwnCommand = {
   options: [{ flag: '--read-only', about: 'offer only the tools that change nothing' }],
   async run(cli, { readOnly: read_only = false }) {
     const { url, key, workflow_id } = connected(cli)
-    const { serveStdio } = await import('../../mcp/stdio.ts')
+    const { message_bytes_max, serveStdio } = await import('../../mcp/stdio.ts')
     cli.io.leaveSignals()
     const workflow_header = workflow_id && headerBytes(workflow_id)
     if (await serveStdio({ url, key, workflow_header, read_only })) return
-    const { message_bytes_max } = await import('../../mcp/lines.ts')
     const message = `A message of the client is longer than ${message_bytes_max / 1_048_576} MiB.`
     throw new CliError('PAYLOAD_TOO_LARGE', message, exit.usage, 'Start it again, and send less at once.')
   },
@@ -31,12 +31,18 @@ export const mcpConfig: OwnCommand = {
   examples: [
     'waystation mcp config --profile worker > .mcp.json',
     'waystation mcp config --stdio --read-only',
+    'waystation mcp config --client vscode > .vscode/mcp.json',
   ],
   options: [
+    {
+      flag: '--client <client>',
+      about: 'in the form of this client, not the one that most read',
+      choices: Object.keys(mcp_clients),
+    },
     { flag: '--stdio', about: 'start a server for the client instead of asking the service at /mcp' },
     { flag: '--read-only', about: 'offer only the tools that change nothing' },
   ],
-  run(cli, { stdio = false, readOnly: read_only = false }) {
+  run(cli, { client, stdio = false, readOnly: read_only = false }) {
     const { url, key, profile, workflow_id } = connected(cli)
     if (!key.startsWith('svc_agt_')) {
       throw usageError('The tools need an agent key.', 'Use a profile of an agent: --profile <name>.')
@@ -46,8 +52,8 @@ export const mcpConfig: OwnCommand = {
       Authorization: `Bearer ${key}`,
       ...(workflow_id && { 'X-Workflow-Id': headerBytes(workflow_id) }),
     }
-    const over_http = { type: 'http', url: `${url}/mcp${mode}`, headers }
-    const [command, ...args] = cli.io.program
+    const over_http = { url: `${url}/mcp${mode}`, headers }
+    const [command = '', ...args] = cli.io.program
     const words = [
       ...(profile === null ? [] : ['--profile', profile]),
       'mcp',
@@ -62,7 +68,9 @@ export const mcpConfig: OwnCommand = {
       ...{ command, args: [...args, ...words] },
       ...(Object.keys(env).length > 0 && { env }),
     }
-    cli.out.text(JSON.stringify({ mcpServers: { waystation: stdio ? over_stdio : over_http } }, null, 2))
+    const { settings, files } = mcp_clients[client] ?? { settings: common, files: null }
+    cli.out.text(settings(stdio ? over_stdio : over_http))
+    if (files !== null) cli.out.note(`Put it in ${files}.`)
     if (!stdio || profile === null) cli.out.note('This holds the key: keep it out of repositories.')
   },
 }
