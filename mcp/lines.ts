@@ -46,9 +46,9 @@ export class LineTransport implements Transport {
     this.#output.on('error', ended)
   }
 
+  /** Does not wait for the client to read: the library would come to no further message until then, nor at the end of the input. */
   async send(message: JSONRPCMessage): Promise<void> {
-    if (!this.#output.writable) return
-    await new Promise<void>((resolve) => this.#output.write(`${JSON.stringify(message)}\n`, () => resolve()))
+    if (this.#output.writable) this.#output.write(`${JSON.stringify(message)}\n`)
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,9 @@
 // `waystation mcp` as a process: what it says when it cannot serve, and how it ends.
 
 import { expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { finished } from './support/finished.ts'
 import { connect } from './support/mcp.ts'
 import { forEachService } from './support/service.ts'
@@ -120,6 +122,37 @@ test.each([
   const { is_error, data } = await agent.call('kv_list', { namespace: 'a' })
   expect([is_error, data.code]).toEqual([true, 'UNEXPECTED_ANSWER'])
   await agent.close()
+  await proxy.stop(true)
+})
+
+test('messages are read, and calls made, while a client does not read the answers', async () => {
+  const called = Promise.withResolvers<void>()
+  const proxy = Bun.serve({
+    ...{ hostname: '127.0.0.1', port: 0 },
+    fetch() {
+      called.resolve()
+      return Response.json({ items: [], next_cursor: null })
+    },
+  })
+  const prefix = 'io.modelcontextprotocol'
+  const asking = (id: number, revision: string) => ({
+    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    params: {
+      ...{ name: 'kv_list', arguments: { namespace: 'a' } },
+      _meta: { [`${prefix}/protocolVersion`]: revision, [`${prefix}/clientCapabilities`]: {} },
+    },
+  })
+  // More answers than a pipe holds, before the first call that is served.
+  const refused = Array.from({ length: 400 }, (_, id) => asking(id, `2999-01-01${'x'.repeat(1_000)}`))
+  const child = spawn(process.execPath, [main, 'mcp'], {
+    env: { WAYSTATION_URL: proxy.url.origin, WAYSTATION_KEY: 'svc_agt_any' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const messages = [...refused, asking(400, '2026-07-28')]
+  child.stdin.end(messages.map((message) => `${JSON.stringify(message)}\n`).join(''))
+  await called.promise
+  const answers = (await text(child.stdout)).trimEnd().split('\n')
+  expect(answers.map((answer) => JSON.parse(answer).id)).toEqual(messages.map(({ id }) => id))
   await proxy.stop(true)
 })
 
