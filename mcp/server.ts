@@ -70,10 +70,13 @@ export function mcpServer({ read_only, signal, onCall, ...caller }: ServerOption
   return server
 }
 
-/** The trace of the agent (2026-07-28, "OpenTelemetry trace context"); the API judges it. */
+/**
+ * The trace of the agent (2026-07-28, "OpenTelemetry trace context"); the API judges it. One that no header can hold would fail
+ * the call: 55 characters are one (W3C Trace Context, "traceparent Header"), and later versions may have more.
+ */
 function withTrace(headers: Headers, meta: Record<string, unknown> | undefined): Headers {
   const sent = meta?.[TRACEPARENT_META_KEY]
-  if (typeof sent === 'string' && /^[\w-]+$/.test(sent)) headers.set('traceparent', sent)
+  if (typeof sent === 'string' && /^[\w-]{1,256}$/.test(sent)) headers.set('traceparent', sent)
   return headers
 }
 
