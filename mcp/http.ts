@@ -11,6 +11,11 @@ import { mcpServer, type ServerOptions } from './server.ts'
 /** Calls in progress on this node by caller and request id, so that a cancellation, which is a POST of its own, finds them. */
 const running = new Map<string, Set<AbortController>>()
 
+/** Names of calls in progress. For tests. */
+export function callsRunning(): number {
+  return running.size
+}
+
 export interface HttpOptions extends Omit<ServerOptions, 'signal' | 'onCall'> {
   /** Separates the request ids of callers. */
   caller: string
