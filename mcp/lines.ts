@@ -22,28 +22,35 @@ const newline = 0x0a
 export class LineTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void
   onclose?: () => void
-  /** Resolves when nothing more can be read: false when a message was longer than `message_bytes_max`. */
+  /** Resolves when nothing more can be read: false when a message was longer than `message_bytes_max`. Rejects for an input that is none. */
   readonly input_ended: Promise<boolean>
   readonly #input: Readable
   readonly #output: Writable
   readonly #end: (was_read: boolean) => void
+  readonly #fail: (error: unknown) => void
   /** Of the line that has begun. */
   #parts: Buffer[] = []
   #bytes = 0
 
   constructor(input: Readable, output: Writable) {
-    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     this.#input = input
     this.#output = output
     this.input_ended = promise
     this.#end = resolve
+    this.#fail = reject
   }
 
   async start(): Promise<void> {
     const ended = () => this.#end(true)
-    this.#input.on('data', this.#read).once('end', ended).once('close', ended)
     // The reader of the answers has disconnected. It may do so more than once.
     this.#output.on('error', ended)
+    try {
+      this.#input.on('data', this.#read).once('end', ended).once('close', ended).on('error', ended)
+    } catch (error) {
+      // The library would keep it to itself.
+      this.#fail(error)
+    }
   }
 
   /** Does not wait for the client to read: the library would come to no further message until then, nor at the end of the input. */

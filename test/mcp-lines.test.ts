@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { LineTransport, message_bytes_max } from '../mcp/lines.ts'
 
 /** The messages that were read, the codes that were answered, and whether all was read. */
-async function read(chunks: Iterable<Uint8Array>) {
+async function read(chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>) {
   const output = new PassThrough()
   const transport = new LineTransport(Readable.from(chunks, { objectMode: true }), output)
   const messages: object[] = []
@@ -56,4 +56,22 @@ test.each([
   expect(await read(chunksOf(`${line(1)}${longer}\n${line(2)}`, bytes))).toEqual({
     ...{ messages: [ping(1)], answers: [], was_read: false },
   })
+})
+
+test('an input that breaks has ended', async () => {
+  async function* broken() {
+    yield Buffer.from(line(1))
+    throw new Error('EIO')
+  }
+  expect(await read(broken())).toEqual({ messages: [ping(1)], answers: [], was_read: true })
+})
+
+test.each(['the client', 'the input'] as const)('%s that is gone leaves nothing to read', async (gone) => {
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const transport = new LineTransport(input, output)
+  await transport.start()
+  if (gone === 'the client') output.destroy(new Error('EPIPE'))
+  else input.destroy()
+  expect(await transport.input_ended).toBe(true)
+  await transport.send({ jsonrpc: '2.0', id: 1, result: {} }) // to nobody
 })

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { finished } from './support/finished.ts'
@@ -77,6 +78,18 @@ test.each(lines_that_are_none)(
     ])
   },
 )
+
+test('an input that cannot be read is told, and nothing is waited for', async () => {
+  const folder = openSync(import.meta.dir, 'r')
+  const child = Bun.spawn([process.execPath, main, 'mcp'], {
+    env: { WAYSTATION_URL: 'http://127.0.0.1:1', WAYSTATION_KEY: 'k' },
+    ...{ stdin: folder, stdout: 'pipe', stderr: 'pipe' },
+  })
+  const { exit_code, stdout, stderr } = await finished(child)
+  closeSync(folder)
+  expect([exit_code, stdout]).toEqual([1, ''])
+  expect(stderr).toStartWith('waystation: UNEXPECTED: EISDIR')
+})
 
 test('a message longer than 10 MiB ends the server, also while its input is open', async () => {
   const child = Bun.spawn([process.execPath, main, 'mcp'], {
