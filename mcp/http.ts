@@ -28,7 +28,10 @@ export interface Message {
   params?: { requestId?: string | number; [name: string]: unknown }
 }
 
-/** Answers one POST of this message. The caller was authenticated before. */
+/**
+ * Answers one POST of this message. The caller was authenticated before. The answer to a client that has disconnected means
+ * nothing; it comes when the call has ended, which goes on unless it waits.
+ */
 export async function answerPost(
   request: Request,
   message: Message,
@@ -43,6 +46,7 @@ export async function answerPost(
     return new Response(null, { status: 202 })
   }
   const ending = new AbortController()
+  let called: Promise<unknown> | undefined
   const server = () =>
     mcpServer({
       ...options,
@@ -50,7 +54,7 @@ export async function answerPost(
       signal: AbortSignal.any([request.signal, ending.signal]),
       onCall(result) {
         const end = remember(nameOf(caller, id), ending)
-        result.then(end, end)
+        called = result.then(end, end)
       },
     })
   if (await isLegacyRequest(request, message)) {
@@ -61,6 +65,7 @@ export async function answerPost(
   const responseMode = form === 'json' ? 'auto' : 'sse'
   const { fetch: serve } = createMcpHandler(server, { legacy: 'reject', responseMode })
   const answer = await serve(request, { parsedBody: message })
+  if (request.signal.aborted) await called
   return answer.status === 400 ? brief(answer) : answer
 }
 
