@@ -11,6 +11,11 @@ import { mcpServer, type ServerOptions } from './server.ts'
 /** Calls in progress on this node by caller and request id, so that a cancellation, which is a POST of its own, finds them. */
 const running = new Map<string, Set<AbortController>>()
 
+/** Names of calls in progress. For tests. */
+export function callsRunning(): number {
+  return running.size
+}
+
 export interface HttpOptions extends Omit<ServerOptions, 'signal' | 'onCall'> {
   /** Separates the request ids of callers. */
   caller: string
@@ -23,7 +28,10 @@ export interface Message {
   params?: { requestId?: string | number; [name: string]: unknown }
 }
 
-/** Answers one POST of this message. The caller was authenticated before. */
+/**
+ * Answers one POST of this message. The caller was authenticated before. The answer to a client that has disconnected means
+ * nothing; it comes when the call has ended, which goes on unless it waits.
+ */
 export async function answerPost(
   request: Request,
   message: Message,
@@ -38,6 +46,7 @@ export async function answerPost(
     return new Response(null, { status: 202 })
   }
   const ending = new AbortController()
+  let called: Promise<unknown> | undefined
   const server = () =>
     mcpServer({
       ...options,
@@ -45,7 +54,7 @@ export async function answerPost(
       signal: AbortSignal.any([request.signal, ending.signal]),
       onCall(result) {
         const end = remember(nameOf(caller, id), ending)
-        result.then(end, end)
+        called = result.then(end, end)
       },
     })
   if (await isLegacyRequest(request, message)) {
@@ -56,22 +65,17 @@ export async function answerPost(
   const responseMode = form === 'json' ? 'auto' : 'sse'
   const { fetch: serve } = createMcpHandler(server, { legacy: 'reject', responseMode })
   const answer = await serve(request, { parsedBody: message })
+  if (request.signal.aborted) await called
   return answer.status === 400 ? brief(answer) : answer
 }
 
-/** A refusal repeats names and versions as they were sent: of a long one its code and the beginning of its message are left. */
+/** A refusal repeats names and versions as they were sent. */
 async function brief(refusal: Response): Promise<Response> {
-  const text = await refusal.text()
-  const { status, headers } = refusal
-  if (text.length <= refusal_characters_max) return new Response(text, { status, headers })
-  const { error, ...answer } = JSON.parse(text)
-  return Response.json(
-    { ...answer, error: { code: error.code, message: shortened(error.message) } },
-    { status },
+  const body = JSON.parse(await refusal.text(), (_, value) =>
+    typeof value === 'string' ? shortened(value) : value,
   )
+  return Response.json(body, { status: refusal.status })
 }
-
-const refusal_characters_max = 4_000
 
 /** The form that the client accepts; JSON when it accepts both. */
 function accepted(headers: Headers): 'json' | 'stream' | null {

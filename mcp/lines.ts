@@ -18,35 +18,42 @@ const newline = 0x0a
 export class LineTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void
   onclose?: () => void
-  /** Resolves when nothing more can be read: false when a message was longer than allowed. */
+  /** Resolves when nothing more can be read: false when a message was longer than allowed. Rejects for an input that is none. */
   readonly input_ended: Promise<boolean>
   readonly #input: Readable
   readonly #output: Writable
   readonly #message_bytes_max: number
   readonly #end: (was_read: boolean) => void
+  readonly #fail: (error: unknown) => void
   /** Of the line that has begun. */
   #parts: Buffer[] = []
   #bytes = 0
 
   constructor(input: Readable, output: Writable, message_bytes_max: number) {
-    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     this.#input = input
     this.#output = output
     this.#message_bytes_max = message_bytes_max
     this.input_ended = promise
     this.#end = resolve
+    this.#fail = reject
   }
 
   async start(): Promise<void> {
     const ended = () => this.#end(true)
-    this.#input.on('data', this.#read).once('end', ended).once('close', ended)
     // The reader of the answers has disconnected. It may do so more than once.
     this.#output.on('error', ended)
+    try {
+      this.#input.on('data', this.#read).once('end', ended).once('close', ended).on('error', ended)
+    } catch (error) {
+      // The library would keep it to itself.
+      this.#fail(error)
+    }
   }
 
+  /** Does not wait for the client to read: the library would come to no further message until then, nor at the end of the input. */
   async send(message: JSONRPCMessage): Promise<void> {
-    if (!this.#output.writable) return
-    await new Promise<void>((resolve) => this.#output.write(`${JSON.stringify(message)}\n`, () => resolve()))
+    if (this.#output.writable) this.#output.write(`${JSON.stringify(message)}\n`)
   }
 
   async close(): Promise<void> {

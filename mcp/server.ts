@@ -1,12 +1,14 @@
 // The MCP server: its instructions, the list of its tools, and their calls. Transports are http.ts and stdio.ts.
 
 import {
+  type CallToolRequest,
   type JSONRPCRequest,
   ProtocolError,
   ProtocolErrorCode,
   type Result,
   Server,
   type ServerContext,
+  type StandardSchemaV1,
   type Tool,
   TRACEPARENT_META_KEY,
 } from '@modelcontextprotocol/server'
@@ -59,7 +61,7 @@ export function mcpServer({ read_only, signal, onCall, ...caller }: ServerOption
   )
   const tools = offered.map(({ listed }) => listed) as unknown as Tool[]
   server.setRequestHandler('tools/list', () => ({ tools }))
-  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
+  server.setRequestHandler('tools/call', { params: as_sent }, (params, { mcpReq }) => {
     const ready = offered.find(({ tool }) => tool.name === params.name)
     if (!ready) throw new ProtocolError(ProtocolErrorCode.InvalidParams, unknownTool(params.name))
     const traced = { ...caller, headers: () => withTrace(caller.headers(), mcpReq._meta) }
@@ -70,10 +72,25 @@ export function mcpServer({ read_only, signal, onCall, ...caller }: ServerOption
   return server
 }
 
-/** The trace of the agent (2026-07-28, "OpenTelemetry trace context"); the API judges it. */
+/**
+ * The parameters of a call, which the library has judged before: it would hand over a copy that lacks an argument `__proto__`,
+ * and that is refused like any other that a tool does not know.
+ */
+const as_sent: StandardSchemaV1<CallToolRequest['params']> = {
+  '~standard': {
+    version: 1,
+    vendor: 'waystation',
+    validate: (params) => ({ value: params as CallToolRequest['params'] }),
+  },
+}
+
+/**
+ * The trace of the agent (2026-07-28, "OpenTelemetry trace context"); the API judges it. One that no header can hold would fail
+ * the call: 55 characters are one (W3C Trace Context, "traceparent Header"), and later versions may have more.
+ */
 function withTrace(headers: Headers, meta: Record<string, unknown> | undefined): Headers {
   const sent = meta?.[TRACEPARENT_META_KEY]
-  if (typeof sent === 'string' && /^[\w-]+$/.test(sent)) headers.set('traceparent', sent)
+  if (typeof sent === 'string' && /^[\w-]{1,256}$/.test(sent)) headers.set('traceparent', sent)
   return headers
 }
 

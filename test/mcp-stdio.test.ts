@@ -1,7 +1,10 @@
 // `waystation mcp` as a process: what it says when it cannot serve, and how it ends.
 
 import { expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { finished } from './support/finished.ts'
 import { connect } from './support/mcp.ts'
 import { forEachService } from './support/service.ts'
@@ -76,6 +79,18 @@ test.each(lines_that_are_none)(
   },
 )
 
+test('an input that cannot be read is told, and nothing is waited for', async () => {
+  const folder = openSync(import.meta.dir, 'r')
+  const child = Bun.spawn([process.execPath, main, 'mcp'], {
+    env: { WAYSTATION_URL: 'http://127.0.0.1:1', WAYSTATION_KEY: 'k' },
+    ...{ stdin: folder, stdout: 'pipe', stderr: 'pipe' },
+  })
+  const { exit_code, stdout, stderr } = await finished(child)
+  closeSync(folder)
+  expect([exit_code, stdout]).toEqual([1, ''])
+  expect(stderr).toStartWith('waystation: UNEXPECTED: EISDIR')
+})
+
 test('a message longer than 10 MiB ends the server, also while its input is open', async () => {
   const child = Bun.spawn([process.execPath, main, 'mcp'], {
     env: { WAYSTATION_URL: 'http://127.0.0.1:1', WAYSTATION_KEY: 'k' },
@@ -123,6 +138,37 @@ test.each([
   await proxy.stop(true)
 })
 
+test('messages are read, and calls made, while a client does not read the answers', async () => {
+  const called = Promise.withResolvers<void>()
+  const proxy = Bun.serve({
+    ...{ hostname: '127.0.0.1', port: 0 },
+    fetch() {
+      called.resolve()
+      return Response.json({ items: [], next_cursor: null })
+    },
+  })
+  const prefix = 'io.modelcontextprotocol'
+  const asking = (id: number, revision: string) => ({
+    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    params: {
+      ...{ name: 'kv_list', arguments: { namespace: 'a' } },
+      _meta: { [`${prefix}/protocolVersion`]: revision, [`${prefix}/clientCapabilities`]: {} },
+    },
+  })
+  // More answers than a pipe holds, before the first call that is served.
+  const refused = Array.from({ length: 400 }, (_, id) => asking(id, `2999-01-01${'x'.repeat(1_000)}`))
+  const child = spawn(process.execPath, [main, 'mcp'], {
+    env: { WAYSTATION_URL: proxy.url.origin, WAYSTATION_KEY: 'svc_agt_any' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const messages = [...refused, asking(400, '2026-07-28')]
+  child.stdin.end(messages.map((message) => `${JSON.stringify(message)}\n`).join(''))
+  await called.promise
+  const answers = (await text(child.stdout)).trimEnd().split('\n')
+  expect(answers.map((answer) => JSON.parse(answer).id)).toEqual(messages.map(({ id }) => id))
+  await proxy.stop(true)
+})
+
 test('a redirect in place of the service is named as such, and is not followed', async () => {
   const paths: string[] = []
   const proxy = Bun.serve({
@@ -156,7 +202,9 @@ test('the trace that a call names goes with its request', async () => {
   const list = { name: 'kv_list', arguments: { namespace: 'a' } }
   await agent.client.callTool({ ...list, _meta: { traceparent } })
   await agent.client.callTool(list)
-  expect(got).toEqual([traceparent, null])
+  // Longer than a header may be: the service would refuse the call.
+  await agent.client.callTool({ ...list, _meta: { traceparent: 'a'.repeat(20_000) } })
+  expect(got).toEqual([traceparent, null, null])
   await agent.close()
   await proxy.stop(true)
 })

@@ -426,10 +426,11 @@ forEachService('MCP', (service) => {
         { argument: 'value', message: 'is nested deeper than 64 levels' },
       ])
       const inherited = JSON.parse(
-        '{"namespace": "a", "key": "..", "__proto__": {"value": 1}, "constructor": 1}',
+        '{"namespace": "a", "key": "..", "__proto__": {"value": 1e30}, "constructor": 1}',
       )
       expect(await refused('kv_put', inherited)).toEqual([
         { argument: 'value', message: 'is required' },
+        { argument: '__proto__', message: 'is not an argument of this tool' },
         { argument: 'constructor', message: 'is not an argument of this tool' },
         { argument: 'key', message: 'cannot be part of a URL' },
       ])

@@ -151,6 +151,7 @@ forEachDatabase('With a collector', (databases) => {
   let traced: Traced
   const fired = newTrace()
   const forwarded = newTrace()
+  const called = newTrace()
   const asks = newTrace()
   const decides = newTrace()
   let seen: Record<string, string | undefined>
@@ -163,6 +164,9 @@ forEachDatabase('With a collector', (databases) => {
     seen = {
       fired: (await traced.fire({ traceparent: fired.traceparent })).headers.traceparent,
       forwarded: (await traced.forward({ traceparent: forwarded.traceparent })).headers.traceparent,
+      called: (
+        await traced.fireByTool({ traceparent: called.traceparent }, { traceparent: called.traceparent })
+      ).headers.traceparent,
       decided: (await traced.decide({ traceparent: asks.traceparent }, { traceparent: decides.traceparent }))
         .headers.traceparent,
     }
@@ -178,6 +182,7 @@ forEachDatabase('With a collector', (databases) => {
 
   test.each([
     ['a schedule', 'fired', fired, 'POST /v1/schedules', 'attempt schedule'],
+    ['a call of a tool', 'called', called, 'POST /mcp', 'attempt schedule'],
     ['a decision', 'decided', asks, 'POST /v1/checkpoints', 'attempt callback'],
     ['a forward', 'forwarded', forwarded, 'POST /hook/:token', 'attempt forward'],
   ])('%s is one trace from the caller to the receiver', (_, way, { trace_id, span_id }, request, attempt) => {

@@ -10,7 +10,7 @@ import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { Overload } from '../base/overload.ts'
-import { traceparent_header, traceparentOf } from '../base/traceparent.ts'
+import { traceIdOf, traceparent_header, traceparentOf } from '../base/traceparent.ts'
 import type { Span, Tracer } from '../base/tracer.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
@@ -136,7 +136,10 @@ export class Exchange {
   get traceparent(): string | null {
     if (this.span) return this.span.traceparent
     const sent = traceparentOf(this.request.headers.get(traceparent_header))
-    return sent ?? this.server.outer?.traceparent ?? null
+    const outer = this.server.outer?.traceparent ?? null
+    // Within one trace the span of the request is the nearer one.
+    const is_other = sent !== null && (outer === null || traceIdOf(outer) !== traceIdOf(sent))
+    return is_other ? sent : outer
   }
 
   /**

@@ -9,7 +9,7 @@ export interface Finished {
 }
 
 export async function finished(
-  child: Subprocess<'ignore' | 'pipe' | Uint8Array, 'pipe', 'pipe'>,
+  child: Subprocess<'ignore' | 'pipe' | Uint8Array | number, 'pipe', 'pipe'>,
 ): Promise<Finished> {
   const [stdout, stderr, exit_code] = await Promise.all([
     new Response(child.stdout).text(),
