@@ -57,6 +57,19 @@ forEachService('client.events', (service) => {
     expect(seen).toEqual(['s0', 's1', 's2'])
   })
 
+  test('a wait has what else a promise has', async () => {
+    const tenant = await service.signUp()
+    const { agent } = await clientsOf(service, tenant)
+    const refused: Promise<JournalEvent> = agent.wait({ any: [] })
+    let ended = 0
+    const code = await inTime(refused.finally(() => (ended += 1)).catch(({ code }) => code))
+    expect([code, ended]).toEqual(['VALIDATION_FAILED', 1])
+    await happen(service, tenant.tenant_id, ...things(1))
+    const found = agent.wait({ any: [{ subject: 's0' }], after: 0 })
+    expect((await inTime(found.catch(() => null)))?.subject.id).toBe('s0')
+    expect(String(found)).toBe('[object EventWait]')
+  })
+
   test('a wait has begun once it knows the number that it begins behind', async () => {
     const tenant = await service.signUp()
     const { agent } = await clientsOf(service, tenant)

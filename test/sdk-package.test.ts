@@ -13,6 +13,7 @@ const binaries = join(root, 'node_modules', '.bin')
 const folder = mkdtempSync(join(tmpdir(), 'waystation-sdk-'))
 const project = join(folder, 'project')
 const installed = join(project, 'node_modules', 'waystation')
+const without_crypto = 'data:text/javascript,delete globalThis.crypto'
 let packed: { files: { path: string }[]; filename: string }
 
 async function run(
@@ -93,6 +94,46 @@ describe('The packed SDK', () => {
     expect(imported.length).toBeGreaterThan(20)
     expect(imported.filter((from) => !/^\.\/[\w-]+\.js$/.test(from))).toEqual([])
   })
+})
+
+describe('A bundler', () => {
+  const textOf = (file: string) => readFileSync(join(installed, 'dist', file), 'utf8')
+
+  test('leaves the one import at run time alone, and meets no helper of the compiler', () => {
+    const texts = readdirSync(join(installed, 'dist')).flatMap((file) =>
+      file.endsWith('.js') ? [textOf(file)] : [],
+    )
+    const imports = texts.flatMap((text) => text.match(/\bimport\(.*/g) ?? [])
+    expect(imports).toHaveLength(1)
+    expect(imports[0]).toContain('/* webpackIgnore: true */')
+    expect(imports[0]).toContain('/* @vite-ignore */')
+    // Of rollup each one is a warning, and terser makes a wrong import of that for file names.
+    expect(texts.filter((text) => /\bthis && this\.__/.test(text))).toEqual([])
+    for (const helper of new Set(texts.flatMap((text) => text.match(/\b__\w+(?=\()/g) ?? [])))
+      expect(texts.join('\n')).toContain(`function ${helper}(`)
+  })
+
+  test('may make one small file of it that runs where a global crypto is missing', async () => {
+    writeFileSync(
+      join(project, 'app.mjs'),
+      `import { Waystation } from 'waystation'
+const fetch = async (_, { headers }) => Response.json({ id: 'log_1', action: headers['idempotency-key'] })
+const { action } = await new Waystation({ url: 'http://service.test', fetch }).audit.append({ action: 'a' })
+console.log(action.length)`,
+    )
+    const bundle = [
+      process.execPath,
+      'build',
+      'app.mjs',
+      '--target',
+      'browser',
+      '--minify',
+      '--outfile',
+      'out.mjs',
+    ]
+    await outputOf(bundle, project)
+    expect(await outputOf(['node', '--import', without_crypto, 'out.mjs'], project)).toBe('36\n')
+  }, 300_000)
 })
 
 describe('A strict TypeScript project', () => {
@@ -272,8 +313,6 @@ console.log(JSON.stringify({ value, version: updated.version, actions, work, cod
     code: 'KEY_NOT_FOUND',
     forged: 'no_match',
   }
-
-  const without_crypto = 'data:text/javascript,delete globalThis.crypto'
 
   test.each([
     ['Node', ['node']],

@@ -10,7 +10,7 @@ import {
   type WaystationOptions,
 } from '../sdk/src/index.ts'
 import { encodeJson } from '../sdk/src/json.ts'
-import { platform } from '../sdk/src/platform.ts'
+import { NoFetch, platform } from '../sdk/src/platform.ts'
 import { Transport } from '../sdk/src/transport.ts'
 import { type Operations, operations } from '../sdk/src/types.ts'
 import { leastAnswer } from './support/least-answers.ts'
@@ -207,6 +207,21 @@ describe('What the client takes from its surroundings', () => {
   test('may reject with anything', async () => {
     const { client } = answered([() => Promise.reject(undefined)], { retries: 0 })
     expect(await failureOf(client.health.live())).toBeInstanceOf(WaystationNetworkError)
+  })
+
+  test('may lack a fetch: that is said at once, and is no lost connection', async () => {
+    const { fetch } = globalThis
+    const test_platform = new TestPlatform()
+    const client = new Waystation({ url: 'http://service.test', platform: test_platform })
+    try {
+      Reflect.deleteProperty(globalThis, 'fetch')
+      const error = (await failureOf(client.kv.get('state', 'run'))) as NoFetch
+      expect([error.constructor, test_platform.slept]).toEqual([NoFetch, []])
+      expect(error).toBeInstanceOf(TypeError)
+      expect(error.message).toContain('new Waystation({ fetch')
+    } finally {
+      globalThis.fetch = fetch
+    }
   })
 
   test('sleeps for longer than a timer can', async () => {

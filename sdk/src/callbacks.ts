@@ -1,5 +1,6 @@
 // Verifies that a callback is from the service. Standard Webhooks 1.0.0, symmetric signatures (v1).
 
+import { KnownError } from './copies.ts'
 import { webCrypto } from './platform.ts'
 
 export type VerificationFailure =
@@ -12,7 +13,9 @@ export type VerificationFailure =
   | 'no_match'
   | 'too_large'
 
-export class CallbackVerificationError extends Error {
+export class CallbackVerificationError extends KnownError {
+  /** @internal */
+  static override readonly waystation_class = 'CallbackVerificationError'
   override readonly name = 'CallbackVerificationError'
 
   constructor(readonly reason: VerificationFailure) {

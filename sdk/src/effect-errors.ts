@@ -1,5 +1,6 @@
 // The reasons for which effects.once did not do it.
 
+import { KnownError } from './copies.ts'
 import type { WaystationError } from './errors.ts'
 
 /** The effect, as far as it is known. */
@@ -11,7 +12,9 @@ export interface About {
 }
 
 /** Of effects.once: `work` was not called, or what came of it could not be recorded. */
-export class EffectError extends Error {
+export class EffectError extends KnownError {
+  /** @internal */
+  static override readonly waystation_class: string = 'EffectError'
   override readonly name: string = 'EffectError'
   /** Null when there is none: no use of the approval was left for it. */
   readonly effect_id: string | null
@@ -28,6 +31,8 @@ export class EffectError extends Error {
 
 /** Its approval was refused, for ever. */
 export class EffectRejectedError extends EffectError {
+  /** @internal */
+  static override readonly waystation_class = 'EffectRejectedError'
   override readonly name = 'EffectRejectedError'
   /** How: by a person, by the end of its time, by a cancellation, or no use of the approval was left. */
   readonly status: 'rejected' | 'expired' | 'cancelled' | 'used_up'
@@ -42,6 +47,8 @@ export class EffectRejectedError extends EffectError {
 
 /** Somebody has its lease. */
 export class EffectInFlightError extends EffectError {
+  /** @internal */
+  static override readonly waystation_class = 'EffectInFlightError'
   override readonly name = 'EffectInFlightError'
   readonly agent_id: string
   /** RFC 3339. */
@@ -58,6 +65,8 @@ export class EffectInFlightError extends EffectError {
 
 /** A lease ran out without a report: a person has to look whether it has happened. */
 export class EffectUnknownError extends EffectError {
+  /** @internal */
+  static override readonly waystation_class = 'EffectUnknownError'
   override readonly name = 'EffectUnknownError'
   /** Asks the person; null with `on_unknown: 'hold'`. */
   readonly checkpoint_id: string | null
@@ -70,6 +79,8 @@ export class EffectUnknownError extends EffectError {
 
 /** It was recorded as failed, for ever. */
 export class EffectFailedError extends EffectError {
+  /** @internal */
+  static override readonly waystation_class = 'EffectFailedError'
   override readonly name = 'EffectFailedError'
   /** As it was reported, or as a person has said; null without a word. */
   readonly reason: string | null
@@ -82,6 +93,8 @@ export class EffectFailedError extends EffectError {
 
 /** `work` has ended, and its result was not recorded. `cause` is the error of the report. */
 export class EffectUnrecordedError extends EffectError {
+  /** @internal */
+  static override readonly waystation_class = 'EffectUnrecordedError'
   override readonly name = 'EffectUnrecordedError'
 
   constructor(
@@ -100,7 +113,9 @@ export class EffectUnrecordedError extends EffectError {
  * Thrown by `work` of effects.once when the effect surely did not happen, such as after the target has refused it: recorded
  * as failed for good or, with `retry`, free to be started again. Any other error leaves it unknown.
  */
-export class NotDone extends Error {
+export class NotDone extends KnownError {
+  /** @internal */
+  static override readonly waystation_class = 'NotDone'
   override readonly name = 'NotDone'
   readonly retry: boolean
 

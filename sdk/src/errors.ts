@@ -1,5 +1,6 @@
 // The errors of a call: refused by the service, no answer, no answer in time.
 
+import { KnownError } from './copies.ts'
 import { type ErrorCode, type ExitClass, error_rows } from './types.ts'
 
 /** Of an answer that was not the service's. */
@@ -9,7 +10,9 @@ const unexpected_answer = {
 } as const
 
 /** The service, or something in front of it, refused the call. */
-export class WaystationError extends Error {
+export class WaystationError extends KnownError {
+  /** @internal */
+  static override readonly waystation_class = 'WaystationError'
   override readonly name = 'WaystationError'
 
   constructor(
@@ -47,7 +50,9 @@ function rowOf(code: string): { next: string; exit: ExitClass } {
  * No answer: the connection was refused, lost or not possible. `cause` is what fetch threw, or the refusal of a repeat: the
  * first try may still have had its effect.
  */
-export class WaystationNetworkError extends Error {
+export class WaystationNetworkError extends KnownError {
+  /** @internal */
+  static override readonly waystation_class = 'WaystationNetworkError'
   override readonly name = 'WaystationNetworkError'
 
   constructor(
@@ -64,7 +69,9 @@ export class WaystationNetworkError extends Error {
 }
 
 /** No answer within the time given; the request may have had its effect. `cause` is the refusal of a repeat, if any. */
-export class WaystationTimeoutError extends Error {
+export class WaystationTimeoutError extends KnownError {
+  /** @internal */
+  static override readonly waystation_class = 'WaystationTimeoutError'
   override readonly name = 'WaystationTimeoutError'
 
   constructor(

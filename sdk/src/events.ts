@@ -117,7 +117,8 @@ export class EventList implements AsyncIterable<JournalEvent> {
  * A wait for whichever of several events comes first. `await` it for the first one, or go over it for one after the other:
  * `for await (const event of client.wait({ any }))`.
  */
-export class EventWait implements PromiseLike<JournalEvent>, AsyncIterable<JournalEvent> {
+export class EventWait implements Promise<JournalEvent>, AsyncIterable<JournalEvent> {
+  readonly [Symbol.toStringTag] = 'EventWait'
   /**
    * The number that it begins behind, once that is known: at once where `after` was given, else when the first request
    * is answered. Every event that happens afterwards is found.
@@ -168,6 +169,14 @@ export class EventWait implements PromiseLike<JournalEvent>, AsyncIterable<Journ
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     return this.#first.then(fulfilled, rejected)
+  }
+
+  catch<B = never>(rejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<JournalEvent | B> {
+    return this.#first.catch(rejected)
+  }
+
+  finally(settled?: (() => void) | null): Promise<JournalEvent> {
+    return this.#first.finally(settled)
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<JournalEvent, void, undefined> {

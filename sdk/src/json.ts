@@ -1,7 +1,12 @@
 // JSON as text, for numbers that a double does not hold.
 
+import { isMadeBy } from './copies.ts'
+
 /** JSON text that is sent as it stands, wherever a value is taken: `new RawJson('123456789012345678901')`. */
 export class RawJson {
+  /** @internal */
+  static readonly waystation_class = 'RawJson'
+
   /** Throws SyntaxError when the text is not JSON. */
   constructor(readonly text: string) {
     JSON.parse(text)
@@ -27,7 +32,7 @@ export function isNotFinite(value: unknown): boolean {
 }
 
 function textOf(value: unknown): string | undefined {
-  if (value instanceof RawJson) return value.text
+  if (isMadeBy(RawJson, value)) return value.text
   if (typeof value === 'bigint') return String(value)
   if (isRawJSON?.(value)) return value.rawJSON
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)

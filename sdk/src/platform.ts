@@ -16,12 +16,22 @@ export interface Platform {
   timer(ms: number, callback: () => void): () => void
 }
 
+/** No request was sent, and none can be: another try would end alike. */
+export class NoFetch extends TypeError {
+  constructor() {
+    super('There is no fetch here: give the client one, new Waystation({ fetch, … }).')
+  }
+}
+
 /** A timer that is set for longer fires at once. */
 export const timer_ms_max = 2 ** 31 - 1
 
 export const platform: Platform = {
   // Called late, so that a fetch which is replaced after the import is found.
-  fetch: (url, init) => globalThis.fetch(url, init),
+  fetch: (url, init) => {
+    if (typeof globalThis.fetch !== 'function') throw new NoFetch()
+    return globalThis.fetch(url, init)
+  },
   now: () => Date.now(),
   random: () => Math.random(),
   async uuid() {
@@ -71,10 +81,24 @@ export function uncached(): Pick<RequestInit, 'cache'> {
   }
 }
 
-/** Node 18 has it as a module only, whose name is put together so that no bundler looks for it. */
+/**
+ * Node 18 has it as a module only. Its name is put together and the comments stand there so that no bundler looks for it:
+ * webpack would put a function that always throws in the place of this import.
+ */
 export async function webCrypto(): Promise<Crypto> {
   if (globalThis.crypto) return globalThis.crypto
   const name = ['node', 'crypto'].join(':')
-  const { webcrypto } = (await import(name)) as { webcrypto: Crypto }
+  const { webcrypto } = (await import(/* webpackIgnore: true */ /* @vite-ignore */ name)) as {
+    webcrypto: Crypto
+  }
   return webcrypto
+}
+
+/**
+ * Put around the name of that import by the compiler, whose own helper is for names of files: of it rollup warns, and terser
+ * makes an import with two arguments, which is refused.
+ * @internal
+ */
+export function __rewriteRelativeImportExtension(name: string): string {
+  return name
 }

@@ -12,7 +12,7 @@ import {
   isTransient,
   wasRefused,
 } from './outcome.ts'
-import { type Platform, timer_ms_max, uncached } from './platform.ts'
+import { NoFetch, type Platform, timer_ms_max, uncached } from './platform.ts'
 import { type Done, repeats } from './repeats.ts'
 import { type OperationSpec, type Operations, operations } from './types.ts'
 
@@ -197,7 +197,7 @@ export class Transport {
       return answerOf(response, await response.text(), request, platform.now())
     } catch (error) {
       if (signal?.aborted) throw signal.reason
-      if (isControlFlow(error)) throw error
+      if (isControlFlow(error) || error instanceof NoFetch) throw error
       if (timed_out) return new WaystationTimeoutError(timeout_ms)
       return new WaystationNetworkError(error, !wasRefused(error), this.#settings.url)
     } finally {

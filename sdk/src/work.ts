@@ -1,5 +1,6 @@
 // dlq.work: a loop that claims items, calls the handler, extends the lock and settles the item.
 
+import { KnownError } from './copies.ts'
 import type { Dlq } from './dlq.ts'
 import { WaystationTimeoutError } from './errors.ts'
 import { caught, extendTimeoutMs, keepLock, retryAfterMs } from './lock.ts'
@@ -41,7 +42,9 @@ export interface WorkSummary {
 }
 
 /** Thrown by a handler to archive the item: another try makes no sense. */
-export class GiveUp extends Error {
+export class GiveUp extends KnownError {
+  /** @internal */
+  static override readonly waystation_class = 'GiveUp'
   override readonly name = 'GiveUp'
 }
 
