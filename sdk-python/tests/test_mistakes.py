@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from driver import Driver
 
 from waystation import (
+    AsyncWaystation,
     EffectError,
     EffectFailedError,
     EffectInFlightError,
@@ -216,3 +219,18 @@ effect_errors: list[EffectError | NotDone] = [
 def test_errors_of_effects_survive_pickle(error: Exception) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+@pytest.mark.parametrize("result", [threading.Lock(), lambda: None], ids=["a lock", "a function"])
+def test_that_it_has_happened_survives_pickle_with_a_result_that_cannot(result: object) -> None:
+    error = EffectUnrecordedError("eff_1", "refund", "1", result, True)
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.has_succeeded, again.result) == (EffectUnrecordedError, True, repr(result))
+    assert copy.copy(error).result is error.result is result
+
+
+def test_the_async_client_says_that_it_needs_asyncio() -> None:
+    # As under trio.
+    call = AsyncWaystation(at).kv.get("state", "x")
+    with pytest.raises(RuntimeError, match="needs a running event loop of asyncio"):
+        call.send(None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -90,6 +91,13 @@ def test_what_is_forgotten_is_called_once_at_most_wherever_a_handler_aborts() ->
 def test_a_timeout_without_a_number_is_refused_and_the_others_come() -> None:
     with pytest.raises(ValueError, match="ms must be a number"):
         Signal.timeout(float("nan"))
+    assert Signal.timeout(1).wait(10)
+
+
+def test_a_timeout_comes_while_a_test_holds_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As freezegun does.
+    for clock in ("time", "monotonic", "perf_counter"):
+        monkeypatch.setattr(time, clock, lambda: 1_000.0)
     assert Signal.timeout(1).wait(10)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any, Literal, cast
 
 from ._errors import WaystationError
@@ -25,8 +26,23 @@ class EffectError(Exception):
 def _again(kind: type[EffectError], args: tuple[Any, ...], members: dict[str, Any]) -> EffectError:
     """From a pickle."""
     error = kind.__new__(kind, *args)
-    error.__dict__.update(members)
+    error.__dict__.update({name: given.value if isinstance(given, _Result) else given for name, given in members.items()})
     return error
+
+
+class _Result:
+    """What `work` returned, on its way to another process. What no pickle takes, such as a lock or a connection, goes as its repr:
+    the error says that it has happened, and must arrive."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        try:
+            pickle.dumps(self.value)
+        except Exception:
+            return (_Result, (repr(self.value),))
+        return (_Result, (self.value,))
 
 
 class EffectRejectedError(EffectError):
@@ -76,9 +92,13 @@ class EffectUnrecordedError(EffectError):
     def __init__(self, effect_id: str | None, type: str, key: str, result: Any, has_succeeded: bool) -> None:
         super().__init__(effect_id, type, key, "was done, and its result was not recorded.")
         self.result = result
-        """As `work` returned it."""
+        """As `work` returned it; after a pickle that could not take it, its repr."""
         self.has_succeeded = has_succeeded
         """True when it was recorded that it has happened: the result alone is missing."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        members = {**self.__dict__, "result": _Result(self.result)}
+        return (_again, (self.__class__, self.args, members))
 
 
 class NotDone(Exception):

@@ -8,8 +8,9 @@ import math
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
+
+from ._settings import elapsed_ms
 
 
 class Aborted(Exception):
@@ -129,7 +130,7 @@ class _Timers:
     def add(self, signal: Signal, ms: float) -> None:
         with self._changed:
             self._added += 1
-            heapq.heappush(self._due, (time.monotonic() + ms / 1_000, self._added, ms, signal))
+            heapq.heappush(self._due, (elapsed_ms() + ms, self._added, ms, signal))
             self._changed.notify()
             if not self._runs:
                 threading.Thread(target=self._run, name="waystation-signals", daemon=True).start()
@@ -153,11 +154,11 @@ class _Timers:
                 if not self._due:
                     self._runs = False
                     return None
-                left_seconds = self._due[0][0] - time.monotonic()
-                if left_seconds <= 0:
+                left_ms = self._due[0][0] - elapsed_ms()
+                if left_ms <= 0:
                     _, _, ms, signal = heapq.heappop(self._due)
                     return ms, signal
-                self._changed.wait(min(left_seconds, threading.TIMEOUT_MAX))
+                self._changed.wait(min(left_ms / 1_000, threading.TIMEOUT_MAX))
 
 
 _timers = _Timers()

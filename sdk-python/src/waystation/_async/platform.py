@@ -53,7 +53,7 @@ class AsyncConnections:
                 if known[0] == here[0] and opened.loop.is_closed():
                     self._own.pop(known, None)
             client = httpx.AsyncClient(limits=limits, verify=self._certificates)
-            found = self._own[here] = Opened(asyncio.get_running_loop(), client)
+            found = self._own[here] = Opened(running_loop(), client)
         return found.client
 
     async def until_end_of_loop(self) -> None:
@@ -75,7 +75,15 @@ class AsyncConnections:
 
 def _here() -> tuple[Process, int]:
     """This process and loop. A loop that is held keeps its id."""
-    return process(), id(asyncio.get_running_loop())
+    return process(), id(running_loop())
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """Raises RuntimeError where none runs, as under trio."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError("AsyncWaystation needs a running event loop of asyncio, not of trio.") from None
 
 
 @dataclass
@@ -104,6 +112,7 @@ class AsyncPlatform:
     @property
     def client(self) -> httpx.AsyncClient:
         """That of this loop."""
+        running_loop()
         return self._connections.client()
 
     def now_ms(self) -> float:
@@ -204,9 +213,9 @@ async def _end_of(
     """Waits for their end, also when the caller's task is cancelled, once or again and again: then for so long at most.
     Returns the first cancellation."""
     cancelled: asyncio.CancelledError | None = None
-    until: float | None = None
+    until_ms: float | None = None
     while not all(task.done() for task in tasks):
-        left_seconds = None if until is None else until - time.monotonic()
+        left_seconds = None if until_ms is None else (until_ms - elapsed_ms()) / 1_000
         if left_seconds is not None and left_seconds <= 0:
             break
         try:
@@ -214,7 +223,7 @@ async def _end_of(
         except asyncio.CancelledError as error:
             if cancelled is None:
                 cancelled = error
-                until = None if grace_seconds is None else time.monotonic() + grace_seconds
+                until_ms = None if grace_seconds is None else elapsed_ms() + grace_seconds * 1_000
     return cancelled
 
 

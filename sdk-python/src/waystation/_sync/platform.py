@@ -54,6 +54,11 @@ class Connections:
                 self._own.pop(known, None)
         return found
 
+    def leave(self) -> None:
+        """After an interrupt in the midst of a call, which may have met httpx between two steps that belong together: a lock of
+        it that nobody holds any more would let the next call wait for ever. So that one gets connections of its own."""
+        self._own.pop(process(), None)
+
     def close(self) -> None:
         """Closes the connections of this process, unless the client was given."""
         self._closed = True
@@ -100,7 +105,7 @@ class Platform:
     def send(self, request: httpx.Request, timeout_ms: float, signal: Signal | None) -> Received:
         """Raises TimedOut, the signal's reason, and what httpx raises."""
         given_up = threading.Event()
-        deadline = time.monotonic() + timeout_ms / 1_000
+        deadline_ms = elapsed_ms() + timeout_ms
         timeouts = httpx.Timeout(timeout_ms / 1_000).as_dict()
 
         def each_step(name: str, _: object) -> None:
@@ -108,26 +113,26 @@ class Platform:
             given up is not begun any more."""
             if given_up.is_set() and name.endswith(("connect_tcp.started", "send_request_headers.started")):
                 raise TimedOut
-            left_seconds = max(0.001, deadline - time.monotonic())
+            left_seconds = max(1, deadline_ms - elapsed_ms()) / 1_000
             timeouts.update({name: left_seconds for name in timeouts})
 
         request.extensions["timeout"] = timeouts
         request.extensions["trace"] = each_step
         if signal is None:
-            return self._send(request, deadline)
+            return self._send(request, deadline_ms)
         try:
-            return self._send_beside(request, deadline, signal)
+            return self._send_beside(request, deadline_ms, signal)
         finally:
             given_up.set()
 
-    def _send_beside(self, request: httpx.Request, deadline: float, signal: Signal) -> Received:
+    def _send_beside(self, request: httpx.Request, deadline_ms: float, signal: Signal) -> Received:
         """In a thread of its own: a read that blocks ends with its time-out alone, and the signal is not to wait for that."""
         over = Latch()
         outcome: list[Received | BaseException] = []
 
         def run() -> None:
             try:
-                outcome.append(self._send(request, deadline))
+                outcome.append(self._send(request, deadline_ms))
             except BaseException as error:
                 outcome.append(error)
             over.open()
@@ -135,7 +140,7 @@ class Platform:
         threading.Thread(target=run, name="waystation-call", daemon=True).start()
         forget = signal.listen(over.open)
         try:
-            is_over = over.wait(max(0, deadline - time.monotonic()))
+            is_over = over.wait(max(0, deadline_ms - elapsed_ms()) / 1_000)
         finally:
             forget()
         signal.raise_if_aborted()
@@ -146,16 +151,21 @@ class Platform:
             raise found
         return found
 
-    def _send(self, request: httpx.Request, deadline: float) -> Received:
-        response = self.client.send(request, stream=True, follow_redirects=False)
-        chunks: list[bytes] = []
+    def _send(self, request: httpx.Request, deadline_ms: float) -> Received:
         try:
-            for chunk in response.iter_bytes():
-                chunks.append(chunk)
-                if time.monotonic() > deadline:
-                    raise TimedOut
-        finally:
-            response.close()
+            response = self.client.send(request, stream=True, follow_redirects=False)
+            chunks: list[bytes] = []
+            try:
+                for chunk in response.iter_bytes():
+                    chunks.append(chunk)
+                    if elapsed_ms() > deadline_ms:
+                        raise TimedOut
+            finally:
+                response.close()
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                self._connections.leave()
+            raise
         return Received(response.status_code, response.headers, b"".join(chunks).decode("utf-8", "replace"))
 
 
@@ -185,18 +195,21 @@ class Background:
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=[work], name="waystation-lock", daemon=True)
-        self._thread.start()
+        # Up to Python 3.12 a thread whose join() meets an interrupt is taken for one that has ended.
+        self._over = threading.Event()
+        threading.Thread(target=self._run, args=[work], name="waystation-lock", daemon=True).start()
 
     def _run(self, work: Callable[[], None]) -> None:
         try:
             work()
         except BaseException as error:
             self._error = error
+        finally:
+            self._over.set()
 
     def wait(self) -> None:
         """Waits for its end."""
-        self._thread.join()
+        self._over.wait()
 
     def join(self) -> None:
         """Waits for its end, which comes soon: it was asked to end. Raises its error."""
@@ -211,8 +224,9 @@ def all_of(works: Sequence[Callable[[], None]], ended: Signal) -> None:
     if len(works) == 1:
         works[0]()
         return
-    threads = [Background(work) for work in works]
+    threads: list[Background] = []
     try:
+        threads.extend(Background(work) for work in works)
         for thread in threads:
             thread.wait()
     except BaseException:
