@@ -5,6 +5,7 @@ import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { exit } from './failures.ts'
 import { commandWords } from './hints.ts'
+import { directHosts } from './proxies.ts'
 import { run } from './run.ts'
 
 const interrupt = () => process.exit(exit.interrupted)
@@ -17,6 +18,8 @@ process.stdout.on('error', (error: { code?: string }) => {
 })
 // Nobody reads remarks and errors any more; the exit code says it.
 process.stderr.on('error', () => {})
+
+process.env.no_proxy = directHosts(process.env)
 
 // One executable of its own; otherwise Bun, started by the launcher.
 const is_binary = !/^bun(\.exe)?$/.test(basename(process.argv0))

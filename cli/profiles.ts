@@ -66,14 +66,20 @@ export class Profiles {
     return profiles[name]!
   }
 
-  /** Saves it and makes it the current one. `over`: the one key that it may take the place of; null: none, absent: any. */
-  save(name: string, profile: Profile, over?: string | null): void {
+  /**
+   * Saves it and makes it the current one. `over`: the one key that it may take the place of; null: none, absent: any. Returns the
+   * profile of that name that is gone, if it had another key or address.
+   */
+  save(name: string, profile: Profile, over?: string | null): Profile | null {
     checkedName(name)
+    const gone: Profile[] = []
     this.#change(({ profiles }) => {
-      const before = Object.hasOwn(profiles, name) ? profiles[name]!.key : profile.key
-      if (over !== undefined && ![over, profile.key].includes(before)) throw taken(name)
+      const before = Object.hasOwn(profiles, name) ? profiles[name]! : profile
+      if (over !== undefined && ![over, profile.key].includes(before.key)) throw taken(name)
+      if (before.key !== profile.key || before.url !== profile.url) gone.push(before)
       return { current: name, profiles: { ...profiles, [name]: profile } }
     })
+    return gone[0] ?? null
   }
 
   /** Saves it; the current one stays the same. */
@@ -215,6 +221,12 @@ export function taken(name: string): CliError {
 export function checkedName(name: string): string {
   if (name_form.test(name)) return name
   throw usageError('A profile is named with letters, digits, dots, dashes and underscores, 64 at most.')
+}
+
+/** A profile in words, without the secret of its key. */
+export function described({ url, key }: Profile): string {
+  const kind = kindOf(key)
+  return `${kind === 'cron' ? 'cron secret' : `${kind} key`} ${masked(key)} for ${url}`
 }
 
 export function masked(key: string): string {

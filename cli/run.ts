@@ -6,6 +6,7 @@ import { runAdmin } from './commands/admin.ts'
 import { exit, type Failure, failureOf, ofRead, withCommand, withKey, withMade } from './failures.ts'
 import type { Io } from './io.ts'
 import { programOf } from './program.ts'
+import { withProxy } from './proxies.ts'
 
 export async function run(args: string[], io: Io): Promise<number> {
   // --json counts for errors, too, even when the words are not a command.
@@ -27,7 +28,7 @@ export async function run(args: string[], io: Io): Promise<number> {
       if (error.code === 'commander.help' && !cli.out.json) return exit.usage // that help was printed
     }
     const found = withCommand(failureOf(error, cli.called_url), commandIn(program, options))
-    const failure = explained(found, cli)
+    const failure = withProxy(explained(found, cli), io.env, cli.called_url)
     cli.out.failure(failure)
     return failure.exit_code
   }

@@ -194,6 +194,53 @@ forEachService('The CLI', (service) => {
     expect(await json(['kv', 'list', 'state'], env)).toEqual({ items: [], next_cursor: null })
   })
 
+  test('login over a profile says which key it takes the place of, at a terminal before it asks', async () => {
+    const env = { XDG_CONFIG_HOME: bench.folder() }
+    const { tenant } = await signUp()
+    const login = ['login', 'me', '--url', service.url]
+    const with_key = (key: string, ...more: string[]) => bench.run([...login, ...more], env, { stdin: key })
+    const done = { code: 0, stdout: `profile me is in use for ${service.url}\n`, stderr: '' }
+    expect(await with_key(tenant.api_key)).toEqual(done)
+    expect(await with_key(tenant.api_key)).toEqual(done)
+    const before = `agent key svc_agt_****${tenant.api_key.slice(-4)} for ${service.url}`
+    const over = { ...done, stderr: `It took the place of the ${before}.\n` }
+    expect(await with_key(tenant.admin_key)).toEqual(over)
+    const { stdout } = await with_key('the-secret-of-a-cron', '--no-check', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'me', kind: 'cron', replaced: true })
+    const { child, screen, type } = bench.atTerminal(login, env)
+    await screen.until('instead of the cron secret ****cron')
+    type('\x03')
+    expect(await child.exited).toBe(130)
+    expect((await json(['profiles'], env)).items).toMatchObject([{ name: 'me', kind: 'cron' }])
+  })
+
+  test('a service of this machine is asked without the proxy of the environment', async () => {
+    const { agent } = await signUp()
+    const proxy = 'http://127.0.0.1:1'
+    for (const own of [
+      { http_proxy: proxy },
+      { HTTP_PROXY: proxy, NO_PROXY: 'x.example' },
+      { ALL_PROXY: proxy },
+    ])
+      expect(await json(['kv', 'list', 'state'], { ...agent, ...own })).toEqual({
+        items: [],
+        next_cursor: null,
+      })
+  })
+
+  test('a failure beyond this machine names the variable of a proxy that may be its reason', async () => {
+    const env = { WAYSTATION_URL: 'http://waystation.example', HTTP_PROXY: 'http://127.0.0.1:1' }
+    const { code, stderr } = await bench.run(['health', '--retries', '0'], env)
+    expect([code, stderr.trim()]).toEqual([
+      7,
+      expect.stringMatching(/\(ECONNREFUSED\).* HTTP_PROXY is set: its proxy may stand in between\.$/),
+    ])
+    const direct = await bench.run(['health', '--retries', '0'], {
+      ...{ WAYSTATION_URL: 'http://127.0.0.1:1', HTTP_PROXY: 'http://127.0.0.1:1' },
+    })
+    expect(direct.stderr).not.toContain('HTTP_PROXY')
+  })
+
   test('Ctrl-C at the prompt ends login with 130 and keeps nothing', async () => {
     const env = { XDG_CONFIG_HOME: bench.folder() }
     const { child, screen, type } = bench.atTerminal(['login', 'me', '--url', service.url], env)

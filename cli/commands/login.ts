@@ -3,7 +3,7 @@
 import { type Cli, checkedUrl } from '../cli.ts'
 import { usageError } from '../failures.ts'
 import { stdinText } from '../input.ts'
-import { checkedName, kindOf, masked } from '../profiles.ts'
+import { checkedName, described, kindOf, masked } from '../profiles.ts'
 import { promptedSecret } from '../prompts.ts'
 import type { OwnCommand } from '../spec.ts'
 
@@ -26,9 +26,11 @@ export const login: OwnCommand = {
     const key = await readKey(cli, name, url)
     if (check) await requireAccepted(cli, url, key)
     if (travelsOpenly(url)) cli.out.note('The address is plain http: the key travels unencrypted.')
-    cli.profiles.save(name, { url, key, tenant_id })
+    const gone = cli.profiles.save(name, { url, key, tenant_id })
+    if (gone) cli.out.note(`It took the place of the ${described(gone)}.`)
     cli.noteVariableBefore(name)
-    cli.out.done(`profile ${name} is in use for ${url}`, { name, url, kind: kindOf(key), current: true })
+    const saved = { name, url, kind: kindOf(key), current: true, replaced: gone !== null }
+    cli.out.done(`profile ${name} is in use for ${url}`, saved)
   },
 }
 
@@ -79,8 +81,10 @@ function loginUrl(cli: Cli, name: string): string {
 
 async function readKey(cli: Cli, name: string, url: string): Promise<string> {
   const { stdin } = cli.io
+  const { profiles } = cli.profiles.list()
+  const instead = Object.hasOwn(profiles, name) ? `, instead of the ${described(profiles[name]!)}` : ''
   const text = stdin.isTTY
-    ? await promptedSecret(cli, `Key of profile ${name} at ${url}`)
+    ? await promptedSecret(cli, `Key of profile ${name} at ${url}${instead}`)
     : await stdinText(cli, 'There is no key on standard input.')
   const key = text.trim()
   if (/^[\x21-\x7e]{8,512}$/.test(key)) return key

@@ -1,0 +1,30 @@
+// The proxies of the environment, which fetch takes by itself.
+
+import type { Failure } from './failures.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const here = ['localhost', '127.0.0.1', '::1', '[::1]']
+
+/**
+ * The `no_proxy` of this process, which comes before NO_PROXY. A service on this machine is asked without a proxy: that would ask
+ * its own machine, and get the key in plain text.
+ */
+export function directHosts(env: Environment): string {
+  const given = env.no_proxy || env.NO_PROXY
+  return [...(given ? [given] : []), ...here].join(',')
+}
+
+const doubtful: readonly string[] = ['UNREACHABLE', 'TIMED_OUT', 'UNEXPECTED_ANSWER']
+
+/** Names the variable by which a proxy may stand between here and the service, after a failure that may be the proxy's. */
+export function withProxy(failure: Failure, env: Environment, url: string | undefined): Failure {
+  if (url === undefined || !doubtful.includes(failure.code)) return failure
+  const { protocol, hostname } = new URL(url)
+  if (here.includes(hostname)) return failure
+  const scheme = protocol.slice(0, -1)
+  const names = [scheme, 'all'].flatMap((kind) => [`${kind}_proxy`, `${kind.toUpperCase()}_PROXY`])
+  const name = names.find((each) => env[each])
+  if (name === undefined) return failure
+  return { ...failure, next: `${failure.next} ${name} is set: its proxy may stand in between.` }
+}
