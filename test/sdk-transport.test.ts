@@ -3,6 +3,7 @@
 import { describe, expect, spyOn, test } from 'bun:test'
 import openapi from '../openapi.json' with { type: 'json' }
 import { type Document, methodOf, operationsOf, resourceOf } from '../scripts/clients/model.ts'
+import { onAbort } from '../sdk/src/abort.ts'
 import {
   Waystation,
   type WaystationError,
@@ -14,6 +15,7 @@ import { NoFetch, platform } from '../sdk/src/platform.ts'
 import { Transport } from '../sdk/src/transport.ts'
 import { type Operations, operations } from '../sdk/src/types.ts'
 import { leastAnswer } from './support/least-answers.ts'
+import { until } from './support/patience.ts'
 import { failureOf, TestPlatform } from './support/sdk.ts'
 
 const sdk_operations = operationsOf(openapi as unknown as Document)
@@ -366,6 +368,42 @@ describe('A header that cannot be sent', () => {
 })
 
 describe('The signal of a caller', () => {
+  test('has one listener for all its calls, of which Node 18 and 20 would warn from the eleventh on', async () => {
+    const controller = new AbortController()
+    const { signal } = controller
+    const held: RequestInit[] = []
+    const { client } = answered([], {
+      fetch: (_, init) => {
+        held.push(init)
+        return new Promise((__, reject) => {
+          init.signal!.addEventListener('abort', () => reject(init.signal!.reason))
+        })
+      },
+    })
+    const added = spyOn(signal, 'addEventListener')
+    const calls = Array.from({ length: 20 }, () => failureOf(client.kv.get('n', 'k', { signal })))
+    await until(() => held.length === 20)
+    expect(added).toHaveBeenCalledTimes(1)
+    controller.abort(new Error('enough'))
+    for (const call of calls) expect(await call).toBe(signal.reason)
+  })
+
+  test('that was let go by one call still ends the others, and one that was aborted calls nobody back', () => {
+    const controller = new AbortController()
+    const called: string[] = []
+    const stop = onAbort(controller.signal, () => called.push('first'))
+    onAbort(controller.signal, () => {
+      called.push('second')
+      stopThird()
+    })
+    const stopThird = onAbort(controller.signal, () => called.push('third'))
+    stop()
+    stop()
+    controller.abort()
+    onAbort(controller.signal, () => called.push('late'))()
+    expect(called).toEqual(['second'])
+  })
+
   test('is left without listeners, and no timer stays, however a call ends', async () => {
     const { signal } = new AbortController()
     const answers = [

@@ -1,5 +1,6 @@
 // effects.once: one call that claims an effect, does it under its lease, and records what came of it.
 
+import { onAbort } from './abort.ts'
 import {
   EffectFailedError,
   EffectInFlightError,
@@ -244,8 +245,7 @@ class Once<T, P> {
     const { signal } = this.given
     signal?.throwIfAborted()
     const over = new AbortController()
-    const onAbort = () => over.abort(signal?.reason)
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const stopListening = onAbort(signal, () => over.abort(signal?.reason))
     try {
       const any = [{ subject: id }]
       const wait = new EventWait(this.transport, { ...this.#report, signal: over.signal, any })
@@ -254,7 +254,7 @@ class Once<T, P> {
       const { status } = await this.effects.get(id, this.#call)
       if (status === 'unknown') await wait
     } finally {
-      signal?.removeEventListener('abort', onAbort)
+      stopListening()
       over.abort()
     }
   }
@@ -305,10 +305,9 @@ class Once<T, P> {
     const { id, fence, payload_hash, effective_hash } = effect
     const { signal } = this.given
     const stop = new AbortController()
-    const onAbort = () => stop.abort(signal?.reason)
     // It may have been aborted since the lease was confirmed.
-    if (signal?.aborted) onAbort()
-    signal?.addEventListener('abort', onAbort, { once: true })
+    if (signal?.aborted) stop.abort(signal.reason)
+    const stopListening = onAbort(signal, () => stop.abort(signal?.reason))
     const lock = keepLock(
       this.transport.platform,
       {
@@ -325,7 +324,7 @@ class Once<T, P> {
       })
     })
     await lock.stop()
-    signal?.removeEventListener('abort', onAbort)
+    stopListening()
     if (!thrown) return this.#succeed(lease, result!)
     await this.#threw(lease, thrown.error)
     throw thrown.error

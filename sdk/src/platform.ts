@@ -1,5 +1,7 @@
 // The environment of the client: fetch, clock, timers, randomness. Tests give their own.
 
+import { onAbort } from './abort.ts'
+
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 export interface Platform {
@@ -55,15 +57,14 @@ export const platform: Platform = {
 function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
-    const onAbort = () => {
+    const stopListening = onAbort(signal, () => {
       clearTimeout(timer)
       reject(signal?.reason)
-    }
+    })
     const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort)
+      stopListening()
       resolve()
     }, ms)
-    signal?.addEventListener('abort', onAbort, { once: true })
   })
 }
 

@@ -1,5 +1,6 @@
 // One call: the request, its tries and its answer.
 
+import { onAbort } from './abort.ts'
 import { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 import { encodeJson, isNotFinite } from './json.ts'
 import {
@@ -172,8 +173,7 @@ export class Transport {
     signal?.throwIfAborted()
     const { platform } = this.#settings
     const controller = new AbortController()
-    const onAbort = () => controller.abort(signal?.reason)
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const stopListening = onAbort(signal, () => controller.abort(signal?.reason))
     let timed_out = false
     const stopTimer = platform.timer(timeout_ms, () => {
       timed_out = true
@@ -202,7 +202,7 @@ export class Transport {
       return new WaystationNetworkError(error, !wasRefused(error), this.#settings.url)
     } finally {
       stopTimer()
-      signal?.removeEventListener('abort', onAbort)
+      stopListening()
     }
   }
 

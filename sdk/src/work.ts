@@ -1,5 +1,6 @@
 // dlq.work: a loop that claims items, calls the handler, extends the lock and settles the item.
 
+import { onAbort } from './abort.ts'
 import { KnownError } from './copies.ts'
 import type { Dlq } from './dlq.ts'
 import { WaystationTimeoutError } from './errors.ts'
@@ -80,18 +81,17 @@ export async function workOn(
   limited('idle_ms_max', idle_ms_max, 0, Number.POSITIVE_INFINITY)
   const summary: WorkSummary = { resolved: 0, released: 0, failed: 0, lost: 0 }
   const ended = new AbortController()
-  const onAbort = () => ended.abort(options.signal?.reason)
-  if (options.signal?.aborted) onAbort()
-  options.signal?.addEventListener('abort', onAbort, { once: true })
+  const onEnd = () => ended.abort(options.signal?.reason)
+  if (options.signal?.aborted) onEnd()
+  const stopListening = onAbort(options.signal, onEnd)
   const late = new AbortController()
   let stopTimer = () => {}
-  const onEnd = () => {
+  onAbort(ended.signal, () => {
     stopTimer = platform.timer(claim_grace_ms, () => late.abort())
-  }
-  ended.signal.addEventListener('abort', onEnd, { once: true })
+  })
   const worker = new Worker(dlq, platform, handler, options, ended, late.signal, summary)
   const workers = await Promise.allSettled(Array.from({ length: concurrency }, () => worker.run()))
-  options.signal?.removeEventListener('abort', onAbort)
+  stopListening()
   stopTimer()
   for (const ended of workers) if (ended.status === 'rejected') throw ended.reason
   return summary
@@ -188,8 +188,7 @@ class Worker {
     const { signal: ended } = this.ended
     if (ended.aborted) return this.#settle(item, 'release')
     const stop = new AbortController()
-    const onEnd = () => stop.abort(ended.reason)
-    ended.addEventListener('abort', onEnd, { once: true })
+    const stopListening = onAbort(ended, () => stop.abort(ended.reason))
     const lock = keepLock(
       this.platform,
       {
@@ -203,7 +202,7 @@ class Worker {
     )
     const thrown = await caught(() => this.handler(item, { signal: stop.signal }))
     const lost = await lock.stop()
-    ended.removeEventListener('abort', onEnd)
+    stopListening()
     if (thrown) this.#report(thrown.error, item)
     if (lost) {
       this.summary.lost += 1
