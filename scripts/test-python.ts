@@ -91,6 +91,7 @@ function checkOldest(wheel: string): void {
     'callbacks',
     'cancelled',
     'connections',
+    'interrupts',
     'json',
     'mistakes',
     'operations',
