@@ -49,7 +49,7 @@ describe('With two copies of the SDK in one program', () => {
     expect(kinds.map((kind) => failed instanceof other[kind])).toEqual([true, true, false, false])
   })
 
-  test('a class that the program derives is no other than itself', () => {
+  test('a class that the program derives is itself alone', () => {
     class Mine extends other.GiveUp {}
     class Named extends other.GiveUp {
       static override readonly waystation_class = undefined as never

@@ -211,7 +211,7 @@ describe('What the client takes from its surroundings', () => {
     expect(await failureOf(client.health.live())).toBeInstanceOf(WaystationNetworkError)
   })
 
-  test('may lack a fetch: that is said at once, and is no lost connection', async () => {
+  test('may lack a fetch: that is said at once, not as a lost connection', async () => {
     const { fetch } = globalThis
     const test_platform = new TestPlatform()
     const client = new Waystation({ url: 'http://service.test', platform: test_platform })

@@ -17,7 +17,7 @@ from waystation._sync.platform import all_of
 
 
 def test_the_call_after_an_interrupted_one_has_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    # An interrupt may leave a lock of httpx held for ever: whoever asks the same connections again stands still.
+    # An interrupt may leave a lock of httpx held for ever: the next caller of the same connections stands still.
     used: list[httpx.Client] = []
 
     def send(self: httpx.Client, request: httpx.Request, **_: Any) -> httpx.Response:
