@@ -3,13 +3,16 @@
 
 import { SQL } from 'bun'
 import { newer_session, postgres_session } from './connection-settings.ts'
-import { namingServer } from './errors.ts'
+import { namingServer, stateOf } from './errors.ts'
 import type { Runner } from './postgres-queries.ts'
 
 export type Session = Readonly<Record<string, string>>
 
 /** Sent instead of `postgres_session` through a pooler that refuses it: PgBouncer keeps this one for each client. */
 export const pooled_session: Session = { application_name: postgres_session.application_name }
+
+/** SQLSTATE of a parameter that the server does not know. */
+const undefined_object = '42704'
 
 /** Settings that the role has to bring along where the connection cannot. */
 const of_role: Session = Object.fromEntries(
@@ -27,8 +30,10 @@ export const whole_session: Session = { ...postgres_session, ...newer_session }
 /** Those with which to open a connection that was refused so; null when that was not for its settings. */
 export function settingsInstead(session: Session, error: unknown): Session | null {
   if (refusesSettings(error) && session !== pooled_session) return pooled_session
-  const [, unknown] = /unrecognized configuration parameter "(\w+)"/.exec((error as Error).message) ?? []
-  if (unknown === undefined || !(unknown in newer_session && unknown in session)) return null
+  if (stateOf(error) !== undefined_object) return null
+  // The sentence around the name is in the language of the server, lc_messages.
+  const unknown = Object.keys(newer_session).find((name) => (error as Error).message.includes(name))
+  if (unknown === undefined || !(unknown in session)) return null
   return Object.fromEntries(Object.entries(session).filter(([name]) => name !== unknown))
 }
 
