@@ -261,6 +261,8 @@ describe('texts', () => {
       'create table t (a text collate "C", b bigint) ;',
     ],
     ['postgres', 'create table t (a {text}) {heap}', 'create table t (a text collate "C") '],
+    ['sqlite', '{known_whole t};', ';'],
+    ['postgres', '{known_whole t};', 'alter table t replica identity full;'],
     ['sqlite', 'select 1', 'select 1'],
   ] as const)('on %s a migration’s tokens become this engine’s words', (engine, text, expected) => {
     expect(render(engine, text)).toBe(expected)
