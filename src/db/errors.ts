@@ -21,12 +21,8 @@ export class DbError extends Error {
   }
 }
 
-/** No request can be answered. */
-export class UnreadableTables extends Error {
-  constructor() {
-    super('the service may not read its tables, or they are not there')
-  }
-}
+/** The reason that a database which answers must not be served from, a sentence without its first capital and its full stop. */
+export class Unready extends Error {}
 
 /** True when the write that failed so may still have been committed. */
 export function isOutcomeUnknown(error: unknown): boolean {

@@ -2,8 +2,8 @@
 // and set for the role instead.
 
 import { SQL } from 'bun'
-import { newer_session, postgres_session } from './connection-settings.ts'
-import { namingServer, stateOf } from './errors.ts'
+import { newer_session, postgres_session, type Settings, unsafePostgres } from './connection-settings.ts'
+import { namingServer, stateOf, Unready } from './errors.ts'
 import type { Runner } from './postgres-queries.ts'
 
 export type Session = Readonly<Record<string, string>>
@@ -56,13 +56,34 @@ export async function lostSetting(connection: Runner): Promise<string | null> {
   ].join(' ')
 }
 
+/** Throws for settings of the server with which nothing is served. `lost`: the reason that the connection has not those of the service. */
+export function requireSafe(settings: Settings, lost: string | null): void {
+  const unsafe = unsafePostgres(settings) ?? lost
+  if (unsafe) throw new Error(`refusing to serve from this PostgreSQL: ${unsafe}`)
+}
+
+/**
+ * Throws Unready where the schema was dropped or taken from the role, so that no request can be answered, and for settings with
+ * which what is answered may be lost.
+ */
+export async function requireReady(connection: Runner, settings: Settings): Promise<void> {
+  const rows = await connection.unsafe(
+    "select has_table_privilege(to_regclass('tenants'), 'select') as may",
+    [],
+  )
+  if ((rows as { may: boolean | null }[])[0]!.may !== true)
+    throw new Unready('the service may not read its tables, or they are not there')
+  const unsafe = unsafePostgres(settings)
+  if (unsafe) throw new Unready(`acknowledged writes may be lost: ${unsafe}`)
+}
+
 const SETTINGS = `select name, setting from pg_settings where name in
   ('fsync', 'full_page_writes', 'synchronous_commit', 'server_encoding', 'server_version', 'transaction_read_only')
   union all
   select 'collation_c', count(*)::text from pg_collation where collname = 'C'`
 
 /** The settings that durability depends on, as the server reports them. */
-export async function settingsOf(connection: Runner): Promise<Record<string, string | number>> {
+export async function settingsOf(connection: Runner): Promise<Settings> {
   const rows = (await connection.unsafe(SETTINGS, [])) as { name: string; setting: string }[]
   return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
 }
