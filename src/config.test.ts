@@ -208,7 +208,7 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
 
 /** Setting, its value, the whole line, and what else is set. */
 const refused: [name: SettingName, value: string, line: string, others?: Record<string, string>][] = [
-  ...['sqlite:x.db', 'http://db', 'postgres://['].map(
+  ...['sqlite:x.db', 'http://db', 'postgres:db'].map(
     (value): [SettingName, string, string, Record<string, string>] => [
       'DATABASE_LISTEN_URL',
       value,
@@ -263,12 +263,28 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     value,
     `PUBLIC_URL: "${value.replace(/user.*@/, '…@')}" is not a plain http or https URL`,
   ]),
-  ...['sqlite', 'sqlite:', 'mysql://db/x', 'postgres:db', 'postgres://[', 'data/waystation.db'].map(
+  ...['sqlite', 'sqlite:', 'mysql://db/x', 'postgres:db', 'data/waystation.db'].map(
     (value): [SettingName, string, string] => [
       'DATABASE_URL',
       value,
       'DATABASE_URL: must be sqlite:<file>, sqlite::memory: or postgres://…',
     ],
+  ),
+  ...(['DATABASE_URL', 'DATABASE_LISTEN_URL', 'DATABASE_OWNER_URL'] as const).flatMap((name) =>
+    [
+      ...['postgres://[', 'postgres://a,b/x', 'postgres://u:p@a:5432,b:5432/x', 'postgres://u:p@db:65536/x'],
+      ...[
+        'postgres://u:a#b@db/x',
+        'postgresql://u:a/b@db/x',
+        'postgres://u:a?b@db/x',
+        'postgres://u:100%@db/x',
+      ],
+    ].map((value): [SettingName, string, string, Record<string, string>] => [
+      name,
+      value,
+      `${name}: cannot be read: it names one host, and a password has %2F for /, %3F for ?, %23 for #, %25 for %`,
+      name === 'DATABASE_URL' ? {} : { DATABASE_URL: 'postgres://db/x' },
+    ]),
   ),
   [
     'CRON_SECRET',
@@ -527,6 +543,8 @@ describe('configuration', () => {
       ['SECRET_KEY', 'short-secret'],
       ['CRON_SECRET', 'short-secret'],
       ['DATABASE_URL', 'mysql://user:short-secret@db/x'],
+      ['DATABASE_URL', 'postgres://user:short-secret#@db/x'],
+      ['DATABASE_URL', 'postgres://user:short-secret%@db/x'],
       ['PUBLIC_URL', 'https://user:short-secret@example.com'],
       ['PUBLIC_URL', 'https://user:a/short-secret@example.com'],
       ['PUBLIC_URL', 'https:user:short-secret@example.com'],

@@ -228,6 +228,7 @@ function defaultDatabase(data_dir: string): string {
 function listenUrl(text: string | undefined, database_url: string): string | null {
   const listens = isPostgresUrl(database_url)
   if (text === undefined) return listens ? database_url : null
+  requireReadable('DATABASE_LISTEN_URL', text)
   if (!isPostgresUrl(text)) throw new ConfigError('DATABASE_LISTEN_URL', 'must be postgres://…')
   if (!listens) throw new ConfigError('DATABASE_LISTEN_URL', 'needs a DATABASE_URL of PostgreSQL')
   return text
@@ -235,6 +236,7 @@ function listenUrl(text: string | undefined, database_url: string): string | nul
 
 function ownerUrl(text: string | undefined, database_url: string): string {
   if (text === undefined) return database_url
+  requireReadable('DATABASE_OWNER_URL', text)
   if (!isPostgresUrl(text)) throw new ConfigError('DATABASE_OWNER_URL', 'must be postgres://…')
   if (!isPostgresUrl(database_url))
     throw new ConfigError('DATABASE_OWNER_URL', 'needs a DATABASE_URL of PostgreSQL')
@@ -248,10 +250,30 @@ function roleName(text: string): string {
 }
 
 function isPostgresUrl(text: string): boolean {
-  return /^postgres(ql)?:\/\//.test(text) && URL.canParse(text)
+  return /^postgres(ql)?:\/\//.test(text)
+}
+
+/** Throws for a URL of PostgreSQL that nobody can read, without its text, which has a password. */
+function requireReadable(name: SettingName, text: string): void {
+  if (isPostgresUrl(text) && !isReadable(text))
+    throw new ConfigError(
+      name,
+      'cannot be read: it names one host, and a password has %2F for /, %3F for ?, %23 for #, %25 for %',
+    )
+}
+
+function isReadable(url: string): boolean {
+  try {
+    const { username, password, host, pathname } = new URL(url)
+    for (const part of [username, password, pathname]) decodeURIComponent(part)
+    return !host.includes(',')
+  } catch {
+    return false
+  }
 }
 
 function databaseUrl(text: string): string {
+  requireReadable('DATABASE_URL', text)
   const known = /^sqlite:.+/.test(text) || isPostgresUrl(text)
   if (!known) throw new ConfigError('DATABASE_URL', 'must be sqlite:<file>, sqlite::memory: or postgres://…')
   return text

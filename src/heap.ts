@@ -1,4 +1,4 @@
-// How the process gets memory and returns it, which only a new process can be told.
+// How the process gets memory and returns it, and how long it remembers names: only a new process can be told.
 
 import { fileURLToPath } from 'node:url'
 
@@ -18,10 +18,17 @@ const purge_variable = 'MIMALLOC_PURGE_DELAY'
 const purge_delay = '1000'
 
 /**
+ * Seconds for which Bun connects to the address that a name had. After 30, its default, the name of a PostgreSQL that has failed
+ * over would still lead to the old server, whether that refuses, says nothing or has become read-only.
+ */
+const names_variable = 'BUN_CONFIG_DNS_TIME_TO_LIVE_SECONDS'
+const names_kept = '1'
+
+/**
  * Replaces this process by itself with these settings: same process id, same arguments. Does nothing when the growth is set,
  * as it is after a restart, or where processes cannot be replaced.
  */
-export function restartWithMemorySettings(): void {
+export function restartWithSettings(): void {
   if (
     process.env[growth_variable] !== undefined ||
     process.execve === undefined ||
@@ -30,6 +37,7 @@ export function restartWithMemorySettings(): void {
     return
   process.execve(process.execPath, ownCommand(), {
     [purge_variable]: purge_delay,
+    [names_variable]: names_kept,
     ...(process.env as Record<string, string>),
     [growth_variable]: growth,
   })

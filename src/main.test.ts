@@ -287,6 +287,17 @@ describe('A first start', () => {
     expect([existsSync(join(cwd, 'kept')), existsSync(join(cwd, 'data'))]).toEqual([false, false])
   })
 
+  test('runs as a process that forgets the address of a name after a second, or when its operator says', async () => {
+    const variable = 'BUN_CONFIG_DNS_TIME_TO_LIVE_SECONDS'
+    const given: Environment[] = [{}, { [variable]: '7' }]
+    for (const [i, environment] of given.entries()) {
+      const { child, end } = await start({ DATABASE_URL: 'sqlite::memory:', ...environment })
+      const kept = readFileSync(`/proc/${child.pid}/environ`, 'utf8').split('\0')
+      expect(kept.filter((one) => one.startsWith(variable))).toEqual([`${variable}=${['1', '7'][i]}`])
+      expect(await end('SIGTERM')).toBe(0)
+    }
+  })
+
   test('in memory says loudly that nothing is durable', async () => {
     const { banner, cwd, end } = await start({ DATABASE_URL: 'sqlite::memory:' })
     expect(banner[2]).toBe('  data        :memory:  (gone when the process ends: nothing is durable)')

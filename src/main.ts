@@ -1,9 +1,9 @@
-// The command that runs the service, in a process with memory settings of its own.
+// The command that runs the service, in a process with settings of its own.
 
-import { restartWithMemorySettings } from './heap.ts'
+import { restartWithSettings } from './heap.ts'
 
 if (import.meta.main) {
-  restartWithMemorySettings()
+  restartWithSettings()
   const { main } = await import('./serve.ts') // late: what is loaded before the restart is loaded twice
   await main(process.argv.slice(2))
 }

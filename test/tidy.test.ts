@@ -218,7 +218,7 @@ describe('a feature is named', () => {
       'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
       'src/db/distributed.ts tenants': 'the shards of all other tables lie beside those of this one',
       'src/db/postgres-batches.ts effects': 'what is done in memory after a commit',
-      'src/db/postgres-queries.ts tenants':
+      'src/db/postgres-session.ts tenants':
         'without this table no request can be answered: a probe of readiness looks for it',
       'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
       'src/journal/page-store.ts events': 'the table of that name is its own',

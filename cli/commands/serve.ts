@@ -13,8 +13,8 @@ export const serve: OwnCommand = {
   options: [{ flag: '--settings', about: 'print the settings, which come from the environment, and end' }],
   async run(cli, { settings }) {
     // Late, so that no other command pays for loading the service.
-    const { restartWithMemorySettings } = await import('../../src/heap.ts')
-    if (!settings) restartWithMemorySettings()
+    const { restartWithSettings } = await import('../../src/heap.ts')
+    if (!settings) restartWithSettings()
     const { serveFromEnvironment, settingsText } = await import('../../src/serve.ts')
     if (settings) return cli.out.document(settingsText())
     cli.io.leaveSignals()

@@ -4,7 +4,7 @@ import { iso, type Millis } from '../base/clock.ts'
 import { SharedLook } from '../base/shared-look.ts'
 import type { Readiness } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
-import { UnreadableTables } from '../db/errors.ts'
+import { Unready } from '../db/errors.ts'
 import { version } from '../version.ts'
 import type { Nodes } from './nodes.ts'
 
@@ -43,7 +43,7 @@ export async function readinessOf(
   try {
     return { ...facts, reason: null, durability: await durability.get() }
   } catch (error) {
-    const reason = error instanceof UnreadableTables ? error.message : 'the database does not answer'
+    const reason = error instanceof Unready ? error.message : 'the database does not answer'
     return { ...facts, reason, durability: {} }
   }
 }

@@ -87,7 +87,8 @@ export const postgres_session = {
  */
 export const newer_session = { idle_session_timeout: '0', transaction_timeout: '0' }
 
-type Settings = Record<string, string | number>
+/** As the engine reports them. */
+export type Settings = Record<string, string | number>
 
 /** The reason that this SQLite set-up could lose an acknowledged write, or null when it cannot. */
 export function unsafeSqlite(settings: Settings): string | null {

@@ -140,6 +140,7 @@ describe('errors of the driver', () => {
   const sqlite = (code: string) => Object.assign(new Error('from SQLite'), { code })
   const postgres = (errno: string) =>
     Object.assign(new Error('from PostgreSQL'), { errno, code: 'ERR_POSTGRES_SERVER_ERROR' })
+  const fatal = (errno: string, severity = 'FATAL') => Object.assign(postgres(errno), { severity })
   const connection = (code: string) => Object.assign(new Error('from Bun'), { code })
 
   const known = [
@@ -155,6 +156,9 @@ describe('errors of the driver', () => {
     ['postgres', postgres('55P03'), 'busy'], // lock_not_available
     ['postgres', postgres('57014'), 'busy'], // query_canceled, by statement_timeout
     ['postgres', postgres('53100'), 'full'], // disk_full
+    ['postgres', postgres('53000'), 'busy'], // insufficient_resources
+    ['postgres', postgres('53200'), 'busy'], // out_of_memory
+    ['postgres', postgres('53400'), 'busy'], // configuration_limit_exceeded, such as temp_file_limit
     ['postgres', postgres('53300'), 'lost'], // too_many_connections
     ['postgres', postgres('57P01'), 'lost'], // admin_shutdown
     ['postgres', postgres('57P02'), 'lost'], // crash_shutdown
@@ -162,6 +166,12 @@ describe('errors of the driver', () => {
     ['postgres', postgres('57P05'), 'lost'], // idle_session_timeout
     ['postgres', postgres('08006'), 'lost'], // connection_failure
     ['postgres', postgres('08P01'), 'lost'], // protocol_violation
+    ['postgres', fatal('25P03'), 'lost'], // idle_in_transaction_session_timeout
+    ['postgres', fatal('42501'), 'lost'], // insufficient_privilege: permission denied for database
+    ['postgres', fatal('55000'), 'lost'], // object_not_in_prerequisite_state: the database accepts no connections
+    ['postgres', fatal('53200'), 'lost'], // out_of_memory
+    ['postgres', fatal('XX000'), 'lost'], // internal_error, of poolers as well
+    ['postgres', fatal('XX000', 'PANIC'), 'lost'],
     ['postgres', connection('ERR_POSTGRES_CONNECTION_CLOSED'), 'lost'],
     ['postgres', connection('ERR_POSTGRES_CONNECTION_REFUSED'), 'lost'],
     ['postgres', connection('ERR_POSTGRES_CONNECTION_TIMEOUT'), 'lost'],
@@ -187,7 +197,10 @@ describe('errors of the driver', () => {
     ['postgres', postgres('23502')], // not_null_violation
     ['postgres', postgres('23503')], // foreign_key_violation
     ['postgres', postgres('23514')], // check_violation
+    ['postgres', postgres('42501')], // insufficient_privilege
+    ['postgres', postgres('55000')], // object_not_in_prerequisite_state
     ['postgres', postgres('42601')], // syntax_error
+    ['postgres', Object.assign(postgres('XX000'), { severity: 'ERROR' })], // internal_error
     ['postgres', sqlite('SQLITE_FULL')],
     ['postgres', new Error('of our own')],
     ['postgres', 'no error at all'],
@@ -248,6 +261,8 @@ describe('texts', () => {
       'create table t (a text collate "C", b bigint) ;',
     ],
     ['postgres', 'create table t (a {text}) {heap}', 'create table t (a text collate "C") '],
+    ['sqlite', '{known_whole t};', ';'],
+    ['postgres', '{known_whole t};', 'alter table t replica identity full;'],
     ['sqlite', 'select 1', 'select 1'],
   ] as const)('on %s a migration’s tokens become this engine’s words', (engine, text, expected) => {
     expect(render(engine, text)).toBe(expected)

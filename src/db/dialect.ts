@@ -14,6 +14,7 @@ export const tokens: Record<Engine, Record<string, string>> = {
     keyed: 'strict, without rowid',
     heap: 'strict',
     ascending: 'integer primary key',
+    known_whole: '',
   },
   postgres: {
     integer: 'bigint',
@@ -21,18 +22,20 @@ export const tokens: Record<Engine, Record<string, string>> = {
     keyed: '',
     heap: '',
     ascending: 'bigint generated always as identity',
+    known_whole: 'alter table % replica identity full',
   },
 }
 
 /**
  * A migration file in this engine's words: `{integer}`, `{text}`, `{ascending}` for a number that the engine makes, higher
- * for every further row, and after a table `{keyed}` or `{heap}`.
+ * for every further row, and after a table `{keyed}` or `{heap}`. `{known_whole <table>}` is a statement for a table that has no
+ * primary key on PostgreSQL: without it the server refuses each of its updates once a publication for logical replication has it.
  */
 export function render(engine: Engine, text: string): string {
-  return text.replace(/\{(\w+)\}/g, (token, name: string) => {
+  return text.replace(/\{(\w+)(?: (\w+))?\}/g, (token, name: string, table: string | undefined) => {
     const words = tokens[engine][name]
     if (words === undefined) throw new Error(`unknown token ${token} in a migration`)
-    return words
+    return words.replace('%', () => table ?? '')
   })
 }
 

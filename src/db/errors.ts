@@ -21,12 +21,8 @@ export class DbError extends Error {
   }
 }
 
-/** No request can be answered. */
-export class UnreadableTables extends Error {
-  constructor() {
-    super('the service may not read its tables, or they are not there')
-  }
-}
+/** The reason that a database which answers must not be served from, a sentence without its first capital and its full stop. */
+export class Unready extends Error {}
 
 /** True when the write that failed so may still have been committed. */
 export function isOutcomeUnknown(error: unknown): boolean {
@@ -73,23 +69,32 @@ export function isIoError(error: unknown): boolean {
 }
 
 // PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server is not available, 3D000 and class 28
-// that it does not let this service into the database.
-function postgresKind(error: Error & { code?: string; errno?: string }): DbError['kind'] | null {
+// that it does not let this service into the database, and the others of class 53 that it had not enough of something for this.
+function postgresKind(
+  error: Error & { code?: string; errno?: string; severity?: string },
+): DbError['kind'] | null {
   const state = String(error.errno ?? '')
+  if (endsConnection(error)) return 'lost'
   if (state === '23505') return 'unique'
-  if (['55P03', '57014', '40P01', '40001'].includes(state)) return 'busy'
+  if (['55P03', '57014', '40P01', '40001', '53000', '53200', '53400'].includes(state)) return 'busy'
   if (state === '53100') return 'full'
   if (/^(08...|57P0[1-5]|53300|25006|3D000|28...)$/.test(state)) return 'lost' // 25006: read-only, as after a failover
   if (/^ERR_POSTGRES_(CONNECTION|IDLE_TIMEOUT|LIFETIME_TIMEOUT)/.test(error.code ?? '')) return 'lost'
   return null
 }
 
+/** True for an error with which the server refuses or ends a connection, whatever for. */
+function endsConnection({ severity }: { severity?: string }): boolean {
+  return severity === 'FATAL' || severity === 'PANIC'
+}
+
 /** unopened: no connection could be opened. ended: one is gone, and another may open or not. Null: it says nothing of connections. */
 export function connectionFault(error: unknown): 'unopened' | 'ended' | null {
-  const { code = '', severity } = (fromDriver(error) ?? {}) as { code?: string; severity?: string }
+  const from_driver = (fromDriver(error) ?? {}) as { code?: string; severity?: string }
+  const { code = '' } = from_driver
   if (/^ERR_POSTGRES_CONNECTION_(REFUSED|FAILED|TIMEOUT)$/.test(code)) return 'unopened'
   if (/^(57P03|53300|3D000|28...)$/.test(stateOf(error))) return 'unopened'
-  return severity === 'FATAL' || /^ERR_POSTGRES_(CONNECTION|TLS)/.test(code) ? 'ended' : null
+  return endsConnection(from_driver) || /^ERR_POSTGRES_(CONNECTION|TLS)/.test(code) ? 'ended' : null
 }
 
 /**
@@ -104,7 +109,7 @@ export function mayBeCommitted(dialect: PostgresDialect, error: unknown): boolea
 }
 
 /** PostgreSQL's code of an error; empty when the server did not send one. */
-function stateOf(error: unknown): string {
+export function stateOf(error: unknown): string {
   return String((fromDriver(error) as { errno?: string } | null)?.errno ?? '')
 }
 

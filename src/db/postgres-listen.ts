@@ -146,8 +146,8 @@ export class PostgresListener {
     this.#client = null
     clearTimeout(this.#timer)
     client.close({ timeout: 0 }).catch(() => {})
-    // A pooler knows a few settings, and a server before 14 not this one.
-    if (!this.#plain && /(startup|unrecognized configuration) parameter/i.test(reason)) {
+    // A pooler knows a few settings, and a server before 14 not this one, which it says in its own language.
+    if (!this.#plain && /startup parameter|idle_session_timeout/i.test(reason)) {
       this.#plain = true
       return void this.#open()
     }

@@ -16,6 +16,7 @@ const CREATE = unnamedAcrossTenants('test.create', 'create table counters (id te
 const INSERT = unnamedAcrossTenants('test.insert', 'insert into counters (id, n) values (:id, 1)')
 const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from counters where id = :id')
 const PID = unnamedAcrossTenants<{ pid: number }>('test.pid', 'select pg_backend_pid() as pid')
+const HURRY = unnamedAcrossTenants('test.hurry', "set local idle_in_transaction_session_timeout = '1ms'")
 const WRONG = unnamedAcrossTenants('test.wrong', 'select nothing from nowhere')
 
 /** The reports, in order. */
@@ -188,6 +189,31 @@ onPostgres('An outage of PostgreSQL', () => {
   })
 
   test.each([
+    [
+      'accepts no connections to the database',
+      { state: '55000', message: 'not currently accepting connections' },
+    ],
+    ['has taken the right to connect away', { state: '42501', message: 'permission denied for database' }],
+    ['is a pooler that has no server', { state: 'XX000', message: 'no server is available' }],
+  ] as [string, Refusal][])('begins when the server %s, and no call fails otherwise', async (_, refusal) => {
+    await through(async () => {
+      await find()
+      door.shut(refusal)
+      const ends: string[] = []
+      await until(async () => {
+        const many = Array.from({ length: 4 * connections_max }, (_, i) => endOf(calls[i % 4]![1]))
+        ends.push(...(await Promise.all(many)))
+        return db.is_away
+      })
+      expect(ends.filter((end) => !end.startsWith('lost: '))).toEqual([])
+      expect(await endOf(find)).toBe(`lost: ${refusal.message}`)
+      door.does = 'pass'
+      await until(() => !db.is_away)
+      expect(await endOf(find)).toBe('done')
+    })
+  })
+
+  test.each([
     ['is left unanswered', 'hold', /^lost: Connection timeout after 2s /],
     ['is closed without a word', 'drop', /^lost: Connection closed before /],
   ] as const)('begins when a connection that opens %s', async (_, does, message) => {
@@ -246,6 +272,24 @@ onPostgres('An outage of PostgreSQL', () => {
     })
   })
 
+  test('does not begin with a transaction that stood idle for too long, as when the machine of the service slept', async () => {
+    await through(async () => {
+      const admin = url.slice(0, url.lastIndexOf('/'))
+      const slept = await endOf(() =>
+        db.write(unhurried, async (tx) => {
+          const { pid } = (await tx.one(PID, {}))!
+          await tx.run(HURRY, {})
+          const here = `select from pg_stat_activity where pid = ${pid}`
+          await until(async () => (await administer(admin, here)).length === 0)
+          await tx.one(PID, {})
+        }),
+      )
+      expect(slept).toMatch(/^lost: /)
+      expect(await endOf(find)).toBe('done')
+      expect([db.is_away, reports.lines]).toEqual([false, []])
+    })
+  })
+
   test('does not begin with a statement that fails, whatever for', async () => {
     await through(async () => {
       await find()
@@ -256,9 +300,9 @@ onPostgres('An outage of PostgreSQL', () => {
           `do 'begin raise exception sqlstate ''${state}''; end'`,
         )
       const ends: string[] = []
-      for (const state of ['23505', '40001', '57014', '53100', '25006', '08006'])
+      for (const state of ['23505', '40001', '57014', '53100', '53200', '25006', '08006'])
         ends.push((await endOf(() => db.write((tx) => tx.run(raise(state), {})))).split(':')[0]!)
-      expect(ends).toEqual(['unique', 'busy', 'busy', 'full', 'lost', 'lost'])
+      expect(ends).toEqual(['unique', 'busy', 'busy', 'full', 'busy', 'lost', 'lost'])
       expect(await endOf(() => db.one(WRONG, {}))).toContain('does not exist')
       for (let i = 0; i < 20; i++) expect(await endOf(find)).toBe('done')
       expect([db.is_away, reports.lines, door.count]).toEqual([false, [], came])

@@ -1,8 +1,9 @@
 // The connections of the PostgreSQL driver, which are opened again after a silence of the server, or to take a role.
 
 import { SQL } from 'bun'
-import { answer_ms_max } from './connection-settings.ts'
+import { answer_ms_max, type Settings } from './connection-settings.ts'
 import { abandoned } from './postgres-queries.ts'
+import { pooled_session, type Session } from './postgres-session.ts'
 
 const connect_timeout_seconds = 2
 
@@ -10,7 +11,7 @@ export interface PoolSettings {
   url: string
   connections_max: number
   /** Settings that are sent when a connection opens. */
-  session: Readonly<Record<string, string>>
+  session: Session
 }
 
 /** How a pool stands: what runs on it, and whether another has taken its place. */
@@ -22,7 +23,8 @@ export interface Opened {
 
 export class Pool {
   #opened: Opened
-  #probed: SQL | null = null
+  #kept: Session = {}
+  #aside: SQL | null = null
 
   constructor(
     private readonly settings: PoolSettings,
@@ -34,7 +36,7 @@ export class Pool {
   /** The connections take this role; without one they keep that of the login. */
   #open(role: string | undefined, max = this.settings.connections_max): SQL {
     const { url, session } = this.settings
-    const connection = role === undefined ? session : { ...session, role }
+    const connection = { ...session, ...this.#kept, ...(role === undefined ? {} : { role }) }
     return new SQL({ url, max, bigint: true, connectionTimeout: connect_timeout_seconds, connection })
   }
 
@@ -79,6 +81,16 @@ export class Pool {
     return true
   }
 
+  /**
+   * Connections wait for the disk from now on as these settings say, also when another way is set for the server, the database or the
+   * role while the service runs, or after a failover. A pooler does not pass that on.
+   */
+  keep({ synchronous_commit }: Settings): void {
+    if (this.settings.session === pooled_session) return
+    this.#kept = { synchronous_commit: String(synchronous_commit) }
+    this.replace()
+  }
+
   /** Queries that begin from now on have new connections; those under way go on as they were. */
   replace(): void {
     this.#leaveFor(this.#open(this.role))
@@ -96,11 +108,16 @@ export class Pool {
    * Opens one more connection, asks one question on it and closes it. Returns the rows of its answer; throws when it gets none. Where
    * the connection is closed without a word, Bun.SQL itself opens it five times more, one after the other, within 2.3 s.
    */
-  async probe(question = 'select 1'): Promise<Record<string, unknown>[]> {
+  probe(question = 'select 1'): Promise<Record<string, unknown>[]> {
+    return this.aside((sql) => answerOf(sql, question))
+  }
+
+  /** Opens one connection more for this work, and closes it. */
+  async aside<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
     const sql = this.#open(this.role, 1)
-    this.#probed = sql
+    this.#aside = sql
     try {
-      return await answerOf(sql, question)
+      return await work(sql)
     } finally {
       sql.close({ timeout: 0 }).catch(() => {})
     }
@@ -112,7 +129,7 @@ export class Pool {
   }
 
   close(timeout: number): Promise<void> {
-    this.#probed?.close({ timeout: 0 }).catch(() => {})
+    this.#aside?.close({ timeout: 0 }).catch(() => {})
     return this.#opened.sql.close({ timeout })
   }
 }

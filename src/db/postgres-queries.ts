@@ -14,7 +14,7 @@ import {
   type Tx,
 } from './db.ts'
 import { type PostgresDialect, postgresText } from './dialect.ts'
-import { DbError, isLost, translate, UnreadableTables } from './errors.ts'
+import { DbError, isLost, translate } from './errors.ts'
 import type { DbMeasures } from './measures.ts'
 import type { Changes, StoredBytes } from './stored.ts'
 
@@ -157,15 +157,6 @@ export class PostgresTx extends Queries implements Tx {
 /** Lets the statements of a turn run as long as the turn may. */
 export async function allowTime(connection: Runner, ms_max: number | null): Promise<void> {
   await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`, [])
-}
-
-/** Throws UnreadableTables where the schema was dropped or taken from the role: no request can be answered then. */
-export async function requireTables(connection: Runner): Promise<void> {
-  const rows = await connection.unsafe(
-    "select has_table_privilege(to_regclass('tenants'), 'select') as may",
-    [],
-  )
-  if ((rows as { may: boolean | null }[])[0]!.may !== true) throw new UnreadableTables()
 }
 
 /** The size of the whole database. */

@@ -2,14 +2,17 @@
 // and set for the role instead.
 
 import { SQL } from 'bun'
-import { newer_session, postgres_session } from './connection-settings.ts'
-import { namingServer } from './errors.ts'
+import { newer_session, postgres_session, type Settings, unsafePostgres } from './connection-settings.ts'
+import { namingServer, stateOf, Unready } from './errors.ts'
 import type { Runner } from './postgres-queries.ts'
 
 export type Session = Readonly<Record<string, string>>
 
 /** Sent instead of `postgres_session` through a pooler that refuses it: PgBouncer keeps this one for each client. */
 export const pooled_session: Session = { application_name: postgres_session.application_name }
+
+/** SQLSTATE of a parameter that the server does not know. */
+const undefined_object = '42704'
 
 /** Settings that the role has to bring along where the connection cannot. */
 const of_role: Session = Object.fromEntries(
@@ -27,8 +30,10 @@ export const whole_session: Session = { ...postgres_session, ...newer_session }
 /** Those with which to open a connection that was refused so; null when that was not for its settings. */
 export function settingsInstead(session: Session, error: unknown): Session | null {
   if (refusesSettings(error) && session !== pooled_session) return pooled_session
-  const [, unknown] = /unrecognized configuration parameter "(\w+)"/.exec((error as Error).message) ?? []
-  if (unknown === undefined || !(unknown in newer_session && unknown in session)) return null
+  if (stateOf(error) !== undefined_object) return null
+  // The sentence around the name is in the language of the server, lc_messages.
+  const unknown = Object.keys(newer_session).find((name) => (error as Error).message.includes(name))
+  if (unknown === undefined || !(unknown in session)) return null
   return Object.fromEntries(Object.entries(session).filter(([name]) => name !== unknown))
 }
 
@@ -51,13 +56,34 @@ export async function lostSetting(connection: Runner): Promise<string | null> {
   ].join(' ')
 }
 
+/** Throws for settings of the server with which nothing is served. `lost`: the reason that the connection has not those of the service. */
+export function requireSafe(settings: Settings, lost: string | null): void {
+  const unsafe = unsafePostgres(settings) ?? lost
+  if (unsafe) throw new Error(`refusing to serve from this PostgreSQL: ${unsafe}`)
+}
+
+/**
+ * Throws Unready where the schema was dropped or taken from the role, so that no request can be answered, and for settings with
+ * which what is answered may be lost.
+ */
+export async function requireReady(connection: Runner, settings: Settings): Promise<void> {
+  const rows = await connection.unsafe(
+    "select has_table_privilege(to_regclass('tenants'), 'select') as may",
+    [],
+  )
+  if ((rows as { may: boolean | null }[])[0]!.may !== true)
+    throw new Unready('the service may not read its tables, or they are not there')
+  const unsafe = unsafePostgres(settings)
+  if (unsafe) throw new Unready(`acknowledged writes may be lost: ${unsafe}`)
+}
+
 const SETTINGS = `select name, setting from pg_settings where name in
   ('fsync', 'full_page_writes', 'synchronous_commit', 'server_encoding', 'server_version', 'transaction_read_only')
   union all
   select 'collation_c', count(*)::text from pg_collation where collname = 'C'`
 
 /** The settings that durability depends on, as the server reports them. */
-export async function settingsOf(connection: Runner): Promise<Record<string, string | number>> {
+export async function settingsOf(connection: Runner): Promise<Settings> {
   const rows = (await connection.unsafe(SETTINGS, [])) as { name: string; setting: string }[]
   return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
 }

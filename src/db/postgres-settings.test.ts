@@ -29,7 +29,8 @@ const SHOWN = unnamed<{ name: string; setting: string }>(
     .join(', ')})`,
 )
 
-const unknown = (name: string) => new Error(`unrecognized configuration parameter "${name}"`)
+const unrecognized = (name: string) => `unrecognized configuration parameter "${name}"`
+const unbekannter = (name: string) => `unbekannter Konfigurationsparameter »${name}«`
 
 onPostgres('A database with settings for all programs', () => {
   let url: string
@@ -87,11 +88,18 @@ onPostgres('A database with settings for all programs', () => {
   })
 })
 
-test('An older server gets what it knows', () => {
+test.each([
+  ['en', unrecognized],
+  ['de', unbekannter],
+])('An older server gets what it knows, whatever its language: %s', (_, worded) => {
+  const unknown = (name: string) =>
+    Object.assign(new Error(worded(name)), { code: 'ERR_POSTGRES_SERVER_ERROR', errno: '42704' })
   const before_17 = settingsInstead(whole_session, unknown('transaction_timeout'))!
   const before_14 = settingsInstead(before_17, unknown('idle_session_timeout'))!
   expect(before_17).toEqual({ ...postgres_session, idle_session_timeout: '0' })
   expect(before_14).toEqual(postgres_session)
   expect(settingsInstead(before_14, unknown('idle_session_timeout'))).toBeNull()
   expect(settingsInstead(whole_session, unknown('statement_timeout'))).toBeNull()
+  const other = Object.assign(unknown('transaction_timeout'), { errno: '57014' })
+  expect(settingsInstead(whole_session, other)).toBeNull()
 })

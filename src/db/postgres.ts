@@ -5,7 +5,7 @@ import { type Clock, clockOf } from '../base/clock.ts'
 import type { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
 import { inBatches } from './backoff.ts'
-import { answer_ms_max, connections_default, olderThan, unsafePostgres } from './connection-settings.ts'
+import { answer_ms_max, connections_default, olderThan, type Settings } from './connection-settings.ts'
 import {
   type Awaitable,
   type Db,
@@ -43,7 +43,6 @@ import {
   databaseBytes,
   PostgresTx,
   Queries,
-  requireTables,
   silent,
   type Traffic,
 } from './postgres-queries.ts'
@@ -51,6 +50,8 @@ import { ReadOnly } from './postgres-read-only.ts'
 import {
   lostSetting,
   pooled_session,
+  requireReady,
+  requireSafe,
   settingsInstead,
   settingsOf,
   whole_session,
@@ -111,8 +112,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 }
 
 async function usable(db: PostgresDb): Promise<Db> {
-  const unsafe = unsafePostgres(await db.durability()) ?? (await db.lostSetting())
-  if (unsafe) throw new Error(`refusing to serve from this PostgreSQL: ${unsafe}`)
+  const settings = await db.durability()
+  requireSafe(settings, await db.lostSetting())
   await db.begin()
   return db
 }
@@ -444,11 +445,13 @@ class PostgresDb implements Db {
     this.#queries = new Queries(this.#pool.current, this.#traffic)
   }
 
-  durability(): Promise<Record<string, string | number>> {
+  durability(): Promise<Settings> {
     return this.#guarded({ key: 'readiness', ms_max: this.#timeOf(readiness_ms_max) }, async () => {
-      const settings = await settingsOf(this.#pool.current)
+      const settings = await (this.#is_begun ? settingsOf(this.#pool.current) : this.#pool.aside(settingsOf))
       if (settings.transaction_read_only === 'on') this.#read_only.begin()
-      if (this.#is_begun) await requireTables(this.#pool.current) // a new database gets them after that
+      if (this.#is_begun)
+        await requireReady(this.#pool.current, settings) // a new database gets its tables after that
+      else this.#useNew(() => this.#pool.keep(settings)) // none is open yet
       return settings
     })
   }

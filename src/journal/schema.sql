@@ -22,6 +22,7 @@ create table events (
   failing {integer} not null,
   data {text} not null
 ) {heap};
+{known_whole events};
 -- An insert adds to the first index alone; the others hold what is numbered.
 create index events_unnumbered on events (tenant_id, position) where seq is null;
 create unique index events_seq on events (tenant_id, seq) where seq is not null;

@@ -1,7 +1,19 @@
 // A PostgreSQL of its own that tests may kill and start again, and a wire to one that tests may cut.
 
 import { spawn } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -15,57 +27,105 @@ export interface CrashCluster {
   /** `pg_ctl stop -m immediate`: as if the power had failed, save for what lies in the page cache. */
   stopImmediately(): Promise<void>
   start(): Promise<void>
+  /** Makes a standby, with which every commit of this cluster waits from now on. Returns its URL; it ends with the cluster. */
+  addStandby(): Promise<string>
   remove(): Promise<void>
 }
 
 /** A new, running cluster with real fsync. */
 export async function startCrashCluster(): Promise<CrashCluster> {
-  const { bin, uid, gid } = await whatRunsPostgres()
+  const owner = await whatRunsPostgres()
   const folder = mkdtempSync(join(tmpdir(), 'waystation-crash-'))
   chmodSync(folder, 0o711)
-  const data = join(folder, 'data')
-  mkdirSync(data)
-  const run = (program: string, ...args: string[]) =>
-    new Promise<void>((resolve, reject) => {
-      // Without pipes: the server inherits them from pg_ctl and would hold them open.
-      const child = spawn(join(bin, program), ['-D', data, ...args], {
-        uid,
-        gid,
-        cwd: folder,
-        stdio: 'ignore',
-      })
-      child.once('error', reject)
-      child.once('exit', (code) =>
-        code === 0 ? resolve() : reject(new Error(`${program} ${args.join(' ')} ended with ${code}`)),
-      )
-    })
-  chownSync(data, uid, gid)
-  const port = freePort()
-  await run('initdb', '--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync')
-  const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=`
-  const start = () => run('pg_ctl', '-w', '-l', join(data, 'log'), '-o', options, 'start')
-  const stopImmediately = () => run('pg_ctl', '-w', '-m', 'immediate', 'stop')
-  await start()
-  let running = true
+  const primary = new Server(owner, join(folder, 'data'))
+  mkdirSync(primary.data)
+  chownSync(primary.data, owner.uid, owner.gid)
+  await primary.run(
+    ...['initdb', '--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'],
+  )
+  const servers = [primary]
+  await primary.start()
   return {
-    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    async stopImmediately() {
-      await stopImmediately()
-      running = false
-    },
-    async start() {
-      await start()
-      running = true
+    url: primary.url,
+    stopImmediately: () => primary.stop('immediate'),
+    start: () => primary.start(),
+    async addStandby() {
+      const standby = new Server(owner, join(folder, 'standby'))
+      servers.push(standby)
+      await primary.stop('fast')
+      cpSync(primary.data, standby.data, { recursive: true })
+      follow(standby, primary.url)
+      for (const file of readdirSync(standby.data, { recursive: true, encoding: 'utf8' }))
+        chownSync(join(standby.data, file), owner.uid, owner.gid)
+      chownSync(standby.data, owner.uid, owner.gid)
+      appendFileSync(join(primary.data, 'postgresql.auto.conf'), "synchronous_standby_names = '*'\n")
+      await standby.start()
+      await primary.start()
+      return standby.url
     },
     async remove() {
-      if (running) await stopImmediately()
+      for (const server of servers) await server.stop('immediate')
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
+/** Settings of a server that was a copy of another one. */
+function follow({ data }: Server, url: string): void {
+  const { hostname, port, username } = new URL(url)
+  writeFileSync(join(data, 'standby.signal'), '')
+  appendFileSync(
+    join(data, 'postgresql.auto.conf'),
+    `primary_conninfo = 'host=${hostname} port=${port} user=${username}'\n`,
+  )
+}
+
+interface Owner {
+  bin: string
+  uid: number
+  gid: number
+}
+
+class Server {
+  readonly #port = freePort()
+  readonly url = `postgres://postgres@127.0.0.1:${this.#port}/postgres`
+  #is_running = false
+
+  constructor(
+    private readonly owner: Owner,
+    readonly data: string,
+  ) {}
+
+  run(program: string, ...args: string[]): Promise<void> {
+    const { bin, uid, gid } = this.owner
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    // Without pipes: the server inherits them from pg_ctl and would hold them open.
+    const child = spawn(join(bin, program), ['-D', this.data, ...args], {
+      ...{ uid, gid, stdio: 'ignore' },
+      cwd: dirname(this.data),
+    })
+    child.once('error', reject)
+    child.once('exit', (code) =>
+      code === 0 ? resolve() : reject(new Error(`${program} ${args.join(' ')} ended with ${code}`)),
+    )
+    return promise
+  }
+
+  async start(): Promise<void> {
+    const options = `-p ${this.#port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=`
+    await this.run('pg_ctl', '-w', '-l', join(this.data, 'log'), '-o', options, 'start')
+    this.#is_running = true
+  }
+
+  async stop(mode: 'fast' | 'immediate'): Promise<void> {
+    if (!this.#is_running) return
+    await this.run('pg_ctl', '-w', '-m', mode, 'stop')
+    this.#is_running = false
+  }
+}
+
 /** The programs, and as root the user, with which the cluster of the run was started. */
-async function whatRunsPostgres(): Promise<{ bin: string; uid: number; gid: number }> {
+async function whatRunsPostgres(): Promise<Owner> {
   const url = await newPostgresDatabase()
   const connection = new SQL({ url, max: 1 })
   const [{ data_directory }] = await connection.unsafe('show data_directory')

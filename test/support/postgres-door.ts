@@ -23,7 +23,7 @@ export class Door {
   outside = 0
   readonly #sockets = new Set<Socket>()
   readonly #server: Server
-  readonly #target: URL
+  #target: URL
 
   private constructor(url: string) {
     this.#target = new URL(url)
@@ -42,6 +42,11 @@ export class Door {
     const url = new URL(this.#target)
     url.host = this.host
     return url.href
+  }
+
+  /** Connections that come from now on go to this server. */
+  leadTo(url: string): void {
+    this.#target = new URL(url)
   }
 
   /** Ends what goes through it, and turns away what comes: the outage begins. */
