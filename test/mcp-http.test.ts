@@ -4,8 +4,8 @@ import { describe, expect, spyOn, test } from 'bun:test'
 import { answerPost } from '../mcp/http.ts'
 import { ready_tools } from '../mcp/server.ts'
 import { hour_ms, iso } from '../src/base/clock.ts'
-import { Notifier } from '../src/base/notifier.ts'
 import { type Ask, cron_secret, forEachService } from './support/service.ts'
+import { watchWaits } from './support/waits.ts'
 
 const friendly_origin = 'https://app.example.com'
 const both = 'application/json, text/event-stream'
@@ -404,19 +404,7 @@ forEachService(
       const { api_key: key } = await service.signUp()
       const inbox = (await service.ask('POST', '/api/webhook', { key })).body.data
       const gone = new AbortController()
-      const { wait, leave } = Notifier.prototype
-      const began = Promise.withResolvers<void>()
-      const ended = Promise.withResolvers<void>()
-      const spies = [
-        spyOn(Notifier.prototype, 'wait').mockImplementation(function (this: Notifier, ...args) {
-          began.resolve()
-          return wait.apply(this, args)
-        }),
-        spyOn(Notifier.prototype, 'leave').mockImplementation(function (this: Notifier, tenant_id) {
-          leave.call(this, tenant_id)
-          ended.resolve()
-        }),
-      ]
+      const { began, ended, restore } = watchWaits()
       const answer = fetch(`${service.url}/mcp`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', accept },
@@ -424,11 +412,8 @@ forEachService(
         signal: gone.signal,
       }).then((response) => response.text())
       answer.catch(() => {})
-      await began.promise
-      const restore = () => {
-        for (const spy of spies) spy.mockRestore()
-      }
-      return { key, inbox, gone, answer, ended: ended.promise, restore }
+      await began
+      return { key, inbox, gone, answer, ended, restore }
     }
 
     test.each([both, 'text/event-stream'])(

@@ -1,10 +1,10 @@
 // An agent asks for an approval over MCP, waits, and sees it granted by the command line in another process.
 
-import { expect, spyOn, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { Notifier } from '../src/base/notifier.ts'
 import { connect, transports } from './support/mcp.ts'
 import { forEachService } from './support/service.ts'
+import { watchWaits } from './support/waits.ts'
 
 const cli = join(import.meta.dir, '../cli/main.ts')
 
@@ -25,15 +25,10 @@ forEachService('MCP', (service) => {
       ).data
       await agent.call('kv_put', { namespace: 'state', key: 'asked', value: { checkpoint: id } })
 
-      const { wait } = Notifier.prototype
-      const began = Promise.withResolvers<void>()
-      const spy = spyOn(Notifier.prototype, 'wait').mockImplementation(function (this: Notifier, ...args) {
-        began.resolve()
-        return wait.apply(this, args)
-      })
+      const { began, restore } = watchWaits()
       const waited = agent.call('checkpoint_wait', { id })
-      await began.promise
-      spy.mockRestore()
+      await began
+      restore()
 
       const approver = Bun.spawn(
         [process.execPath, cli, 'approve', id, '--reason', 'the customer called', '--json'],

@@ -1,16 +1,16 @@
 // The official MCP client calls every tool, over both transports and in both generations of the protocol.
 
-import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { ready_tools } from '../mcp/server.ts'
 import { newKey } from '../src/base/keys.ts'
-import { Notifier } from '../src/base/notifier.ts'
 import { routes } from '../src/features.ts'
 import { readyIn } from './support/contract.ts'
 import { connect, type McpClient, transports } from './support/mcp.ts'
 import { cron_secret, forEachService, type TestTenant } from './support/service.ts'
+import { watchWaits } from './support/waits.ts'
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true })
 addFormats.default(ajv)
@@ -45,32 +45,6 @@ forEachService('MCP', (service) => {
       expect(JSON.parse(answer.text)).toEqual(answer.data)
       called.add(name)
       return answer.data
-    }
-
-    /** Resolves when a request of this service begins to wait, and when it has ended to. */
-    function watchWaits() {
-      const began = Promise.withResolvers<void>()
-      const ended = Promise.withResolvers<void>()
-      const { wait, leave } = Notifier.prototype
-      const on_wait = spyOn(Notifier.prototype, 'wait').mockImplementation(function (
-        this: Notifier,
-        ...args
-      ) {
-        began.resolve()
-        return wait.apply(this, args)
-      })
-      const on_leave = spyOn(Notifier.prototype, 'leave').mockImplementation(function (
-        this: Notifier,
-        tenant_id,
-      ) {
-        leave.call(this, tenant_id)
-        if (tenant_id === tenant.tenant_id) ended.resolve()
-      })
-      const restore = () => {
-        on_wait.mockRestore()
-        on_leave.mockRestore()
-      }
-      return { began: began.promise, ended: ended.promise, restore }
     }
 
     test('an agent keeps state', async () => {
@@ -159,7 +133,7 @@ forEachService('MCP', (service) => {
         nextAfter: null,
         next_step: 'No message came. Call inbox_wait again without after.',
       })
-      const watched = watchWaits()
+      const watched = watchWaits(tenant.tenant_id)
       const waited = call('inbox_wait', { id: inbox.id })
       await watched.began
       watched.restore()
@@ -326,7 +300,7 @@ forEachService('MCP', (service) => {
 
     test('a wait that is cancelled ends at the service as well', async () => {
       const { id } = (await agent.call('inbox_create')).data
-      const watched = watchWaits()
+      const watched = watchWaits(tenant.tenant_id)
       const cancel = new AbortController()
       const waited = agent.call('inbox_wait', { id }, cancel.signal).catch((error: Error) => error.message)
       await watched.began
