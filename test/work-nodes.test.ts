@@ -92,17 +92,27 @@ class Cluster {
   }
 }
 
-/** Creates a schedule, whatever number of calls that takes: on a busy machine a node may say that it cannot answer right now. */
+/**
+ * Creates a schedule, whatever number of calls that takes: on a busy machine a node may say that it cannot answer right now,
+ * or close a connection as idle while a request comes in on it.
+ */
 async function scheduled(url: string, api_key: string, schedule: object): Promise<string> {
   const headers = { authorization: `Bearer ${api_key}`, 'idempotency-key': crypto.randomUUID() }
   for (;;) {
     const body = JSON.stringify(schedule)
-    const answer = await fetch(`${url}/v1/schedules`, { method: 'POST', headers, body })
+    const answer = await fetch(`${url}/v1/schedules`, { method: 'POST', headers, body }).catch(unlessClosed)
+    if (answer === null) continue
     const { id } = (await answer.json()) as { id: string }
     if (answer.status === 201) return id
     expect(answer.status).toBe(503)
     await Bun.sleep(Number(answer.headers.get('retry-after')) * second_ms)
   }
+}
+
+/** A node that is gone refuses connections, and that is thrown. */
+function unlessClosed(error: Error & { code?: string }): null {
+  if (error.code === 'ECONNRESET') return null
+  throw error
 }
 
 const idOf = ({ headers }: Received) => headers['webhook-id']!
