@@ -1,7 +1,7 @@
 // Of many checks at once exactly as many are allowed as the limit says, on one node and on several.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Answer, forEachRacedService, served, TestService } from './support/service.ts'
+import { forEachRacedService, isUnknown, served, TestService } from './support/service.ts'
 
 const checks = 1_000
 const limit = 100
@@ -9,8 +9,6 @@ const limit = 100
 const environment = { SECRET_KEY: 'one secret key for every node' }
 /** Of a round, until the outcome of each of its checks is known. */
 const tries_max = 20
-
-const isUnknown = ({ status, body }: Answer) => status === 503 && body.error.code === 'OUTCOME_UNKNOWN'
 
 forEachRacedService(
   'checks at once',

@@ -10,6 +10,7 @@ import {
   type Answer,
   type Ask,
   forEachRacedService,
+  isUnknown,
   served,
   TestService,
   type TestTenant,
@@ -17,6 +18,14 @@ import {
 
 const environment = { CRON_SECRET: 'the cron secret of the tests', SECRET_KEY: 'the key that every node has' }
 const node_count = { sqlite: 1, postgres: 3 }
+
+/**
+ * Also one whose commit had no answer in time, as on a busy machine: nothing is broken here, so it was made. What it did is
+ * looked at afterwards. One that loses is refused before it commits.
+ */
+function isDone(answer: Answer, status: number): boolean {
+  return answer.status === status || isUnknown(answer)
+}
 
 forEachRacedService(
   'a race',
@@ -122,15 +131,16 @@ forEachRacedService(
             const [approved, rejected, cancelled] = answers as [Answer, Answer, Answer]
             const checkpoint = await read(`/v1/checkpoints/${ids[i]}`)
             const settled = {
-              approved: approved.status === 200,
-              rejected: rejected.status === 200,
-              cancelled: cancelled.status === 204,
+              approved: isDone(approved, 200),
+              rejected: isDone(rejected, 200),
+              cancelled: isDone(cancelled, 204),
               timeout: checkpoint.resolved_by === 'timeout',
             }
             expect(Object.values(settled).filter(Boolean)).toHaveLength(1)
             const [winner] = Object.entries(settled).find(([, won]) => won)!
             expect(checkpoint.status).toBe(winner === 'timeout' ? 'rejected' : winner)
-            for (const loser of [approved, rejected, cancelled].filter(({ status }) => status > 299)) {
+            const others = [approved, rejected, cancelled].filter((answer) => !isUnknown(answer))
+            for (const loser of others.filter(({ status }) => status > 299)) {
               expect([loser.status, loser.body.error.code]).toEqual([409, 'CHECKPOINT_ALREADY_RESOLVED'])
             }
             outcomes[checkpoint.status] = (outcomes[checkpoint.status] ?? 0) + 1
@@ -186,8 +196,9 @@ forEachRacedService(
           const order = racers.map((_, k) => (i + k) % racers.length)
           const answers = await Promise.all(order.map((k) => racers[k]!()))
           const of = (k: number) => answers[order.indexOf(k)]!
-          const sent = [0, 1, 3, 4].filter((k) => of(k).status < 300)
-          expect(sent.length + (of(2).status === 200 ? 1 : 0)).toBe(1)
+          const sent = [of(0), of(3)].filter((redriven) => isDone(redriven, 200))
+          sent.push(...[of(1), of(4)].filter((retried) => isDone(retried, 201)))
+          expect(sent.length + (isDone(of(2), 200) ? 1 : 0)).toBe(1)
           const { retried_as } = await read(`/v1/schedules/${id}`)
           const { status, redriven_as } = await read(letter)
           expect([status, redriven_as]).toEqual(
@@ -223,11 +234,12 @@ forEachRacedService(
               ),
             ),
           )
-          for (const answers of await Promise.all(claims)) {
-            const won = answers.filter(({ status }) => status === 200)
+          for (const [i, answers] of (await Promise.all(claims)).entries()) {
+            const won = answers.filter((answer) => isDone(answer, 200))
             expect(won).toHaveLength(1)
-            expect(won[0]!.body).toMatchObject({ status: 'claimed', claims: 1 })
-            const lost = answers.filter(({ status }) => status !== 200)
+            const claimed = isUnknown(won[0]!) ? await read(`/v1/dlq/${ids[i]}`) : won[0]!.body
+            expect(claimed).toMatchObject({ status: 'claimed', claims: 1 })
+            const lost = answers.filter((answer) => !isDone(answer, 200))
             expect(lost.map(({ status, body }) => `${status} ${body.error.code}`)).toEqual(
               Array(19).fill('409 ALREADY_CLAIMED'),
             )
@@ -278,7 +290,7 @@ forEachRacedService(
         expect(new Set(targets).size).toBe(targets.length)
         for (const [i, id] of ids.entries()) {
           const { status } = await read(`/v1/schedules/${id}`)
-          const changed = answers[i]!.status === done
+          const changed = isDone(answers[i]!, done)
           expect(changed || answers[i]!.status === 409).toBe(true)
           expect(status).toBe(changed ? { DELETE: 'cancelled', PATCH: 'pending' }[method] : 'fired')
           if (!changed) expect(targets).toContain(`/${method}/${i}`)

@@ -9,6 +9,7 @@ import { rounds } from '../../test/support/rounds.ts'
 import { type Db, type Statement, service, type Turn, type Tx, unnamedAcrossTenants, upkeep } from './db.ts'
 import { DbError } from './errors.ts'
 import { openPostgres } from './postgres.ts'
+import { silent } from './postgres-queries.ts'
 
 /** Of all callers together: counted and not timed, so that a slow machine tests as much. */
 const operations_least = rounds(5_000, 15_000)
@@ -61,8 +62,13 @@ const WIDE: Statement<Record<string, number>>[] = Array.from({ length: width_max
   return unnamedAcrossTenants(`test.wide_${i + 1}`, `select ${columns.join(', ')}`)
 })
 
-function isBusy(error: unknown): boolean {
-  return error instanceof DbError && error.kind === 'busy'
+function isUnanswered(error: unknown, kind: 'lost' | 'outcome_unknown'): boolean {
+  return error instanceof DbError && error.kind === kind && error.message === silent
+}
+
+/** On a busy machine one may wait too long for its connection, or for an answer on it: then it does nothing. */
+function isTooLate(error: unknown): boolean {
+  return (error instanceof DbError && error.kind === 'busy') || isUnanswered(error, 'lost')
 }
 
 async function kindOf(action: () => unknown): Promise<string> {
@@ -99,8 +105,7 @@ onPostgres(`${callers} callers on ${connections_max} connections`, () => {
           added += await OPERATIONS[random(OPERATIONS.length)]!({ db, mine, caller, random, added, tally })
           tally.operations += 1
         } catch (error) {
-          // On a busy machine one may wait too long for its connection: then it does nothing.
-          if (!isBusy(error)) throw error
+          if (!isTooLate(error)) throw error
         }
       }
       return added
@@ -134,42 +139,47 @@ interface Move {
 const OPERATIONS: ((move: Move) => Promise<number>)[] = [
   async function transfer({ db, random, tally }) {
     const [from, to] = [random(accounts), random(accounts)].toSorted((a, b) => a - b) as [number, number]
-    await db.write(async (tx) => {
+    const transferring = db.write(async (tx) => {
       await tx.run(ADD, { id: `account-${from}`, n: -7 })
       await tx.run(ADD, { id: `account-${to}`, n: 7 })
     })
-    tally.committed += 1
+    if (await isKnown(transferring)) tally.committed += 1
     return 0
   },
   async function transferUndone({ db, random, tally }) {
     const undo = new Error('undo')
-    const result = await kindOf(() =>
+    const result = await endOf(() =>
       db.write(async (tx) => {
         await tx.run(ADD, { id: `account-${random(accounts)}`, n: -13 })
         await wide(tx, random, tally)
         throw undo
       }),
     )
-    if (result === 'busy') return 0
     if (result !== String(undo)) tally.faults.push(`undone: ${result}`)
     tally.rolled_back += 1
     return 0
   },
   async function refusedHalfWay({ db, mine, random, tally }) {
-    const result = await kindOf(() =>
+    const result = await endOf(() =>
       db.write(async (tx) => {
         await tx.run(ADD, { id: `account-${random(accounts)}`, n: -17 })
         await tx.run(INSERT, { id: mine, n: 1 })
       }),
     )
-    if (result === 'busy') return 0
     if (result !== 'unique') tally.faults.push(`duplicate: ${result}`)
     tally.rolled_back += 1
     return 0
   },
   async function addToMine({ db, mine, random, added, tally }) {
     const n = 1 + random(100)
-    const now = await db.write(async (tx) => (await tx.one(ADDED, { id: mine, n }))!.n)
+    let now = added
+    const adding = db.write(async (tx) => {
+      now = (await tx.one(ADDED, { id: mine, n }))!.n
+    })
+    if (!(await isKnown(adding))) {
+      now = await settled(db, mine)
+      if (now === added) return 0
+    }
     if (now !== added + n) tally.faults.push(`${mine}: ${now} after ${added} + ${n}`)
     tally.committed += 1
     return n
@@ -193,6 +203,39 @@ const OPERATIONS: ((move: Move) => Promise<number>)[] = [
     return 0
   },
 ]
+
+/** As `kindOf`. Throws when it came too late to do anything. */
+async function endOf(action: () => Promise<unknown>): Promise<string> {
+  try {
+    await action()
+    return 'done'
+  } catch (error) {
+    if (isTooLate(error)) throw error
+    return kindOf(() => Promise.reject(error))
+  }
+}
+
+/** False when the commit had no answer in time: then all of it was done, or nothing. */
+async function isKnown(writing: Promise<unknown>): Promise<boolean> {
+  try {
+    await writing
+    return true
+  } catch (error) {
+    if (isUnanswered(error, 'outcome_unknown')) return false
+    throw error
+  }
+}
+
+/** The counter of a caller once no transaction of before holds it any more. */
+async function settled(db: Db, mine: string): Promise<number> {
+  for (;;) {
+    try {
+      return await db.write(unhurried, async (tx) => (await tx.one(ADDED, { id: mine, n: 0 }))!.n)
+    } catch (error) {
+      if (!isTooLate(error)) throw error
+    }
+  }
+}
 
 /** Checks that a statement gets its own answer, by values that no other statement sends. */
 async function wide(

@@ -42,6 +42,11 @@ export async function served(ask: () => Promise<Answer>, { repeatable = false } 
   }
 }
 
+/** It may have been done: on a busy machine a commit may have no answer in time. */
+export function isUnknown({ status, body }: Answer): boolean {
+  return status === 503 && body.error.code === 'OUTCOME_UNKNOWN'
+}
+
 const at_once_max = 40
 
 /** Asks so often, and at once as often as no request waits too long for the database. */
