@@ -132,3 +132,8 @@ export function isRetryable(error: unknown): boolean {
 export function isLockTimeout(error: unknown): boolean {
   return ['55P03', '57014'].includes(stateOf(error))
 }
+
+/** True when PostgreSQL had not enough of something: with the same statement it may never have. */
+export function lacksResources(error: unknown): boolean {
+  return stateOf(error).startsWith('53')
+}
