@@ -278,6 +278,10 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
         'postgresql://u:a/b@db/x',
         'postgres://u:a?b@db/x',
         'postgres://u:100%@db/x',
+        'postgres://u:/b@db/x',
+        'postgres://u:12/b@db/x',
+        'postgres://u:?b@db/x',
+        'postgres://u:12#b@db/x',
       ],
     ].map((value): [SettingName, string, string, Record<string, string>] => [
       name,

@@ -264,9 +264,11 @@ function requireReadable(name: SettingName, text: string): void {
 
 function isReadable(url: string): boolean {
   try {
-    const { username, password, host, pathname } = new URL(url)
+    const { username, password, host, pathname, search, hash } = new URL(url)
     for (const part of [username, password, pathname]) decodeURIComponent(part)
-    return !host.includes(',')
+    // Of a password such as 12/34 or /34 the beginning is taken for a port, and the rest has the @.
+    const is_cut = username === '' && /^[^=]*@/.test(pathname + search + hash)
+    return !(is_cut || host.includes(','))
   } catch {
     return false
   }

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { exit, failureOf, own_next_steps } from '../cli/failures.ts'
 import { generated } from '../cli/generated.ts'
+import { withProxy } from '../cli/proxies.ts'
 import { parseExact, visible, visibleJson } from '../cli/text.ts'
 import { WaystationError } from '../sdk/src/index.ts'
 import { operations } from '../sdk/src/types.ts'
@@ -435,6 +436,21 @@ describe('An exit code', () => {
     })
     expect([code, JSON.parse(stdout)]).toEqual([expected, { id: 'chk_1', status }])
   })
+})
+
+test.each([
+  ['', true],
+  ['ice.test', true],
+  ['service.test:8080', true],
+  ['*', false],
+  ['x.example, Service.Test', false],
+  ['.test', false],
+  ['*.test', false],
+  ['service.test:80', false],
+])('A failure of a host may be that of a proxy with NO_PROXY=%p: %p', (NO_PROXY, is_named) => {
+  const failure = { code: 'UNREACHABLE', message: 'm', exit_code: 7, next: 'Look.' }
+  const { next } = withProxy(failure, { http_proxy: 'http://p.test', NO_PROXY }, 'http://service.test')
+  expect(next).toBe(is_named ? 'Look. http_proxy is set: its proxy may stand in between.' : 'Look.')
 })
 
 test('A wait that was limited ends with 7 when its time is over', async () => {

@@ -221,7 +221,18 @@ def test_errors_of_effects_survive_pickle(error: Exception) -> None:
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
-@pytest.mark.parametrize("result", [threading.Lock(), lambda: None], ids=["a lock", "a function"])
+class Refused(Exception):
+    """Goes into a pickle, and does not come out of it."""
+
+    def __init__(self, charge: str, reason: str) -> None:
+        super().__init__(reason)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [threading.Lock(), lambda: None, [Refused("ch_1", "no")]],
+    ids=["a lock", "a function", "an error"],
+)
 def test_that_it_has_happened_survives_pickle_with_a_result_that_cannot(result: object) -> None:
     error = EffectUnrecordedError("eff_1", "refund", "1", result, True)
     again = pickle.loads(pickle.dumps(error))

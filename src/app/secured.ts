@@ -6,7 +6,7 @@ import type { Db } from '../db/db.ts'
 import { isUnavailable } from '../db/errors.ts'
 import { migrate } from '../db/migrate.ts'
 import { type OpenOptions, openDb } from '../db/open.ts'
-import { refusesSettings } from '../db/postgres-session.ts'
+import { refusesRole, refusesSettings } from '../db/postgres-session.ts'
 import { loginOf, type RowSecurity, roleOf, secureRows } from '../db/row-security.ts'
 import { areOneDatabase } from '../db/same-database.ts'
 import { migrations } from '../features.ts'
@@ -80,7 +80,7 @@ export class LateRows {
     try {
       return (await this.db.takeRole(role)) ? null : lost_role
     } catch (error) {
-      if (isUnavailable(error) && !refusesSettings(error)) throw error
+      if (isUnavailable(error) && !refusesSettings(error) && !refusesRole(error)) throw error
       return `${lost_role}; ${(error as Error).message}`
     }
   }

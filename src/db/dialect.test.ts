@@ -240,6 +240,8 @@ describe('errors of the driver', () => {
     [postgres('40001'), true],
     [postgres('23505'), false],
     [postgres('57014'), false],
+    [new DbError('lost', 'before COMMIT', { cause: postgres('40001') }), true],
+    [new DbError('outcome_unknown', 'at COMMIT', { cause: postgres('40001') }), false],
     [sqlite('SQLITE_BUSY'), false],
     [null, false],
   ])('after %o the transaction may simply be run again: %p', (error, expected) => {

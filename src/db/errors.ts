@@ -83,7 +83,7 @@ function postgresKind(
   return null
 }
 
-/** True for an error with which the server refuses or ends a connection, whatever for. */
+/** True for an error with which the server refuses or ends a connection, for whatever reason. */
 function endsConnection({ severity }: { severity?: string }): boolean {
   return severity === 'FATAL' || severity === 'PANIC'
 }
@@ -123,7 +123,17 @@ export function isReadOnly(error: unknown): boolean {
   return stateOf(error) === '25006'
 }
 
-/** True for a deadlock or serialization failure: the whole transaction may be run again. */
+/** True for a deadlock or serialization failure, unless it ended the connection at COMMIT: the whole transaction may be run again. */
 export function isRetryable(error: unknown): boolean {
-  return ['40P01', '40001'].includes(stateOf(error))
+  return !isOutcomeUnknown(error) && ['40P01', '40001'].includes(stateOf(error))
+}
+
+/** True when another transaction held for too long what this one had to wait for. */
+export function isLockTimeout(error: unknown): boolean {
+  return ['55P03', '57014'].includes(stateOf(error))
+}
+
+/** True when PostgreSQL had not enough of something: with the same statement it may never have. */
+export function lacksResources(error: unknown): boolean {
+  return stateOf(error).startsWith('53')
 }

@@ -272,6 +272,27 @@ forEachDatabase('migrations', (databases) => {
 })
 
 onPostgres('on PostgreSQL', () => {
+  test('a file for which the server has not enough room is tried once, however long it took', async () => {
+    const url = await newPostgresDatabase()
+    const db = await openDb(url, { clock: new TestClock(), exclusive: false, onFatal: () => {} })
+    const large: Migration = {
+      name: 'large',
+      text: `set local temp_file_limit = '64kB';
+create table large as select n from generate_series(1, 400000) n order by random();`,
+    }
+    let tries = 0
+    db.onStatement((name) => {
+      if (name === 'migrate.lock') tries += 1
+    })
+    expect(await migrate(db, migrations)).toBe(migrations.length)
+    tries = 0
+    await expect(migrate(db, [...migrations, large])).rejects.toThrow('temp_file_limit')
+    expect(tries).toBe(2) // to look what is there, and the file
+    expect(await namesOf(db)).not.toContain('large')
+    await db.close()
+    await dropPostgresDatabase(url)
+  }, 300_000)
+
   test('a node waits longer than one lock time-out while another one migrates', async () => {
     const url = await newPostgresDatabase()
     const db = await openDb(url, { clock: new TestClock(), exclusive: false, onFatal: () => {} })

@@ -290,7 +290,7 @@ onPostgres('An outage of PostgreSQL', () => {
     })
   })
 
-  test('does not begin with a statement that fails, whatever for', async () => {
+  test('does not begin with a statement that fails, for whatever reason', async () => {
     await through(async () => {
       await find()
       const came = door.count

@@ -24,6 +24,11 @@ export function refusesSettings(error: unknown): boolean {
   return /unsupported startup parameter/i.test((error as Error).message)
 }
 
+/** True for the error of a server that opens no connection with this role: there is none, or the login may not take it. */
+export function refusesRole(error: unknown): boolean {
+  return ['22023', '42501'].includes(stateOf(error)) // invalid_parameter_value, insufficient_privilege
+}
+
 /** The settings with which a connection opens unless others are given. */
 export const whole_session: Session = { ...postgres_session, ...newer_session }
 

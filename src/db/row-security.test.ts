@@ -301,6 +301,19 @@ onPostgres('Row-level security', () => {
       ['a pooler', new DbError('lost', 'unsupported startup parameter: role')],
       ['the server', new Error('permission denied to set role')],
     ]
+    test('are tried no more where a connection that opens cannot have the role', async () => {
+      const { db } = service.app
+      const take = db.takeRole.bind(db)
+      const taking = spyOn(db, 'takeRole').mockImplementationOnce(() => take(`${role}_of_nobody`))
+      await service.app.late_rows!.secure()
+      taking.mockRestore()
+      const warnings = service.logged.filter(({ message }) => message === unsecured_message)
+      expect(warnings.at(-1)!.fields.reason).toContain(`; role "${role}_of_nobody" does not exist`)
+      await service.app.late_rows!.secure()
+      expect(service.logged.filter(({ message }) => message === secured_message)).toEqual([])
+      expect(await read()).toBe(200)
+    })
+
     test.each(refusals)(
       'are tried no more where %s refuses the role, which a warning says',
       async (_, failure) => {

@@ -2,7 +2,7 @@
 
 import { limit } from '../base/limit.ts'
 import { type Db, type Turn, type Tx, unnamed } from './db.ts'
-import { DbError } from './errors.ts'
+import { DbError, lacksResources } from './errors.ts'
 
 // Differs because PostgreSQL may be shared by nodes that start at the same time; SQLite has one writer.
 const LOCK_POSTGRES = unnamed<{ locked: unknown }>(
@@ -52,7 +52,7 @@ export async function changeSchema<T>(
   }
 }
 
-/** True for the failure of a change for which others held a lock too long. */
+/** True for the failure of a change for which others held a lock too long, and not for one that the server lacks memory or files for. */
 export function isLocked(error: unknown): boolean {
-  return error instanceof DbError && error.kind === 'busy'
+  return error instanceof DbError && error.kind === 'busy' && !lacksResources(error)
 }

@@ -343,6 +343,27 @@ onPostgres('Idempotency-Key whose first request is still running (postgres)', ()
     expect(meanwhile.headers.get('retry-after')).toBe('1')
     expect((await ask()).status).toBe(201)
   })
+
+  test('is not meant by 503 UNAVAILABLE, when the server lacks memory for the claim', async () => {
+    const { admin_key } = await service.signUp()
+    const ask = () =>
+      service.ask('POST', '/v1/agents', {
+        ...{ key: admin_key, headers: { 'idempotency-key': 'key-1' } },
+        body: { name: 'abc' },
+      })
+    const owner = new SQL({ url: ownerUrlOf(url), max: 1 })
+    await owner
+      .unsafe(`create function lacks() returns trigger language plpgsql as
+        $$ begin raise 'out of shared memory' using errcode = '53200'; end $$;
+        create trigger lacks before insert on idempotency_keys for each row execute function lacks()`)
+      .simple()
+    const refused = await ask()
+    await owner.unsafe('drop trigger lacks on idempotency_keys')
+    await owner.close()
+
+    expect(refusal(refused)).toEqual([503, 'UNAVAILABLE', undefined])
+    expect((await ask()).status).toBe(201)
+  })
 })
 
 describe('A claim', () => {

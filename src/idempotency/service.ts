@@ -9,7 +9,7 @@ import { deriveKey, open, seal } from '../base/seal.ts'
 import type { KeyHolder, TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
-import { DbError, isRetryable } from '../db/errors.ts'
+import { isLockTimeout } from '../db/errors.ts'
 import { bytesOf, row_bytes, textBytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
@@ -129,7 +129,7 @@ async function claimed(tx: Tx, claim: Claim): Promise<{ grew: number } | null> {
   try {
     return await store.claim(tx, claim, tx.now + kept_ms)
   } catch (error) {
-    if (!(error instanceof DbError && error.kind === 'busy') || isRetryable(error)) throw error
+    if (!isLockTimeout(error)) throw error
     throw new ApiError('IDEMPOTENCY_IN_PROGRESS', { retry_after_seconds: 1 })
   }
 }

@@ -31,18 +31,26 @@ def _again(kind: type[EffectError], args: tuple[Any, ...], members: dict[str, An
 
 
 class _Result:
-    """What `work` returned, on its way to another process. What no pickle takes, such as a lock or a connection, goes as its repr:
-    the error says that it has happened, and must arrive."""
+    """What `work` returned, on its way to another process. What no pickle takes, such as a lock or a connection, and what
+    cannot be read from one, such as an error made with more than its message, goes as its repr: the error says that it has
+    happened, and must arrive."""
 
     def __init__(self, value: object) -> None:
         self.value = value
 
     def __reduce__(self) -> tuple[Any, ...]:
+        shown = repr(self.value)
         try:
-            pickle.dumps(self.value)
+            return (_arrived, (pickle.dumps(self.value), shown))
         except Exception:
-            return (_Result, (repr(self.value),))
-        return (_Result, (self.value,))
+            return (_Result, (shown,))
+
+
+def _arrived(pickled: bytes, shown: str) -> _Result:
+    try:
+        return _Result(pickle.loads(pickled))
+    except Exception:
+        return _Result(shown)
 
 
 class EffectRejectedError(EffectError):
