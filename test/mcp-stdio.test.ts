@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { newKey } from '../src/base/keys.ts'
 import { finished } from './support/finished.ts'
 import { connect } from './support/mcp.ts'
 import { forEachService } from './support/service.ts'
@@ -335,4 +336,28 @@ forEachService('MCP over stdio', (service) => {
     const [, answer] = stdout.trim().split('\n')
     expect(JSON.parse(answer!).result.structuredContent).toMatchObject({ action: 'a', workflow_id })
   })
+})
+
+test('an id that nests without end is refused and what follows is answered', async () => {
+  const deep = `${'['.repeat(520_000)}${']'.repeat(520_000)}`
+  const server = Bun.spawn([process.execPath, main, 'mcp'], {
+    env: { WAYSTATION_URL: 'http://127.0.0.1:1', WAYSTATION_KEY: newKey('agent') },
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const messages = [
+    `{"jsonrpc":"2.0","id":${deep},"method":"tools/list"}`,
+    `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${deep}}}`,
+    '{"jsonrpc":"2.0","id":7,"method":"ping"}',
+  ]
+  server.stdin.write(`${messages.join('\n')}\n`)
+  server.stdin.end()
+  const told = (await new Response(server.stdout).text()).trimEnd().split('\n')
+  const refusal = { code: -32_600, message: 'Send one JSON-RPC message a line, an object.' }
+  expect(told.map((line) => JSON.parse(line))).toEqual([
+    { jsonrpc: '2.0', id: null, error: refusal },
+    { jsonrpc: '2.0', id: 7, result: {} },
+  ])
+  expect(await server.exited).toBe(0)
 })

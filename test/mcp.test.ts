@@ -1,11 +1,9 @@
 // The official MCP client calls every tool, over both transports and in both generations of the protocol.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { ready_tools } from '../mcp/server.ts'
-import { newKey } from '../src/base/keys.ts'
 import { routes } from '../src/features.ts'
 import { readyIn } from './support/contract.ts'
 import { connect, type McpClient, transports } from './support/mcp.ts'
@@ -516,28 +514,4 @@ forEachService('MCP', (service) => {
       await reader.close()
     })
   })
-})
-
-test('over stdio, an id that nests without end is refused and what follows is answered', async () => {
-  const deep = `${'['.repeat(520_000)}${']'.repeat(520_000)}`
-  const server = Bun.spawn([process.execPath, join(import.meta.dir, '../cli/main.ts'), 'mcp'], {
-    env: { WAYSTATION_URL: 'http://127.0.0.1:1', WAYSTATION_KEY: newKey('agent') },
-    stdin: 'pipe',
-    stdout: 'pipe',
-    stderr: 'inherit',
-  })
-  const messages = [
-    `{"jsonrpc":"2.0","id":${deep},"method":"tools/list"}`,
-    `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${deep}}}`,
-    '{"jsonrpc":"2.0","id":7,"method":"ping"}',
-  ]
-  server.stdin.write(`${messages.join('\n')}\n`)
-  server.stdin.end()
-  const told = (await new Response(server.stdout).text()).trimEnd().split('\n')
-  const refusal = { code: -32_600, message: 'Send one JSON-RPC message a line, an object.' }
-  expect(told.map((line) => JSON.parse(line))).toEqual([
-    { jsonrpc: '2.0', id: null, error: refusal },
-    { jsonrpc: '2.0', id: 7, result: {} },
-  ])
-  expect(await server.exited).toBe(0)
 })
