@@ -20,10 +20,8 @@ interface McpClient {
   settings(server: McpServer): string
 }
 
-const typed = (server: McpServer) => ('url' in server ? { type: 'http', ...server } : server)
-
 /** The form that most clients read: `mcpServers`. */
-export const common = json('mcpServers', typed)
+export const common = json('mcpServers', (server) => ('url' in server ? { type: 'http', ...server } : server))
 
 export const mcp_clients: Readonly<Record<string, McpClient>> = {
   'claude-code': { files: '.mcp.json of a project, or ~/.claude.json', settings: common },
@@ -38,7 +36,7 @@ export const mcp_clients: Readonly<Record<string, McpClient>> = {
   },
   vscode: {
     files: '.vscode/mcp.json of a project, or mcp.json of the user profile',
-    settings: json('servers', (server) => ('url' in server ? typed(server) : { type: 'stdio', ...server })),
+    settings: json('servers', (server) => ({ type: 'url' in server ? 'http' : 'stdio', ...server })),
   },
 }
 
