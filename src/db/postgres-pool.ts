@@ -24,7 +24,7 @@ export interface Opened {
 export class Pool {
   #opened: Opened
   #kept: Session = {}
-  #aside: SQL | null = null
+  readonly #aside = new Set<SQL>()
 
   constructor(
     private readonly settings: PoolSettings,
@@ -115,10 +115,11 @@ export class Pool {
   /** Opens one connection more for this work, and closes it. */
   async aside<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
     const sql = this.#open(this.role, 1)
-    this.#aside = sql
+    this.#aside.add(sql)
     try {
       return await work(sql)
     } finally {
+      this.#aside.delete(sql)
       sql.close({ timeout: 0 }).catch(() => {})
     }
   }
@@ -129,7 +130,7 @@ export class Pool {
   }
 
   close(timeout: number): Promise<void> {
-    this.#aside?.close({ timeout: 0 }).catch(() => {})
+    for (const sql of this.#aside) sql.close({ timeout: 0 }).catch(() => {})
     return this.#opened.sql.close({ timeout })
   }
 }

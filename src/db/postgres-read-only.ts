@@ -1,6 +1,7 @@
 // A PostgreSQL that takes no writes, as the old primary does after a failover. Connections to it stay open and answer reads, so
 // nothing else would ever replace them: new ones are tried until they reach a server that takes writes.
 
+import type { Settings } from './connection-settings.ts'
 import { isReadOnly } from './errors.ts'
 import type { Pool } from './postgres-pool.ts'
 
@@ -20,10 +21,15 @@ export class ReadOnly {
 
   /** The end of a call. */
   notice(error: unknown): void {
-    if (isReadOnly(error)) this.begin()
+    if (isReadOnly(error)) this.#begin()
   }
 
-  begin(): void {
+  /** An answer of the server about itself. */
+  judge({ transaction_read_only }: Settings): void {
+    if (transaction_read_only === 'on') this.#begin()
+  }
+
+  #begin(): void {
     if (this.is_on || this.#is_closed) return
     this.is_on = true
     this.#lookLater()

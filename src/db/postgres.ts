@@ -56,6 +56,7 @@ import {
   settingsOf,
   whole_session,
 } from './postgres-session.ts'
+import { watchSilence } from './postgres-silence.ts'
 import { boundTables, isBoundAs } from './row-security.ts'
 import { StoredBytes } from './stored.ts'
 
@@ -86,13 +87,6 @@ const counted_together_max = limit(
   'Tenants whose stored bytes one transaction writes.',
 )
 const close_timeout_seconds = 1
-const watch_ms = 250
-const silent_looks_max = limit(
-  'postgres.silent_looks',
-  12,
-  'attempts',
-  'Looks in a row, four a second, at which PostgreSQL has answered nothing although statements were sent; then the connections are opened again.',
-)
 
 /** Opens a pool. Throws on an unsafe set-up or when the server cannot be reached. */
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Db> {
@@ -112,7 +106,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 }
 
 async function usable(db: PostgresDb): Promise<Db> {
-  const settings = await db.durability()
+  const settings = await db.settle()
   requireSafe(settings, await db.lostSetting())
   await db.begin()
   return db
@@ -178,7 +172,10 @@ class PostgresDb implements Db {
       },
       { waiting_max, passing_max },
     )
-    this.#watch = this.#watched()
+    this.#watch = watchSilence(this.#traffic, {
+      isAsked: () => this.#is_begun && !this.#closed && this.#requests_running > 0, // a start waits for longer
+      onSilence: () => this.#useNew(() => this.#pool.renew()),
+    })
   }
 
   async takeRole(role: string): Promise<boolean> {
@@ -420,46 +417,37 @@ class PostgresDb implements Db {
     return busy()
   }
 
-  /**
-   * A server that says nothing at all keeps its connections open, and callers that use them wait for ever. The pool
-   * is closed, which ends what runs on it, and another is opened.
-   */
-  #watched(): Timer {
-    let silent_looks = 0
-    let answers = 0
-    const watch = setInterval(() => {
-      const is_asked = this.#is_begun && this.#requests_running > 0 // a start waits for longer
-      const is_silent = is_asked && this.#traffic.answers === answers
-      answers = this.#traffic.answers
-      silent_looks = is_silent ? silent_looks + 1 : 0
-      if (silent_looks < silent_looks_max || this.#closed) return
-      silent_looks = 0
-      this.#useNew(() => this.#pool.renew())
-    }, watch_ms)
-    watch.unref()
-    return watch
-  }
-
   #useNew(open: () => void): void {
     open()
     this.#queries = new Queries(this.#pool.current, this.#traffic)
   }
 
+  /** Reads on a connection of its own how the server writes. The others, none of which is open yet, keep that. */
+  settle(): Promise<Settings> {
+    return this.#look(async () => {
+      const settings = await this.#pool.aside(settingsOf)
+      this.#read_only.judge(settings)
+      this.#useNew(() => this.#pool.keep(settings))
+      return settings
+    })
+  }
+
   durability(): Promise<Settings> {
-    return this.#guarded({ key: 'readiness', ms_max: this.#timeOf(readiness_ms_max) }, async () => {
-      const settings = await (this.#is_begun ? settingsOf(this.#pool.current) : this.#pool.aside(settingsOf))
-      if (settings.transaction_read_only === 'on') this.#read_only.begin()
-      if (this.#is_begun)
-        await requireReady(this.#pool.current, settings) // a new database gets its tables after that
-      else this.#useNew(() => this.#pool.keep(settings)) // none is open yet
+    return this.#look(async () => {
+      const settings = await settingsOf(this.#pool.current)
+      this.#read_only.judge(settings)
+      await requireReady(this.#pool.current, settings)
       return settings
     })
   }
 
   /** The reason that connections must not be used although they open; null when there is none. */
   lostSetting(): Promise<string | null> {
-    const turn = { key: 'readiness', ms_max: this.#timeOf(readiness_ms_max) }
-    return this.#guarded(turn, () => lostSetting(this.#pool.current))
+    return this.#look(() => lostSetting(this.#pool.current))
+  }
+
+  #look<T>(action: () => Promise<T>): Promise<T> {
+    return this.#guarded({ key: 'readiness', ms_max: this.#timeOf(readiness_ms_max) }, action)
   }
 
   notify(text: string): Promise<void> {
