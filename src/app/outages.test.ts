@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { SQL } from 'bun'
 import { onPostgres } from '../../test/support/databases.ts'
 import { Scraped } from '../../test/support/metrics.ts'
 import { becomes, until } from '../../test/support/patience.ts'
-import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { dropPostgresDatabase, newPostgresDatabase, ownerUrlOf } from '../../test/support/postgres.ts'
 import { Door, starting_up } from '../../test/support/postgres-door.ts'
 import { few_connections, TestService, type TestTenant } from '../../test/support/service.ts'
 import { systemClock } from '../base/clock.ts'
@@ -12,7 +13,7 @@ import { DbError } from '../db/errors.ts'
 import type { Log } from '../http/answers.ts'
 import { Measures } from '../metrics/service.ts'
 import { backgroundOf } from './background.ts'
-import { away_message, back_message } from './outages.ts'
+import { away_message, back_message, complaint_message } from './outages.ts'
 import { LateRows } from './secured.ts'
 import type { AppOptions } from './start.ts'
 
@@ -76,6 +77,24 @@ onPostgres('The log in an outage of the database', () => {
       { level: 'info', message: back_message, fields: { database: door.host, seconds: 61.5 } },
     ])
     expect(faults().slice(before)).toEqual([away(0), away(60)])
+  })
+
+  test('has a line for a call that PostgreSQL had no memory for, which says so', async () => {
+    const owner = new SQL({ url: ownerUrlOf(url), max: 1 })
+    await owner
+      .unsafe(`create function lacks() returns trigger language plpgsql as
+        $$ begin raise 'out of shared memory' using errcode = '53200'; end $$;
+        create trigger lacks before insert or update on kv_entries for each row execute function lacks()`)
+      .simple()
+    const { status, body } = await put()
+    await owner.unsafe('drop trigger lacks on kv_entries')
+    await owner.close()
+
+    expect([status, body.error.code]).toEqual([503, 'UNAVAILABLE'])
+    const fields = { database: door.host, code: '53200', reason: 'out of shared memory' }
+    expect(service.logged.filter(({ message }) => message === complaint_message)).toEqual([
+      { level: 'warn', message: complaint_message, fields },
+    ])
   })
 })
 

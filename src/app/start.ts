@@ -21,7 +21,7 @@ import { requireWhole } from '../quarantine/service.ts'
 import { hasServed, type KeptSecret, keptKeys, keptSecret, secretsOf } from '../secrets/service.ts'
 import { ConfigError } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
-import { outagesIn } from './outages.ts'
+import { serverIn } from './outages.ts'
 import { LateRows, requireRole, securedRows } from './secured.ts'
 
 const damaged_message =
@@ -87,7 +87,7 @@ export async function openDatabase(
       connections_max: config.database_connections,
       role,
       carries_tenant: config.row_level_security !== 'off', // any node may prepare the tables
-      outage_listener: outagesIn(log),
+      server_listener: serverIn(log),
       onFatal,
       onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
       onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),

@@ -6,7 +6,7 @@ import type { Db } from './db.ts'
 import type { DiskOptions } from './disk.ts'
 import type { DbMeasures } from './measures.ts'
 import { openPostgres } from './postgres.ts'
-import type { OutageListener } from './postgres-outage.ts'
+import type { ServerListener } from './postgres-options.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Sync } from './sqlite-flush.ts'
 import { ownName } from './sqlite-lock.ts'
@@ -23,8 +23,8 @@ export interface OpenOptions {
   role?: string | undefined
   /** PostgreSQL: true where row-level security is wanted, and may come into force while the service runs. */
   carries_tenant?: boolean
-  /** PostgreSQL: hears of outages. */
-  outage_listener?: OutageListener
+  /** PostgreSQL: hears of outages, and of errors that say something of the server. */
+  server_listener?: ServerListener
   onFatal: (error: unknown) => void
   /** SQLite: see there. */
   onDamaged?: (error: unknown) => void

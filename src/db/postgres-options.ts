@@ -2,7 +2,10 @@
 
 import type { Clock } from '../base/clock.ts'
 import type { DbMeasures } from './measures.ts'
+import type { ComplaintListener } from './postgres-complaints.ts'
 import type { OutageListener } from './postgres-outage.ts'
+
+export type ServerListener = OutageListener & ComplaintListener
 
 export interface PostgresOptions {
   clock: Clock
@@ -21,6 +24,6 @@ export interface PostgresOptions {
   /** True: statements carry their tenant from the start, because tables may be prepared for row-level security while they run. */
   carries_tenant?: boolean
   measures?: DbMeasures | undefined
-  /** Hears of outages. */
-  outage_listener?: OutageListener | undefined
+  /** Hears of outages, and of errors that say something of the server. */
+  server_listener?: ServerListener | undefined
 }

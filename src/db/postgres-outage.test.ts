@@ -7,7 +7,9 @@ import { Door, type Refusal, starting_up } from '../../test/support/postgres-doo
 import { type Db, type Turn, unnamedAcrossTenants } from './db.ts'
 import { DbError, isLost } from './errors.ts'
 import { openPostgres } from './postgres.ts'
-import { type OutageListener, Outages } from './postgres-outage.ts'
+import type { Complaint } from './postgres-complaints.ts'
+import type { ServerListener } from './postgres-options.ts'
+import { Outages } from './postgres-outage.ts'
 
 const connections_max = 4
 const calls_in_outage = 500
@@ -20,15 +22,20 @@ const HURRY = unnamedAcrossTenants('test.hurry', "set local idle_in_transaction_
 const WRONG = unnamedAcrossTenants('test.wrong', 'select nothing from nowhere')
 
 /** The reports, in order. */
-class Reports implements OutageListener {
+class Reports implements ServerListener {
   readonly lines: (string | number)[][] = []
+  readonly complaints: Complaint[] = []
 
-  onAway: OutageListener['onAway'] = ({ server, ms, reason }) => {
+  onAway: ServerListener['onAway'] = ({ server, ms, reason }) => {
     this.lines.push(['away', server, ms, reason])
   }
 
-  onBack: OutageListener['onBack'] = ({ server, ms }) => {
+  onBack: ServerListener['onBack'] = ({ server, ms }) => {
     this.lines.push(['back', server, ms])
+  }
+
+  onComplaint: ServerListener['onComplaint'] = (complaint) => {
+    this.complaints.push(complaint)
   }
 }
 
@@ -57,7 +64,7 @@ onPostgres('An outage of PostgreSQL', () => {
     door = await Door.before(url)
     clock = new TestClock()
     reports = new Reports()
-    db = await openPostgres(door.url, { clock, connections_max, outage_listener: reports })
+    db = await openPostgres(door.url, { clock, connections_max, server_listener: reports })
     try {
       await work()
     } finally {
@@ -173,7 +180,7 @@ onPostgres('An outage of PostgreSQL', () => {
       const shut = await Door.before(url)
       shut.does = refusal
       const heard = new Reports()
-      const start = () => openPostgres(shut.url, { clock: new TestClock(), outage_listener: heard })
+      const start = () => openPostgres(shut.url, { clock: new TestClock(), server_listener: heard })
       expect(await endOf(start)).toBe(`lost: PostgreSQL at ${shut.host}: ${refusal.message}`)
       expect(heard.lines).toEqual([])
       shut.close()

@@ -30,6 +30,7 @@ import { type DbGauges, pooled } from './measures.ts'
 import type { Member } from './postgres-batch.ts'
 import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
+import { Complaints } from './postgres-complaints.ts'
 import { passing_max as passing_default } from './postgres-lines.ts'
 import { channel } from './postgres-listen.ts'
 import type { PostgresOptions } from './postgres-options.ts'
@@ -120,6 +121,7 @@ class PostgresDb implements Db {
   readonly engine = 'postgres'
   readonly #pool: Pool
   readonly #outages: Outages
+  readonly #complaints: Complaints
   readonly #read_only: ReadOnly
   readonly clock: Clock
   readonly #database_clock: DatabaseClock | null
@@ -153,7 +155,9 @@ class PostgresDb implements Db {
     this.#traffic.measures = options.measures
     this.#traffic.bound = options.carries_tenant ?? false
     this.#pool = new Pool({ url, connections_max, session }, role)
-    this.#outages = new Outages(new URL(url).host, clock, this.#pool, options.outage_listener)
+    const { host } = new URL(url)
+    this.#outages = new Outages(host, clock, this.#pool, options.server_listener)
+    this.#complaints = new Complaints(host, clock, options.server_listener)
     this.#read_only = new ReadOnly(this.#pool, () => this.#useNew(() => this.#pool.replace()))
     this.#queries = new Queries(this.#pool.current, this.#traffic)
     this.#queue = connectionQueue(connections_max, clock)
@@ -378,6 +382,7 @@ class PostgresDb implements Db {
       })
       return await Promise.race([acting, over])
     } catch (error) {
+      if (this.#is_begun && !this.is_away) this.#complaints.notice(error)
       throw translate('postgres', error)
     } finally {
       clearTimeout(timer)
