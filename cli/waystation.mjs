@@ -10,6 +10,12 @@ import { basename, delimiter, dirname, join, relative, resolve, sep } from 'node
 import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 
+if (process.versions.pnp) {
+  console.error(
+    'waystation: Yarn keeps packages in archives here, which Bun cannot run. Put `nodeLinker: node-modules` into .yarnrc.yml and run `yarn install`.',
+  )
+  process.exit(1)
+}
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const installed = spawnSync(process.execPath, [join(root, 'scripts', 'ensure-install.mjs'), 'run'], {
   stdio: ['ignore', 2, 2],

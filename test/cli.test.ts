@@ -485,6 +485,19 @@ describe('The CLI without a service', () => {
     expect(JSON.parse(as_json.stderr).error).toMatchObject({ code: 'UNREACHABLE', exit_code: 7 })
   })
 
+  test('says which setting of Yarn keeps it from running', async () => {
+    const script = join(bench.folder(), 'plug-n-play.cjs') // Yarn preloads one, which says its version so
+    writeFileSync(script, `Object.defineProperty(process.versions, 'pnp', { value: '3' })\n`)
+    const command = ['node', '--require', script, join(root, 'cli/waystation.mjs')]
+    expect(await bench.run(['health'], {}, { command })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'waystation: Yarn keeps packages in archives here, which Bun cannot run. ' +
+        'Put `nodeLinker: node-modules` into .yarnrc.yml and run `yarn install`.\n',
+    })
+  })
+
   if (!quick)
     test('serves at a terminal until Ctrl-C, which the launcher leaves to the terminal: one signal, one drain', async () => {
       const command = ['node', join(root, 'cli/waystation.mjs')]
