@@ -2,7 +2,7 @@
 
 import type { Validator } from 'typebox/compile'
 import type { Caller } from './calls.ts'
-import { type Place, type ReadyTool, type Target, without } from './contract.ts'
+import { type Place, type ReadyTool, type Schema, type Target, without } from './contract.ts'
 
 export interface Issue {
   argument: string
@@ -22,21 +22,40 @@ export async function checkedArguments(
   sent: Arguments,
   clock: Pick<Caller, 'timeIn'>,
 ): Promise<Arguments | Issue[]> {
-  const { properties, required } = ready.listed.inputSchema
-  const present = Object.entries(sent).filter(([name, value]) => {
-    // Models often send null for what they leave out; where any JSON goes, null is a value.
-    const typed = Object.hasOwn(properties, name) && properties[name]!.type !== undefined
-    return !(value === null && typed && !required.includes(name))
-  })
-  // Not by assignment: `__proto__` is a name like any other, and none of an argument.
-  const given: Arguments = Object.fromEntries([...Object.entries(ready.tool.defaults ?? {}), ...present])
+  const present = withoutNulls(ready.listed.inputSchema, sent) as Arguments
+  const given = taken(ready, { ...ready.tool.defaults, ...present })
   const issues = [
-    ...issuesOf(await validatorOf(ready), given),
+    ...issuesOf(await validatorOf(ready), present),
     ...unsendable(ready, given),
     ...faultsOfDelay(ready, given),
   ]
   const all = issues.length > 0 ? issues : faultsOfTarget(ready, given)
   return all.length > 0 ? all : withTime(ready, given, clock)
+}
+
+/**
+ * Models send null for what they leave out, and frameworks do it for them, in the objects of an argument, too. Where any JSON goes,
+ * null is a value.
+ */
+function withoutNulls({ properties, required = [], items }: Schema, sent: unknown): unknown {
+  if (Array.isArray(sent)) {
+    const { properties: members } = (items ?? {}) as Schema
+    return members ? sent.map((item) => withoutNulls(items as Schema, item)) : sent
+  }
+  if (typeof sent !== 'object' || sent === null || !properties) return sent
+  const schemaOf = (name: string) => (Object.hasOwn(properties, name) ? properties[name]! : {})
+  const present = Object.entries(sent).filter(
+    ([name, value]) => value !== null || required.includes(name) || schemaOf(name).type === undefined,
+  )
+  // Not by assignment: `__proto__` is a name like any other, and none of an argument.
+  return Object.fromEntries(present.map(([name, value]) => [name, withoutNulls(schemaOf(name), value)]))
+}
+
+/** Of a tool that calls one of several operations, the arguments without a null that this operation does not take. */
+function taken(ready: ReadyTool, given: Arguments): Arguments {
+  const { takes } = targetOf(ready, given)
+  const isLeftOut = (name: string) => given[name] === null && ready.places.has(name) && !takes.has(name)
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !isLeftOut(name)))
 }
 
 /** A tool that calls one of several operations: what this one needs, and what it does not take. */
@@ -107,8 +126,9 @@ async function validatorOf(ready: ReadyTool): Promise<Validator> {
   const known = validators.get(ready)
   if (known) return known
   const { Compile } = await import('typebox/compile')
-  // Date-times are checked by the API.
-  const validator = Compile(without(ready.listed.inputSchema, (name) => name === 'format') as never)
+  // Date-times are checked by the API. The only choices between types are any JSON, which includes null.
+  const unchecked = (name: string) => name === 'format' || name === 'anyOf'
+  const validator = Compile(without(ready.listed.inputSchema, unchecked) as never)
   validators.set(ready, validator)
   return validator
 }

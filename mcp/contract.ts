@@ -2,6 +2,7 @@
 // request (path, query, body, headers) laid out as one object of named arguments.
 
 import type { ErrorRows } from './errors.ts'
+import { portable } from './portable.ts'
 import { resolved } from './schema.ts'
 import { type Tool, tools, wait_seconds_max } from './tools.ts'
 
@@ -17,6 +18,12 @@ interface ObjectSchema extends Schema {
   type: 'object'
   properties: Record<string, Schema>
   required: string[]
+}
+
+/** One that needs nothing does not say so: some validators refuse an empty list. */
+interface ListedInput extends Schema {
+  type: 'object'
+  properties: Record<string, Schema>
 }
 
 /** Its members are always there; it does not say so once more. */
@@ -86,12 +93,13 @@ export interface ReadyTool {
     name: string
     title: string
     description: string
-    inputSchema: ObjectSchema
+    inputSchema: ListedInput
     outputSchema: ListedOutput
     annotations: {
       readOnlyHint: boolean
       destructiveHint: boolean
-      idempotentHint: boolean
+      /** Absent means false (2025-11-25, "ToolAnnotations"). */
+      idempotentHint?: true
       openWorldHint: boolean
     }
   }
@@ -115,7 +123,7 @@ const argument_schemas: Readonly<Record<string, Schema>> = {
   idempotency_key: {
     type: 'string',
     pattern: '^[!-~]{1,255}$',
-    description: 'A repeat with the same has one effect.',
+    description: 'Repeats with it act once.',
   },
   lock_token: { type: 'string', description: 'That of your claim.' },
   if_version: {
@@ -169,7 +177,7 @@ function ready(tool: Tool, document: Document): ReadyTool {
       annotations: {
         readOnlyHint: target.method === 'GET' || tool.reads_by_post === true,
         destructiveHint: tool.destructive,
-        idempotentHint: tool.idempotent,
+        ...(tool.idempotent ? { idempotentHint: true } : {}),
         openWorldHint: tool.open_world,
       },
     },
@@ -248,7 +256,7 @@ function argumentOf(name: string): string {
   return header_arguments[name] ?? name
 }
 
-function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): ObjectSchema {
+function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): ListedInput {
   const properties: Record<string, Schema> = {}
   const required: string[] = []
   for (const { in: place, name, required: needed, description, schema } of parameters) {
@@ -257,11 +265,13 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
     const described = ofArgument(description === undefined ? {} : { description })
     // A path with an empty part is another path.
     const filled = place === 'path' && schema.pattern === undefined ? { minLength: 1 } : {}
-    properties[argument] = argument_schemas[argument] ?? { ...described, ...plain(schema), ...filled }
+    properties[argument] =
+      argument_schemas[argument] ?? portable({ ...described, ...plain(schema), ...filled })
     if (needed && !isFilled(tool, argument)) required.push(argument)
   }
   for (const [name, schema] of Object.entries(body?.properties ?? {})) {
-    properties[name] = argument_schemas[name] ?? plain(ofArgument(narrowed(schema, tool.narrows?.[name])))
+    const taken = ofArgument(narrowed(schema, tool.narrows?.[name]))
+    properties[name] = argument_schemas[name] ?? portable(plain(taken))
     if (body?.required?.includes(name) && !isFilled(tool, name)) required.push(name)
   }
   if (tool.choice) {
@@ -271,16 +281,17 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   }
   if (tool.delay) properties[tool.delay.argument] = delay_schema
   for (const [name, value] of Object.entries(tool.defaults ?? {})) {
-    properties[name] = { ...properties[name]!, default: value }
+    if (value !== null) properties[name] = { ...properties[name]!, default: value }
   }
   if (tool.wait) {
     const { description: _, ...wait } = properties[tool.wait]!
     properties[tool.wait] = { ...wait, maximum: wait_seconds_max }
   }
+  required.push(...(tool.required ?? []))
   return {
     type: 'object',
     properties,
-    required: [...required, ...(tool.required ?? [])],
+    ...(required.length > 0 ? { required } : {}),
     additionalProperties: false,
   }
 }
@@ -291,12 +302,12 @@ function narrowed(schema: Schema, names: readonly string[] | undefined): Schema 
   return { ...schema, properties: Object.fromEntries(names.map((name) => [name, schema.properties![name]!])) }
 }
 
-/** Parts of descriptions about headers, paths and parts that no tool has. */
+/** Parts of descriptions about headers, paths and parts that no tool has, and about what an argument is without being given. */
 const of_http =
-  /, percent-encoded once|; default that of X-Workflow-Id|; above \d+ counts as \d+| One of windowSeconds and window is needed; both are the same\./
+  /, percent-encoded once|; default that of X-Workflow-Id|; above \d+ counts as \d+| One of windowSeconds and window is needed; both are the same\.|; comes back as the same text/
 /** Descriptions that say no more than the name of the argument. */
 const said_by_name =
-  /^The [a-z ]+, [a-z]{3}_….$|^Ties together |^next_cursor of the page |^1 to \d+ bytes of UTF-8.$|^__… is/
+  /^The [a-z ]+, [a-z]{3}_….$|^Ties together |^next_cursor of the page |^1 to \d+ bytes of UTF-8.$|^__… is|^Items, default/
 
 function ofArgument(schema: Schema): Schema {
   const { description, ...rest } = schema

@@ -72,7 +72,7 @@ export const tools: readonly Tool[] = [
     name: 'kv_put',
     title: 'Store a value',
     description:
-      'Store any JSON under a key: progress, ids, results for other agents. Overwrites what is there. When others may write the same key, give cas_version (the version you read, 0 for "only if absent"); on VERSION_MISMATCH read and decide again. ttl_seconds lets it expire. Namespaces that begin with __ are reserved.',
+      'Store any JSON under a key: progress, ids, results for other agents. Overwrites what is there. When others may write the same key, give cas_version (the version you read, 0 for "only if absent"); on VERSION_MISMATCH read and decide again. Namespaces that begin with __ are reserved.',
     operation: 'putValue',
     leave_out: if_match,
     destructive: true,
@@ -269,7 +269,7 @@ export const tools: readonly Tool[] = [
     name: 'checkpoint_create',
     title: 'Ask a human for approval',
     description:
-      'Ask a human to approve or reject something before you do it: deletions, messages to customers. Say in title what is asked and in prompt all that is needed to decide. Then keep the id with kv_put and call checkpoint_wait; go on only when status is "approved". With a callback_url the decision is sent there as well; you need none to wait. timeout_seconds is how long the question stays open (default a day).',
+      'Ask a human to approve or reject something before you do it: deletions, messages to customers. Say in title what is asked and in prompt all that is needed to decide. Then keep the id with kv_put and call checkpoint_wait; go on only when status is "approved". With a callback_url the decision is sent there as well; you need none to wait. timeout_seconds is how long the question stays open.',
     operation: 'createCheckpoint',
     leave_out: [...['answer_schema', 'required_approvals', 'required_rejections', 'approvers', 'escalate']],
     shows: ['id', 'status', 'expires_at'],
@@ -341,7 +341,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'wait_for',
     title: 'Wait for what comes first',
-    description: `Wait up to 50 seconds for the first of several events, by type ("checkpoint.approved", or "checkpoint.*", "effect.*", "schedule.*", "message.*", "kv.*", "dlq.*"), subject (the id of the thing) or workflow_id. With after 0 it begins at the oldest event. Give each answer's after next time: nothing between is missed.`,
+    description: `Wait up to 50 s for the first of several events, by type ("checkpoint.approved", or "checkpoint.*", "effect.*", "schedule.*", "message.*", "kv.*", "dlq.*"), subject (the id of the thing) or workflow_id. With after 0 it begins at the oldest event. Give each answer's after next time: nothing between is missed.`,
     operation: 'waitForEvent',
     shows: ['event', 'after'],
     defaults: { wait_seconds: wait_seconds_max },

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { checkedArguments } from '../mcp/arguments.ts'
+import type { Schema } from '../mcp/contract.ts'
 import { local_errors, local_next_steps, nextStep, own_next_steps } from '../mcp/errors.ts'
 import { resolved } from '../mcp/schema.ts'
 import { ready_tools } from '../mcp/server.ts'
@@ -102,6 +103,14 @@ describe.each(ready_tools.map((ready) => [ready.tool.name, ready] as const))('%s
     expect(listed.inputSchema.additionalProperties).toBe(false)
   })
 
+  test('has a name, a description and arguments that every provider of models takes', () => {
+    expect(tool.name).toMatch(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/) // OpenAI, Anthropic, Gemini, Bedrock
+    expect(tool.description.length).toBeLessThanOrEqual(1_024) // OpenAI
+    expect(outsideOfPortable(listed.inputSchema, tool.name)).toEqual([])
+    const { required } = listed.inputSchema
+    expect(required === undefined || required.length > 0).toBe(true)
+  })
+
   test('promises no more than its operation keeps', () => {
     const { readOnlyHint, destructiveHint } = listed.annotations
     expect(readOnlyHint).toBe(ready.target.method === 'GET' || ready.tool.name === 'wait_for')
@@ -118,6 +127,43 @@ describe.each(ready_tools.map((ready) => [ready.tool.name, ready] as const))('%s
     expect(strange).toEqual([])
   })
 })
+
+const portable_keywords = [
+  ...['type', 'description', 'enum', 'format', 'default', 'properties', 'required', 'additionalProperties'],
+  ...['items', 'minItems', 'minimum', 'maximum', 'minLength', 'pattern', 'anyOf'],
+]
+
+/**
+ * Where a schema of arguments says what some provider refuses or some framework loses: a place without one type, a list of texts
+ * that does not say that it is text, something beside `anyOf` (Gemini), null in a choice, an array without `items`, a name that
+ * Anthropic does not take.
+ */
+function outsideOfPortable(schema: Schema, at: string): string[] {
+  const { type, anyOf, properties = {}, items } = schema as Schema & { anyOf?: Schema[]; items?: Schema }
+  const keywords = Object.keys(schema)
+  const types = ['object', 'array', 'string', 'number', 'integer', 'boolean']
+  const faults = [
+    ...keywords.filter((keyword) => !portable_keywords.includes(keyword)),
+    ...(anyOf ? keywords.filter((keyword) => keyword !== 'anyOf') : []),
+    ...(anyOf || types.includes(type as string) ? [] : [`type ${JSON.stringify(type)}`]),
+    ...(schema.enum && type !== 'string' ? ['enum'] : []),
+    ...(schema.default === null ? ['default'] : []),
+    ...(type === 'array' && !items ? ['items'] : []),
+    ...(isOfAnyMembers(schema) && !/\/\d$/.test(at) ? ['additionalProperties'] : []),
+    ...Object.keys(properties).filter((name) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name)),
+  ].map((fault) => `${at}: ${fault}`)
+  return [
+    ...faults,
+    ...Object.entries(properties).flatMap(([name, member]) => outsideOfPortable(member, `${at}.${name}`)),
+    ...(items && Object.keys(items).length > 0 ? outsideOfPortable(items, `${at}.items`) : []),
+    ...(anyOf ?? []).flatMap((choice, i) => outsideOfPortable(choice, `${at}/${i}`)),
+  ]
+}
+
+/** LangChain makes a text of such an object for Gemini, unless it says that it has members, or is one of a choice. */
+function isOfAnyMembers({ type, properties, additionalProperties }: Schema): boolean {
+  return type === 'object' && !properties && additionalProperties !== true
+}
 
 /** Names of the members of a schema, on every level. */
 function membersOf(schema: unknown): string[] {
