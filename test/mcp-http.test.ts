@@ -137,6 +137,20 @@ forEachService(
       expect(JSON.parse(data!)).toMatchObject({ id: 3, result: { structuredContent: { version: 5 } } })
     })
 
+    test.each([both, 'text/event-stream'])(
+      'all digits of a number are in both forms of an answer to %s',
+      async (accept) => {
+        const { api_key: key } = await service.signUp()
+        const value = '[9007199254740993,-0.10,1e400,{"rate":12345678901234567890.5}]'
+        const headers = { 'content-type': 'application/json' }
+        await service.ask('PUT', '/v1/kv/a/b', { key, headers, body: `{"value":${value}}` })
+        const get = called(1, 'kv_get', { namespace: 'a', key: 'b' })
+        const { text } = await post('/mcp', { key, headers: { accept }, body: get })
+        expect(text).toContain(`"structuredContent":{"namespace":"a","key":"b","value":${value},"version":1,`)
+        expect(text).toContain(`\\"value\\":${value.replaceAll('"', '\\"')},\\"version\\":1,`)
+      },
+    )
+
     test('a body that is not a message is refused', async () => {
       const { api_key: key } = await service.signUp()
       const json = { 'content-type': 'application/json' }
