@@ -12,24 +12,31 @@ from typing import Any
 import httpx
 import pytest
 
-from waystation import Signal, Waystation
+from waystation import Signal, Waystation, WaystationNetworkError
 from waystation._sync.platform import all_of
 
 
-def test_the_call_after_an_interrupted_one_has_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+class SoftTimeLimit(Exception):
+    """As Celery and RQ raise theirs: in a handler of signals, in the midst of whatever the program does."""
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit, SoftTimeLimit])
+def test_the_call_after_an_interrupted_one_has_connections_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, interrupt: type[BaseException]
+) -> None:
     # An interrupt may leave a lock of httpx held for ever: the next caller of the same connections stands still.
     used: list[httpx.Client] = []
 
     def send(self: httpx.Client, request: httpx.Request, **_: Any) -> httpx.Response:
         used.append(self)
         if len(used) == 2:
-            raise KeyboardInterrupt
+            raise interrupt
         return httpx.Response(200, json={"id": "log_1"})
 
     monkeypatch.setattr(httpx.Client, "send", send)
     with Waystation("http://service.example") as client:
         client.audit.get("log_1")
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(interrupt):
             client.audit.get("log_1")
         client.audit.get("log_1")
         client.audit.get("log_1")
@@ -39,10 +46,27 @@ def test_the_call_after_an_interrupted_one_has_connections_of_its_own(monkeypatc
         used.clear()
         own = Waystation("http://service.example", http_client=given)
         own.audit.get("log_1")
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(interrupt):
             own.audit.get("log_1")
         own.audit.get("log_1")
         assert used == [given] * 3
+
+
+def test_the_call_after_one_that_failed_has_the_same_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[httpx.Client] = []
+
+    def send(self: httpx.Client, request: httpx.Request, **_: Any) -> httpx.Response:
+        used.append(self)
+        if len(used) == 1:
+            raise httpx.ReadError("reset")
+        return httpx.Response(200, json={"id": "log_1"})
+
+    monkeypatch.setattr(httpx.Client, "send", send)
+    with Waystation("http://service.example", retries=0) as client:
+        with pytest.raises(WaystationNetworkError):
+            client.audit.get("log_1")
+        client.audit.get("log_1")
+    assert used[0] is used[1]
 
 
 def test_all_that_runs_beside_is_waited_for() -> None:

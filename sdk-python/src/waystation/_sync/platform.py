@@ -162,9 +162,11 @@ class Platform:
                         raise TimedOut
             finally:
                 response.close()
-        except BaseException as error:
-            if not isinstance(error, Exception):
-                self._connections.leave()
+        except (httpx.HTTPError, httpx.InvalidURL, TimedOut):
+            raise
+        except BaseException:
+            # A handler of signals may raise an Exception as well, as Celery does at a soft time limit.
+            self._connections.leave()
             raise
         return Received(response.status_code, response.headers, b"".join(chunks).decode("utf-8", "replace"))
 
