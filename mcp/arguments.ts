@@ -22,7 +22,7 @@ export async function checkedArguments(
   sent: Arguments,
   clock: Pick<Caller, 'timeIn'>,
 ): Promise<Arguments | Issue[]> {
-  const present = withoutNulls(ready.listed.inputSchema, sent) as Arguments
+  const present = withoutNulls(ready.listed.inputSchema, sent)
   const given = taken(ready, { ...ready.tool.defaults, ...present })
   const issues = [
     ...issuesOf(await validatorOf(ready), present),
@@ -37,18 +37,22 @@ export async function checkedArguments(
  * Models send null for what they leave out, and frameworks do it for them, in the objects of an argument, too. Where any JSON goes,
  * null is a value.
  */
-function withoutNulls({ properties, required = [], items }: Schema, sent: unknown): unknown {
-  if (Array.isArray(sent)) {
-    const { properties: members } = (items ?? {}) as Schema
-    return members ? sent.map((item) => withoutNulls(items as Schema, item)) : sent
-  }
-  if (typeof sent !== 'object' || sent === null || !properties) return sent
+function withoutNulls({ properties = {}, required = [] }: Schema, sent: object): Arguments {
   const schemaOf = (name: string) => (Object.hasOwn(properties, name) ? properties[name]! : {})
   const present = Object.entries(sent).filter(
     ([name, value]) => value !== null || required.includes(name) || schemaOf(name).type === undefined,
   )
   // Not by assignment: `__proto__` is a name like any other, and none of an argument.
-  return Object.fromEntries(present.map(([name, value]) => [name, withoutNulls(schemaOf(name), value)]))
+  return Object.fromEntries(present.map(([name, value]) => [name, withoutNullsWithin(schemaOf(name), value)]))
+}
+
+/** An object of nulls alone stays as it is, and is refused: `{"ids": null}` as a filter would come to mean every item. */
+function withoutNullsWithin(schema: Schema, sent: unknown): unknown {
+  const items = schema.items as Schema | undefined
+  if (Array.isArray(sent)) return items ? sent.map((item) => withoutNullsWithin(items, item)) : sent
+  if (typeof sent !== 'object' || sent === null || !schema.properties) return sent
+  const is_of_nulls = Object.values(sent).every((value) => value === null)
+  return is_of_nulls ? sent : withoutNulls(schema, sent)
 }
 
 /** Of a tool that calls one of several operations, the arguments without a null that this operation does not take. */

@@ -74,7 +74,7 @@ function resultOf(
   if (answers && isOf(ready, data)) {
     const data_text = wrapped ? unwrapped(text, data) : text
     if (tool.item) return succeeded(`{"item":${data_text}}`)
-    if (!tool.next) return succeeded(data_text)
+    if (!tool.next) return succeeded(data_text, data)
     const next_step = JSON.stringify(tool.next(data))
     return succeeded(`${data_text.slice(0, data_text.lastIndexOf('}'))},"next_step":${next_step}}`)
   }
@@ -118,15 +118,20 @@ function unwrapped(text: string, data: object): string {
   return exact ? exact[1]! : JSON.stringify(data)
 }
 
-function succeeded(text: string): CallToolResult {
-  return { content: [{ type: 'text', text }], structuredContent: exactly(text) as Record<string, unknown> }
+function succeeded(text: string, data: unknown = JSON.parse(text)): CallToolResult {
+  const structuredContent = exactly(text, data) as Record<string, unknown>
+  return { content: [{ type: 'text', text }], structuredContent }
 }
 
 /** As ES2026 has it; the types do not know it yet. */
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): object }
 
-/** Numbers that a double would change are kept as their text: some clients, in other languages, show a model this alone. */
-function exactly(text: string): unknown {
+/**
+ * The data, in which numbers that a double would change are kept as their text: some clients, in other languages, show a model this
+ * alone. To ask for each number of a large page would hold the event loop for 60 ms, so the text as a whole is compared first.
+ */
+function exactly(text: string, data: unknown): unknown {
+  if (JSON.stringify(data) === text) return data
   return JSON.parse(text, (_name, value: unknown, context?: { source?: string }) => {
     const source = context?.source
     return typeof value !== 'number' || source === undefined || String(value) === source

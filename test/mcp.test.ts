@@ -489,6 +489,18 @@ forEachService('MCP', (service) => {
       expect(await agent.call(name, args)).toMatchObject({ is_error: false })
     })
 
+    test('a filter of nulls alone is refused: it would be one for every item', async () => {
+      const many = { verb: 'discard', dry_run: true }
+      const { is_error, data } = await agent.call('dlq_many', { ...many, filter: { ids: null, cause: null } })
+      const named = data.details.issues.map(({ argument }: { argument: string }) => argument)
+      expect([is_error, data.code, named.toSorted()]).toEqual([
+        true,
+        'VALIDATION_FAILED',
+        ['filter/cause', 'filter/ids'],
+      ])
+      expect(await agent.call('dlq_many', { ...many, filter: {} })).toMatchObject({ is_error: false })
+    })
+
     test('null in what the other operation of a tool takes counts as absent', async () => {
       const asked = { type: 'refund', key: 'nulls', payload: 1, on_unknown: null }
       const approval = { title: 'Refund?', prompt: null, editable: null, timeout_seconds: null }
