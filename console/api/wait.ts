@@ -22,3 +22,15 @@ export function visible(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
 }
+
+/** Aborts with the first of these. `AbortSignal.any` is younger than browsers that are still in use. */
+export function firstOf(...signals: AbortSignal[]): AbortSignal {
+  const controller = new AbortController()
+  const end = () => {
+    controller.abort()
+    for (const signal of signals) signal.removeEventListener('abort', end)
+  }
+  for (const signal of signals) signal.addEventListener('abort', end)
+  if (signals.some(({ aborted }) => aborted)) end()
+  return controller.signal
+}

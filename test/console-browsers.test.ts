@@ -1,0 +1,72 @@
+// The pages in other browsers than the one that these tests run: what Safari and Firefox do in another way, and what older ones
+// do not have, is done to this one.
+
+import { describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { approvers } from './support/approvers.ts'
+import { useChromium } from './support/chromium.ts'
+import { requestsOf, signIn, useService } from './support/console.ts'
+import { loaded } from './support/console-walk.ts'
+import { becomes, until } from './support/patience.ts'
+
+const chromium = useChromium()
+const service = useService()
+service.clock.letWaitsEnd()
+const { ask, keyOf, linkOf, approve } = approvers(service)
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+
+/** What came after Safari 16.4, Firefox 121 and Chrome 111. */
+const later_than = `
+  for (const name of ['any', 'timeout']) delete AbortSignal[name]
+  for (const name of ['canParse', 'parse']) delete URL[name]
+  delete URLSearchParams.prototype.size
+  for (const name of ['withResolvers', 'try']) delete Promise[name]
+  for (const name of ['groupBy']) { delete Object[name]; delete Map[name] }
+  delete Array.fromAsync
+  for (const name of ['union', 'intersection', 'difference', 'symmetricDifference', 'isSubsetOf'])
+    delete Set.prototype[name]
+  for (const name of ['map', 'filter', 'take', 'drop', 'flatMap', 'reduce', 'toArray', 'forEach', 'some', 'every', 'find'])
+    delete Iterator.prototype[name]
+  delete window.Iterator
+  for (const name of ['isWellFormed', 'toWellFormed']) delete String.prototype[name]`
+
+describe('In a browser of 2023', () => {
+  test('the console filters, and follows what happens', async () => {
+    const tenant = await service.signUp()
+    const [id, key] = [await ask(tenant, { title: 'decided' }), await keyOf(tenant)]
+    await approve(id, key)
+    await ask(tenant, { title: 'undecided', workflow_id: 'one' })
+    await chromium.visit(service.url, async (page) => {
+      await page.addInitScript(later_than)
+      const titles = () => page.locator('#main tbody a').allInnerTexts()
+      await signIn(page, tenant, '/console/approvals')
+      await becomes(titles, ['undecided'])
+      await ask(tenant, { title: 'new' })
+      await becomes(async () => (await titles()).toSorted(), ['new', 'undecided'])
+      await page.getByRole('tab', { name: 'Approved' }).click()
+      await becomes(titles, ['decided'])
+      expect(new URL(page.url()).search).toBe('?status=approved')
+      await page.goto('/console/workflows/one')
+      await page.getByText('Live: what happens next appears here by itself.').waitFor()
+      await page.goto('/console/dlq')
+      await loaded(page)
+    })
+  })
+
+  test('the approval page shows a prompt with a link, and waits for the decision', async () => {
+    const tenant = await service.signUp()
+    const id = await ask(tenant, { prompt: 'See <https://example.com/order/7>.' })
+    const key = await keyOf(tenant)
+    await chromium.visit(service.url, async (page) => {
+      await page.addInitScript(later_than)
+      const requests = requestsOf(page)
+      await page.goto(linkOf(id, key))
+      await page.getByRole('link', { name: 'https://example.com/order/7' }).waitFor()
+      await until(() => requests.some((request) => request.url().endsWith('?wait=4')))
+      await press(page, 'Approve…')
+      await press(page, 'Yes, approve')
+      await page.getByText('You approved this').waitFor()
+    })
+  })
+})
