@@ -5,7 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { approvers } from './support/approvers.ts'
 import { useChromium } from './support/chromium.ts'
-import { requestsOf, signIn, useService } from './support/console.ts'
+import { lookAgain, requestsOf, signIn, useService } from './support/console.ts'
 import { loaded } from './support/console-walk.ts'
 import { becomes, until } from './support/patience.ts'
 
@@ -15,6 +15,59 @@ service.clock.letWaitsEnd()
 const { ask, keyOf, linkOf, approve } = approvers(service)
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+
+/** The way of a page into the cache of "back" and out of it, and what others do meanwhile, of which it is told nothing. */
+const leftAndBack = (page: Page, meanwhile: string) =>
+  page.evaluate(`(() => {
+    dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))
+    ${meanwhile}
+    dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))
+  })()`)
+
+describe('An approver who comes back to the page', () => {
+  const ways: [way: string, back: (page: Page) => Promise<unknown>][] = [
+    ['to its tab', lookAgain],
+    ['by a step of the history', (page) => leftAndBack(page, '')],
+  ]
+  test.each(ways)('%s sees the request as it is, though the line has died', async (_, back) => {
+    const tenant = await service.signUp()
+    const [id, key] = [await ask(tenant, {}), await keyOf(tenant)]
+    await chromium.visit(service.url, async (page) => {
+      await page.clock.install()
+      const waiting = page.waitForRequest(/wait=4$/)
+      await page.route(/wait=4$/, () => {})
+      await page.goto(linkOf(id, key))
+      await waiting
+      // No timer of the page hangs up.
+      await page.clock.pauseAt(Date.now() + 1_000)
+      await approve(id, key)
+      await back(page)
+      await page.getByText('Approved', { exact: true }).waitFor()
+      expect(await page.getByText('The service does not answer.').count()).toBe(0)
+      // It follows no more.
+      const requests = requestsOf(page)
+      await back(page)
+      expect(requests).toEqual([])
+    })
+  })
+
+  test('by a step of the history finds the key forgotten that another tab has forgotten', async () => {
+    const tenant = await service.signUp()
+    const [id, key] = [await ask(tenant, {}), await keyOf(tenant)]
+    await chromium.visit(service.url, async (page) => {
+      await page.goto(`/approve/${id}`)
+      await page.getByLabel('Approval key').fill(key.approval_key)
+      await page.getByLabel('Remember the key on this device').check()
+      await press(page, 'Show the request')
+      await page.getByText('Your approval key is remembered').waitFor()
+      await leftAndBack(page, '')
+      expect(await page.getByRole('heading', { name: 'Refund order 7?' }).isVisible()).toBe(true)
+      await leftAndBack(page, 'localStorage.clear()')
+      await page.getByRole('heading', { name: 'A request for approval' }).waitFor()
+      expect(await page.getByText('The key is forgotten on this device.').isVisible()).toBe(true)
+    })
+  })
+})
 
 /** What came after Safari 16.4, Firefox 121 and Chrome 111. */
 const later_than = `

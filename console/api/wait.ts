@@ -34,3 +34,18 @@ export function firstOf(...signals: AbortSignal[]): AbortSignal {
   if (signals.some(({ aborted }) => aborted)) end()
   return controller.signal
 }
+
+/**
+ * Calls when somebody is back at the page: in its tab, or by a step of the history to a page that the browser kept. Timers, lines and
+ * events may have stood still meanwhile. Answers how to stop.
+ */
+export function whenBack(listener: () => void): () => void {
+  const seen = () => document.hidden || listener()
+  const shown = ({ persisted }: PageTransitionEvent) => persisted && listener()
+  document.addEventListener('visibilitychange', seen)
+  addEventListener('pageshow', shown)
+  return () => {
+    document.removeEventListener('visibilitychange', seen)
+    removeEventListener('pageshow', shown)
+  }
+}
