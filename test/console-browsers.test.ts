@@ -5,7 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { approvers } from './support/approvers.ts'
 import { useChromium } from './support/chromium.ts'
-import { lookAgain, requestsOf, signIn, useService } from './support/console.ts'
+import { duplicateOf, lookAgain, requestsOf, signIn, useService } from './support/console.ts'
 import { loaded } from './support/console-walk.ts'
 import { becomes, until } from './support/patience.ts'
 
@@ -65,6 +65,42 @@ describe('An approver who comes back to the page', () => {
       await leftAndBack(page, 'localStorage.clear()')
       await page.getByRole('heading', { name: 'A request for approval' }).waitFor()
       expect(await page.getByText('The key is forgotten on this device.').isVisible()).toBe(true)
+    })
+  })
+})
+
+describe('A tab that shows another page while its copy signs out', () => {
+  test('is signed out when "back" leads to the console', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant)
+      const copied = await duplicateOf(page)
+      await copied.locator('#main h1').waitFor()
+      await page.goto('/docs')
+      await press(copied, 'Sign out')
+      await copied.getByLabel('Admin key').waitFor()
+      await page.goBack()
+      await page.getByText('You signed out in another tab.').waitFor()
+      expect(await page.evaluate('sessionStorage.getItem("waystation.admin_key")')).toBe(null)
+      // What is kept of it ends no later session.
+      await page.getByLabel('Admin key').fill(tenant.admin_key)
+      await press(page, 'Sign in')
+      await page.locator('#main h1').waitFor()
+      await page.reload()
+      await page.locator('#main h1').waitFor()
+      const kept = await page.evaluate('JSON.stringify(Object.entries(localStorage))')
+      expect(kept).not.toContain(tenant.admin_key)
+    })
+  })
+
+  test('is signed out when the browser had kept its page', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant)
+      const ended = `localStorage.setItem('waystation.ended_sessions ',
+        JSON.stringify({ [sessionStorage.getItem('waystation.session')]: Date.now() + 60_000 }))`
+      await leftAndBack(page, ended)
+      await page.getByText('You signed out in another tab.').waitFor()
     })
   })
 })
