@@ -5,7 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { approvers } from './support/approvers.ts'
 import { useChromium } from './support/chromium.ts'
-import { duplicateOf, lookAgain, requestsOf, signIn, useService } from './support/console.ts'
+import { duplicateOf, lookAgain, narrow, requestsOf, signIn, useService } from './support/console.ts'
 import { loaded } from './support/console-walk.ts'
 import { becomes, until } from './support/patience.ts'
 
@@ -14,6 +14,7 @@ const service = useService()
 service.clock.letWaitsEnd()
 const { ask, keyOf, linkOf, approve } = approvers(service)
 
+const focused = (page: Page) => page.evaluate('document.activeElement.textContent')
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
 /** The way of a page into the cache of "back" and out of it, and what others do meanwhile, of which it is told nothing. */
@@ -103,6 +104,73 @@ describe('A tab that shows another page while its copy signs out', () => {
       await page.getByText('You signed out in another tab.').waitFor()
     })
   })
+})
+
+/** The focus goes past what is clicked, to what is around it. */
+const clicks_of_safari = `addEventListener('mousedown', (event) => {
+  const control = event.target.closest?.('a, button, summary, label, input[type=checkbox]')
+  if (!control) return
+  event.preventDefault()
+  const around = control.parentElement.closest('[tabindex]')
+  if (around) around.focus({ preventScroll: true })
+  else document.activeElement.blur()
+}, { capture: true })`
+
+describe('In Safari, where a click gives no focus to a button or a link', () => {
+  test('arrow keys go on from the row that was clicked', async () => {
+    const tenant = await service.signUp()
+    for (const title of ['first', 'second']) await ask(tenant, { title })
+    await chromium.visit(service.url, async (page) => {
+      await page.addInitScript(clicks_of_safari)
+      await signIn(page, tenant, '/console/approvals')
+      await loaded(page)
+      const rows = await page.locator('tbody a').allInnerTexts()
+      await page.getByRole('link', { name: rows[0]!, exact: true }).click()
+      await page
+        .getByRole('region', { name: 'Open record' })
+        .getByRole('heading', { name: rows[0]! })
+        .waitFor()
+      await page.keyboard.press('ArrowDown')
+      expect(await focused(page)).toBe(rows[1])
+    })
+  })
+
+  test('a question gives the focus back to the button that was clicked', async () => {
+    const tenant = await service.signUp()
+    const [id, key] = [await ask(tenant, {}), await keyOf(tenant)]
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.addInitScript(clicks_of_safari)
+        await page.goto(linkOf(id, key))
+        await press(page, 'Reject…')
+        await page.getByRole('dialog').waitFor()
+        await page.keyboard.press('Escape')
+        expect(await focused(page)).toBe('Reject…')
+        await press(page, 'Approve…')
+        await press(page, 'Go back')
+        expect(await focused(page)).toBe('Approve…')
+      },
+      narrow,
+    )
+  })
+})
+
+test('a click beside a question gives the focus back to its button', async () => {
+  const tenant = await service.signUp()
+  const [id, key] = [await ask(tenant, {}), await keyOf(tenant)]
+  await chromium.visit(
+    service.url,
+    async (page) => {
+      await page.goto(linkOf(id, key))
+      await press(page, 'Reject…')
+      await page.getByRole('dialog').waitFor()
+      await page.mouse.click(180, 10)
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      expect(await focused(page)).toBe('Reject…')
+    },
+    narrow,
+  )
 })
 
 /** What came after Safari 16.4, Firefox 121 and Chrome 111. */
