@@ -5,14 +5,22 @@ import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { approvers } from './support/approvers.ts'
 import { useChromium } from './support/chromium.ts'
-import { duplicateOf, lookAgain, narrow, requestsOf, signIn, useService } from './support/console.ts'
+import {
+  duplicateOf,
+  lookAgain,
+  narrow,
+  overflow,
+  requestsOf,
+  signIn,
+  useService,
+} from './support/console.ts'
 import { loaded } from './support/console-walk.ts'
 import { becomes, until } from './support/patience.ts'
 
 const chromium = useChromium()
 const service = useService()
 service.clock.letWaitsEnd()
-const { ask, keyOf, linkOf, approve } = approvers(service)
+const { ask, keyOf, linkOf, askTwo, approve } = approvers(service)
 
 const focused = (page: Page) => page.evaluate('document.activeElement.textContent')
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
@@ -171,6 +179,67 @@ test('a click beside a question gives the focus back to its button', async () =>
     },
     narrow,
   )
+})
+
+describe('On a phone', () => {
+  const phone = { ...narrow, hasTouch: true, isMobile: true }
+  const small = `[...document.querySelectorAll('input:not([type=checkbox]), textarea, select')]
+    .filter((field) => parseFloat(getComputedStyle(field).fontSize) < 16).map(({ outerHTML }) => outerHTML)`
+
+  test('the browser has no reason to zoom into a field, and nothing is wider than the screen', async () => {
+    const tenant = await service.signUp()
+    const { id, lee } = await askTwo(tenant)
+    const put = { key: tenant.api_key, body: { value: 1 } }
+    await service.ask('PUT', '/v1/kv/cache/one', put)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(linkOf(id, lee))
+        await press(page, 'Change the payload')
+        await page.locator('.permit summary').click()
+        expect([await page.evaluate(small), await overflow(page)]).toEqual([[], 0])
+        await signIn(page, tenant)
+        for (const path of ['audit', 'kv/cache', 'workflows', 'rate-limits']) {
+          await page.goto(`/console/${path}`)
+          await loaded(page)
+          const filter = page.getByRole('button', { name: 'Filter', exact: true })
+          if (await filter.isVisible()) await filter.click()
+          expect(await page.locator('#main input').first().isVisible()).toBe(true)
+          expect([path, await page.evaluate(small), await overflow(page)]).toEqual([path, [], 0])
+        }
+      },
+      phone,
+    )
+  })
+
+  test('the keyboard writes JSON, names and searches as they are typed, and a reason as a text', async () => {
+    const tenant = await service.signUp()
+    const { id, lee } = await askTwo(tenant)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        const helps = (label: string) =>
+          page
+            .getByLabel(label, { exact: true })
+            .evaluate((field) =>
+              ['spellcheck', 'autocapitalize', 'autocorrect'].map((name) => field.getAttribute(name)),
+            )
+        const exact = ['false', 'none', 'off']
+        await page.goto(linkOf(id, lee))
+        await press(page, 'Change the payload')
+        expect(await helps('Payload')).toEqual(exact)
+        expect(await helps('Reason')).toEqual(['true', null, null])
+        await signIn(page, tenant, '/console/audit')
+        await press(page, 'Filter')
+        expect(await helps('Action begins with')).toEqual(exact)
+        await page.goto('/console/keys')
+        await press(page, 'Create an agent…')
+        expect(await helps('Name')).toEqual(exact)
+        expect(await helps('What it does')).toEqual(['false', null, null])
+      },
+      narrow,
+    )
+  })
 })
 
 /** What came after Safari 16.4, Firefox 121 and Chrome 111. */
