@@ -114,6 +114,25 @@ describe('A tab that shows another page while its copy signs out', () => {
   })
 })
 
+test('a tab to which "back" leads still holds a key that nobody has saved, and its copy asks before it signs out', async () => {
+  const tenant = await service.signUp()
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/keys')
+    const copied = await duplicateOf(page)
+    await copied.locator('#main h1').waitFor()
+    await copied.evaluate(`window.told = [],
+      new BroadcastChannel('waystation.one_time').onmessage = ({ data }) => told.push(data), 1`)
+    await press(page, 'Create an agent…')
+    await page.getByLabel('Name', { exact: true }).fill('reader')
+    await press(page, 'Create')
+    await page.getByRole('dialog', { name: 'The key of reader' }).waitFor()
+    await leftAndBack(page, '')
+    await until(() => copied.evaluate('told.at(-1)?.holds'))
+    await press(copied, 'Sign out')
+    await copied.getByRole('dialog', { name: 'Sign out while a new key is not saved?' }).waitFor()
+  })
+})
+
 /** The focus goes past what is clicked, to what is around it. */
 const clicks_of_safari = `addEventListener('mousedown', (event) => {
   const control = event.target.closest?.('a, button, summary, label, input[type=checkbox]')
