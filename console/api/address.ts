@@ -11,7 +11,8 @@ export function withQuery(path: string, query: Query = {}): string {
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== '') search.set(name, String(value))
   }
-  return search.size > 0 ? `${path}?${search}` : path
+  const text = String(search)
+  return text === '' ? path : `${path}?${text}`
 }
 
 /** Joins parts of a path: `pathOf('/v1/dlq', id)`. Stored text is encoded; undefined parts are left out. */

@@ -2,7 +2,7 @@
 
 import type { JournalEvent } from '../workflows/event.ts'
 import { followEvents } from './events.ts'
-import { pause } from './wait.ts'
+import { firstOf, pause } from './wait.ts'
 
 /** The first part of a type of event; `any` is each of them. */
 export type Noun =
@@ -57,7 +57,7 @@ const begin_ms_max = 1_000
 /** Follows until the signal aborts. One stream carries all nouns: browsers allow six connections for a host. */
 export function followJournal(signal: AbortSignal): void {
   const begin = new AbortController()
-  const ended = AbortSignal.any([signal, begin.signal])
+  const ended = firstOf(signal, begin.signal)
   let is_late = false
   beginning = pause(begin_ms_max, ended).then(() => {
     is_late = !ended.aborted

@@ -84,18 +84,27 @@ export function holdsOneTime(): boolean {
 
 /** From the start of the page: a duplicate may be made while there is one. */
 export function followCopies(): void {
-  const session = sessionId()
   copies?.addEventListener('message', ({ data }: MessageEvent<Message>) => {
     if ('asks' in data) {
       if (isHeld(data.session)) tell(data.session)
     } else if (data.holds) elsewhere.set(data.tab, data.session)
     else elsewhere.delete(data.tab)
   })
-  if (session !== null) post({ session, asks: true })
-  // A tab that is closed holds nothing.
+  meetCopies()
+  // A tab that is closed holds nothing. One to which "back" leads holds what it held.
   addEventListener('pagehide', () => {
     for (const { session } of one_time.peek()) if (session !== null) post({ session, tab, holds: false })
   })
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) meetCopies()
+  })
+}
+
+/** Both sides say what they hold. */
+function meetCopies(): void {
+  const session = sessionId()
+  if (session !== null) post({ session, asks: true })
+  for (const held of one_time.peek()) if (held.session !== null) tell(held.session)
 }
 
 function isHeld(session: string): boolean {

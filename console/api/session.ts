@@ -4,6 +4,7 @@
 import { signal } from '@preact/signals'
 import type { RotatedTenant } from '../../sdk/src/types.ts'
 import { type Ask, call, failed, type Method, type Result } from './client.ts'
+import { isEnded, noteEnded } from './ended-sessions.ts'
 import { channelOfCopies, tab_storage } from './tab-storage.ts'
 
 const idle_ms_max = 30 * 60_000
@@ -29,6 +30,7 @@ export const sign_ins = signal(0)
 /** A duplicate of a tab holds the same key: signing out in one of them signs out all. */
 const copies = channelOfCopies('waystation.signed_out')
 
+const left_elsewhere = 'You signed out in another tab.'
 const no_longer_valid = 'This admin key is no longer valid.'
 let noted_at = 0
 /** Rotations of the admin key that are on their way. */
@@ -38,6 +40,7 @@ export function startSession(): void {
   admin_key.value = tab_storage.getItem(key_place)
   agent_key.value = tab_storage.getItem(agent_key_place)
   endIfIdle()
+  endIfLeft()
   noteActivity()
   for (const event of ['pointerdown', 'keydown', 'wheel', 'touchstart']) {
     addEventListener(event, noteActivity, { passive: true, capture: true })
@@ -46,8 +49,15 @@ export function startSession(): void {
   document.addEventListener('visibilitychange', endIfIdle)
   copies?.addEventListener('message', ({ data }) => {
     const here = admin_key.value !== null && sessionId()
-    if (here && data === here) end('You signed out in another tab.')
+    if (here && data === here) end(left_elsewhere)
   })
+  // A page to which "back" leads was told nothing meanwhile.
+  addEventListener('pageshow', endIfLeft)
+}
+
+function endIfLeft(): void {
+  const id = sessionId()
+  if (admin_key.value !== null && id !== null && isEnded(id)) end(left_elsewhere)
 }
 
 export function signIn(key: string, tenant_name: string): void {
@@ -83,7 +93,9 @@ export function keepAgentKey(key: string | null): void {
 }
 
 export function signOut(): void {
-  copies?.postMessage(sessionId())
+  const id = sessionId()
+  copies?.postMessage(id)
+  if (id !== null) noteEnded(id, idle_ms_max)
   end(null)
 }
 

@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval, Checkpoint } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { call, isSame, type Problem, type Result } from '../api/client.ts'
-import { pause } from '../api/wait.ts'
+import { pause, whenBack } from '../api/wait.ts'
 import { exactMember } from '../text/json.ts'
 import { frozen_at, held_now } from '../text/time.ts'
 import { shown } from '../text/words.ts'
@@ -83,8 +83,9 @@ function useApproval(id: string, approval_key: string) {
   const follow = async (at_once = false) => {
     let is_first = at_once
     running.current.abort()
-    running.current = new AbortController()
-    const { signal } = running.current
+    const controller = new AbortController()
+    running.current = controller
+    const { signal } = controller
     for (let failures = 0; !signal.aborted; ) {
       const seen = failures === 0 && !is_first ? followed.peek() : null
       is_first = false
@@ -92,20 +93,22 @@ function useApproval(id: string, approval_key: string) {
       const result = await call<Approval>(approval_key, 'GET', path, { query: { wait }, signal })
       if (signal.aborted) return
       note(result)
-      if (result.ok ? result.value.status !== 'pending' : isFinal(result.problem)) return
+      if (result.ok ? result.value.status !== 'pending' : isFinal(result.problem)) return controller.abort()
       failures = result.ok ? 0 : failures + 1
-      // A device that is online again, or a tab that is visible again, asks at once.
-      await pause(Math.min(pause_ms * 2 ** failures, pause_ms_max), signal, [
-        [window, 'online'],
-        [document, 'visibilitychange'],
-      ])
+      // A device that is online again asks at once.
+      await pause(Math.min(pause_ms * 2 ** failures, pause_ms_max), signal, [[window, 'online']])
     }
   }
   /** Reads the request as it is now, at once. */
   const again = () => follow(true)
   useEffect(() => {
     void follow()
-    return () => running.current.abort()
+    // The line may have died while nobody looked: what it says of that comes later than the approver.
+    const forget = whenBack(() => running.current.signal.aborted || void again())
+    return () => {
+      forget()
+      running.current.abort()
+    }
   }, [id, approval_key])
   const checkpoint_path = pathOf('/v1/checkpoints', id)
   const ask: Asking = (method, at, given) => call(approval_key, method, at, given)

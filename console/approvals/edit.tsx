@@ -86,6 +86,7 @@ export function Edit({ of, proposed, draft }: EditProps) {
     <section ref={place} aria-label="Change" class="edit stack">
       <Field
         label="Payload"
+        exact
         hint={`JSON. It is approved exactly as you write it.${votes > 0 ? ' With a change, the votes so far no longer count.' : ''}`}
         error={fault}
         rows={Math.min(16, Math.max(4, text.split('\n').length))}

@@ -24,13 +24,29 @@ export function keepKey(key: string): boolean {
   }
 }
 
-/** Called with the key that another tab of this device has forgotten. Answers how to stop. */
+/**
+ * Called with the key that another tab of this device has forgotten; a page to which "back" leads hears of it then. Answers how to
+ * stop.
+ */
 export function whenForgotten(listener: (key: string) => void): () => void {
+  let kept = ''
   const heard = ({ key, oldValue, newValue }: StorageEvent) => {
     if (key === place && oldValue !== null && newValue === null) listener(oldValue)
   }
+  const left = () => {
+    kept = keptKey()
+  }
+  const back = () => {
+    if (kept !== '' && keptKey() === '') listener(kept)
+  }
   addEventListener('storage', heard)
-  return () => removeEventListener('storage', heard)
+  addEventListener('pagehide', left)
+  addEventListener('pageshow', back)
+  return () => {
+    removeEventListener('storage', heard)
+    removeEventListener('pagehide', left)
+    removeEventListener('pageshow', back)
+  }
 }
 
 export function forgetKey(): void {

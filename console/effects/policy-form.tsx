@@ -39,6 +39,7 @@ export function SetPolicy(props: SetPolicyProps) {
       {policy === null && (
         <Field
           label="Type of effects"
+          exact
           hint="Such as refund. * is for all types without a policy of their own."
           value={type.value}
           error={errors.type}

@@ -132,6 +132,7 @@ function Sure({ effect, path, outcome, onChange, onClose }: VerdictProps & SureP
       {outcome === 'succeeded' && (
         <Field
           label="Result"
+          exact
           hint="Optional JSON, such as the id at the target. Every later claim gets it."
           error={is_wrong ? 'It is not JSON yet. A text needs quotes.' : undefined}
           rows={2}

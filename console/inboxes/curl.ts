@@ -50,7 +50,8 @@ function queryOf(query: Record<string, string | string[]>): string {
   for (const [name, values] of Object.entries(query)) {
     for (const value of [values].flat()) search.append(name, value)
   }
-  return search.size > 0 ? `?${search}` : ''
+  const text = String(search)
+  return text === '' ? '' : `?${text}`
 }
 
 function wrapped(base64: string): string {

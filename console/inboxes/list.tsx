@@ -104,6 +104,7 @@ function Create({ onClose }: { onClose: () => void }) {
       <Select label="Lives for" options={lifetimes} {...field('ttl')} />
       <Field
         label="Send each message on to"
+        exact
         hint="Optional. An http or https URL; one attempt each."
         {...field('forwardUrl')}
       />

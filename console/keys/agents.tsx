@@ -95,6 +95,7 @@ function CreateAgent({ onCreated, onClose }: { onCreated: () => void; onClose: (
     <FormDialog title="Create an agent" own_checks onSubmit={() => void submit()} {...{ action, onClose }}>
       <Field
         label="Name"
+        exact
         hint="Such as invoice-reader. It is the agent's id, and does not change."
         required
         {...field('name')}
@@ -108,6 +109,7 @@ function CreateAgent({ onCreated, onClose }: { onCreated: () => void; onClose: (
       />
       <Field
         label="Callback base URL"
+        exact
         hint="Optional: callback URLs that begin with / are resolved against it."
         characters_max={2_048}
         {...field('callback_base_url')}

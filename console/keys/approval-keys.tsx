@@ -167,7 +167,7 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
       />
       <RequestSelect {...field('chosen')} error={is_by_id ? undefined : field('checkpoint_id').error} />
       {is_by_id && (
-        <Field label="Id of the request" required placeholder="chk_…" {...field('checkpoint_id')} />
+        <Field label="Id of the request" exact required placeholder="chk_…" {...field('checkpoint_id')} />
       )}
     </FormDialog>
   )

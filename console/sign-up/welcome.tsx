@@ -130,6 +130,7 @@ function FirstAgent({ tenant, onCreated, onSkip }: FirstAgentProps) {
       <Form kind="stack" own_checks onSubmit={() => void submit()}>
         <Field
           label="Name"
+          exact
           hint="It is the agent’s id, and does not change."
           required
           {...field('name')}

@@ -70,6 +70,7 @@ export function CreateSubscription({ onCreated, onClose }: CreateProps) {
       ) : (
         <Field
           label={kind === 'slack' ? 'URL of the incoming webhook' : 'URL'}
+          exact
           required
           hint="It is shown in full here only: afterwards it is masked."
           placeholder={kind === 'slack' ? 'https://hooks.slack.com/services/…' : 'https://'}
@@ -80,6 +81,7 @@ export function CreateSubscription({ onCreated, onClose }: CreateProps) {
       {values.chosen === '' && (
         <Field
           label="Types of events"
+          exact
           required
           hint="With commas: schedule.failed, dlq.*"
           {...field('types')}
@@ -87,6 +89,7 @@ export function CreateSubscription({ onCreated, onClose }: CreateProps) {
       )}
       <Field
         label="Only of this workflow"
+        exact
         hint="Optional. Its workflow_id."
         characters_max={256}
         {...field('workflow_id')}

@@ -1,5 +1,6 @@
 // Failures in words: the cause, and what it happened to.
 
+import { urlOf } from './links.ts'
 import { reasonOf } from './reason.ts'
 import { firstLine } from './words.ts'
 
@@ -28,8 +29,9 @@ export function callFailure(error: string, status_code: number | null): string {
 
 /** `api.example.com/v1/charges`: the host and the path of a URL; text that is not a URL stays as it is. */
 export function placeOf(url: string): string {
-  if (!URL.canParse(url)) return url
-  const { host, pathname } = new URL(url)
+  const read = urlOf(url)
+  if (read === null) return url
+  const { host, pathname } = read
   return `${host}${pathname === '/' ? '' : pathname}`
 }
 

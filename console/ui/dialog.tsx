@@ -64,9 +64,12 @@ export function Dialog({ title, children, busy = false, onClose }: DialogProps) 
       // In Chromium a second Escape closes the dialog without an event that can be cancelled.
       onClose={() => element.current?.isConnected && !element.current.open && element.current.showModal()}
       // The second half of a double click began where there was no dialog yet.
-      onMouseDown={(event) =>
-        event.target === element.current && event.detail <= 1 && isBeside(event) && onClose()
-      }
+      onMouseDown={(event) => {
+        if (event.target !== element.current || event.detail > 1 || !isBeside(event)) return
+        // The focus goes back to where it was, not to what is below the pointer.
+        event.preventDefault()
+        onClose()
+      }}
     >
       <div class="dialog-inside stack">
         <h2 id={id}>{title}</h2>

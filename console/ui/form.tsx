@@ -71,6 +71,8 @@ interface FieldProps extends LabelledProps {
   rows?: number
   characters_max?: number
   required?: boolean
+  /** Each character counts, as in JSON or an id: a phone writes no capital and no other quotes by itself. Every search is. */
+  exact?: boolean
   autocomplete?: 'off' | 'username' | 'current-password'
   placeholder?: string
   /** Offered below the field. */
@@ -94,10 +96,12 @@ export function Field(props: FieldProps) {
     characters_max,
     rows = 1,
     suggestions,
+    exact = type === 'search',
     ...input
   } = props
   const list = useId()
-  const shared = { maxLength: characters_max, spellcheck: rows > 1 }
+  const as_typed = { autocapitalize: 'none', autocorrect: 'off' } as const
+  const shared = { maxLength: characters_max, spellcheck: rows > 1 && !exact, ...(exact && as_typed) }
   const control = (attributes: object) =>
     rows > 1 ? (
       <textarea

@@ -7,7 +7,7 @@ import { pathOf, type Query } from '../api/address.ts'
 import { failed, type PageOf, type Problem, type Result } from '../api/client.ts'
 import { type Following, followEvents } from '../api/events.ts'
 import { ask } from '../api/session.ts'
-import { pause } from '../api/wait.ts'
+import { firstOf, pause } from '../api/wait.ts'
 import { isDots } from '../ui/workflow-link.tsx'
 import type { JournalEvent, Workflow } from './event.ts'
 import { changedBy, openThings, type Things, thingPath } from './things.ts'
@@ -78,7 +78,7 @@ export function useStory(id: string): Story {
       if (loaded.problem || loaded.more) return
       const after = loaded.events.at(-1)?.seq ?? 0
       const rest = new AbortController()
-      const until = AbortSignal.any([signal, rest.signal])
+      const until = firstOf(signal, rest.signal)
       const kept_max = loaded.events.length + followed_max
       const onFollowed = (events: JournalEvent[]) => {
         onEvents(events)
