@@ -141,6 +141,7 @@ class SqliteDb implements Db {
       if (fault) this.#foundDamaged(fault)
       else requireWritable(this.#writer)
     }
+    this.#writer.waitForNoLock()
     const flushes = options.exclusive && !in_memory && !this.#damaged
     this.#flush = flushes ? this.#flushOfLog(options.sync) : null
     this.#checkpoints = flushes ? this.#checkpointsOf(this.#flush!) : null
@@ -415,6 +416,7 @@ class SqliteDb implements Db {
   async #attemptAll(jobs: Job[], now: Millis): Promise<Outcome[]> {
     const batch = {
       writer: this.#writer,
+      clock: this.clock,
       now,
       disk_full: this.#disk?.full ?? false,
       stored: this.#stored,
