@@ -197,7 +197,8 @@ class SqliteDb implements Db {
       },
       mayOpen: this.#filesAreThere,
       clock: this.#disk_clock,
-      onError: (error) => {
+      onError: (thrown) => {
+        const error = this.#disk!.judged(thrown)
         if (isIoError(error) || error instanceof UnsafeThread) this.#onFatal(error)
         else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
       },
@@ -275,7 +276,7 @@ class SqliteDb implements Db {
     if (!this.#disk || this.#closed || this.#damaged) return
     if (!this.#filesAreThere()) return
     this.#disk.look(reusableIn(this.#path, this.#reader))
-    if (!this.#disk.full) await this.#disk.keepReserve()
+    await this.#disk.keepReserve()
   }
 
   get #reader(): Connection {
@@ -426,7 +427,9 @@ class SqliteDb implements Db {
         this.#commit(wrote)
       },
     }
-    const { outcomes, grown } = await runTogether(jobs, batch)
+    const { outcomes, grown } = await runTogether(jobs, batch).catch((error) => {
+      throw this.#disk?.judged(error) ?? error
+    })
     this.#disk?.grew(grown)
     return outcomes
   }
