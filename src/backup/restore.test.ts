@@ -102,7 +102,7 @@ test('of SQLite into a folder that takes no writes is refused with the name of t
   const path = join(newFolder(), 'waystation.db')
   mkdirSync(`${path}.lock`)
   expect(await operator.with({ DATABASE_URL: `sqlite:${path}` }).refusal('restore', file)).toBe(
-    `waystation admin: cannot write to ${path}: unable to open database file`,
+    `waystation admin: cannot write to ${path}.lock: unable to open database file`,
   )
 })
 

@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -147,6 +148,14 @@ describe('a damaged file', () => {
     expect([db.trouble()?.kind, damaged.length, fatal.length]).toEqual(['damaged', 1, 0])
   })
 
+  test('that is cut short is refused in one line that names it', async () => {
+    await filled()
+    truncateSync(path, 20 * 4_096)
+    expect(() => open()).toThrow(
+      new Error(`${path} is damaged, or cut short: restore a backup (database disk image is malformed)`),
+    )
+  })
+
   test('without its first page is refused in one line that names it', async () => {
     await filled()
     flip(0, 1)
@@ -166,6 +175,17 @@ describe('a file that cannot be written', () => {
     }
     expect(open().trouble()).toBeNull()
   })
+
+  test.each(['-wal', '-shm', '.lock'])(
+    'nor one whose %s cannot be opened: that file is named',
+    async (end) => {
+      await filled()
+      for (const db of opened.splice(0)) await db.close()
+      rmSync(path + end, { force: true })
+      mkdirSync(path + end)
+      expect(() => open()).toThrow(`cannot write to ${path}${end}: `)
+    },
+  )
 
   test('nor can one be made where a file stands in place of the folder', () => {
     writeFileSync(join(folder, 'file'), '')

@@ -1,6 +1,15 @@
 // Room on the disk of a SQLite database, and the failures of a start without it.
 
-import { rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { limit } from '../base/limit.ts'
 import { log_bytes } from './connection-settings.ts'
@@ -31,6 +40,24 @@ export function isForLackOfRoom(error: unknown, database: string, space: (folder
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') return true
   if (!/^SQLITE_(IOERR|CANTOPEN)/.test(code)) return false
   return space(dirname(database)).free < start_bytes_min || isOverQuota(database)
+}
+
+/** Of the files of a database and their folder the first that cannot be written: SQLite does not say which. Else the database. */
+function unwritable(path: string): string {
+  const file = existsSync(path) ? realpathSync(path) : path
+  const files = ['', '-wal', '-shm', '.lock', '.lock-journal'].map((end) => file + end)
+  const found = files.find((name) => existsSync(name) && !(isWritable(name) && statSync(name).isFile()))
+  if (found) return found
+  return isWritable(dirname(file)) ? path : dirname(file)
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** More than is left of a quota that has refused a write of SQLite. */
@@ -74,7 +101,9 @@ export function explained(error: unknown, path: string): unknown {
   if (isForLackOfRoom(error, path, spaceOf))
     return new Error(`the disk of ${path} is full: make room and start again (${message})`)
   if (/^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM|ISDIR|NOENT|LOOP)$/.test(code))
-    return new Error(`cannot write to ${path}: ${message}`)
+    return new Error(`cannot write to ${unwritable(path)}: ${message}`)
+  if (code.startsWith('SQLITE_CORRUPT'))
+    return new Error(`${path} is damaged, or cut short: restore a backup (${message})`)
   if (code === 'SQLITE_NOTADB')
     return new Error(`${path} is not a SQLite database, or its first page is damaged`)
   return code.startsWith('SQLITE_') ? new Error(`cannot open ${path}: ${message} (${code})`) : error
