@@ -511,7 +511,7 @@ describe('The words of the command', () => {
     const operator = new Operator({ DATABASE_URL: `sqlite:${file}`, DATA_DIR: place })
     for (const words of [['tenants'], ['backup', join(place, 'b.db')], ['vacuum']])
       expect(await operator.refusal(...words)).toBe(
-        `waystation admin: cannot write to ${file}: unable to open database file`,
+        `waystation admin: cannot write to ${file}-wal: unable to open database file`,
       )
     const astray = operator.with({ DATABASE_URL: `sqlite:${place}` })
     for (const words of [['tenants'], ['backup', join(place, 'b.db')], ['vacuum'], ['verify', place]])

@@ -1,7 +1,17 @@
 // Where a restore keeps its draft, and what one leaves that was killed.
 
 import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
-import { existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
@@ -92,9 +102,20 @@ test('of SQLite into a folder that takes no writes is refused with the name of t
   const path = join(newFolder(), 'waystation.db')
   mkdirSync(`${path}.lock`)
   expect(await operator.with({ DATABASE_URL: `sqlite:${path}` }).refusal('restore', file)).toBe(
-    `waystation admin: cannot write to ${path}: unable to open database file`,
+    `waystation admin: cannot write to ${path}.lock: unable to open database file`,
   )
 })
+
+test.each([0o644, 0o400])(
+  'of SQLite is for its owner alone to read and write, from a file of mode %o',
+  async (mode) => {
+    const DATABASE_URL = `sqlite:${join(newFolder(), 'waystation.db')}`
+    chmodSync(file, mode)
+    await operator.with({ DATABASE_URL }).does('restore', file)
+    chmodSync(file, 0o600)
+    expect(statSync(sqlitePath(DATABASE_URL)!).mode & 0o777).toBe(0o600)
+  },
+)
 
 test('of SQLite that was killed with its draft written is begun again', async () => {
   const DATABASE_URL = `sqlite:${join(newFolder(), 'waystation.db')}`

@@ -1,7 +1,7 @@
 // A restore: the backup becomes a database that is not served before it is whole, and that sends nothing before the operator
 // releases it.
 
-import { constants, copyFileSync, existsSync, rmSync } from 'node:fs'
+import { chmodSync, constants, copyFileSync, existsSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { systemClock } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
@@ -131,6 +131,7 @@ async function fillFrom(url: string, draft: string): Promise<void> {
 /** Returns when the backup was made; null when that is unknown. */
 function copyOf(backup: Verified, draft: string): number | null {
   copyFileSync(backup.file, draft, constants.COPYFILE_FICLONE)
+  chmodSync(draft, 0o600) // the copy has the mode of the backup, which may be read-only, or for all to read
   const copy = new SqliteFile(draft, { readonly: false })
   try {
     const facts = factsOf(copy)

@@ -1,7 +1,17 @@
 // Files that were damaged, files that cannot be written, and disks that are full.
 
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
@@ -138,6 +148,14 @@ describe('a damaged file', () => {
     expect([db.trouble()?.kind, damaged.length, fatal.length]).toEqual(['damaged', 1, 0])
   })
 
+  test('that is cut short is refused in one line that names it', async () => {
+    await filled()
+    truncateSync(path, 20 * 4_096)
+    expect(() => open()).toThrow(
+      new Error(`${path} is damaged, or cut short: restore a backup (database disk image is malformed)`),
+    )
+  })
+
   test('without its first page is refused in one line that names it', async () => {
     await filled()
     flip(0, 1)
@@ -157,6 +175,17 @@ describe('a file that cannot be written', () => {
     }
     expect(open().trouble()).toBeNull()
   })
+
+  test.each(['-wal', '-shm', '.lock'])(
+    'nor one whose %s cannot be opened: that file is named',
+    async (end) => {
+      await filled()
+      for (const db of opened.splice(0)) await db.close()
+      rmSync(path + end, { force: true })
+      mkdirSync(path + end)
+      expect(() => open()).toThrow(`cannot write to ${path}${end}: `)
+    },
+  )
 
   test('nor can one be made where a file stands in place of the folder', () => {
     writeFileSync(join(folder, 'file'), '')
@@ -383,5 +412,56 @@ describe('the reserve', () => {
       exec.mockRestore()
       sqlite_pragmas.pop()
     }
+  })
+
+  /** The next commit fails as SQLite reports every failed write but one without room on the disk. */
+  function failOneCommit(): { mockRestore(): void } {
+    const original = Connection.prototype.exec
+    let is_due = true
+    return spyOn(Connection.prototype, 'exec').mockImplementation(function (this: Connection, text: string) {
+      if (!is_due || text !== 'commit') return original.call(this, text)
+      is_due = false
+      throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_WRITE' })
+    })
+  }
+
+  test('whose quota is used up refuses what grows, until there is room for more than its reserve', async () => {
+    let over = false
+    const db = open({ disk: { reserve_bytes: 50 * mib, space: () => space, overQuota: () => over } })
+    await db.maintain()
+    await db.write((tx) => tx.run(CREATE, {}))
+    await grow(db, 1)
+    expect(reserve()).toBe(32 * mib)
+    over = true
+    const exec = failOneCommit()
+    const removed = db.write((tx) => tx.run(DELETE, { id: 1 }))
+    try {
+      expect(await Promise.all([outcome(grow(db, 2)), outcome(removed)])).toEqual(['STORAGE_FULL', 'done'])
+    } finally {
+      exec.mockRestore()
+    }
+    expect([reserve(), db.trouble()?.kind, fatal.length]).toEqual([null, 'full', 0])
+    // The system says that there is room, so only the file of the reserve shows it: it is tried again with the tenth look.
+    for (let look = 1; look <= 9; look++) await db.maintain()
+    expect([reserve(), db.trouble()?.kind, await outcome(grow(db, 3))]).toEqual([
+      null,
+      'full',
+      'STORAGE_FULL',
+    ])
+    await db.maintain()
+    await db.maintain()
+    expect([reserve(), db.trouble(), await outcome(grow(db, 4))]).toEqual([32 * mib, null, 'done'])
+  })
+
+  test('that fails under a write without a quota that is used up ends the service', async () => {
+    const db = open(disk(50 * mib))
+    await db.write((tx) => tx.run(CREATE, {}))
+    const exec = failOneCommit()
+    try {
+      expect(await outcome(grow(db, 1))).toBe('outcome_unknown')
+    } finally {
+      exec.mockRestore()
+    }
+    expect([fatal.length, readdirSync(folder).filter((name) => name.endsWith('.probe'))]).toEqual([1, []])
   })
 })

@@ -1,11 +1,11 @@
 // The disk of a SQLite database: a reserve is kept free, so that deletes, sweeps and settling continue when it is full.
 // Part of the reserve is a file, because other programs fill disks as well: it is released when SQLite finds no room.
 
-import { rmSync } from 'node:fs'
 import { open as openFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { limit } from '../base/limit.ts'
-import { type Space, sizeOf, start_bytes_min } from './space.ts'
+import { DbError, isIoError } from './errors.ts'
+import { isOverQuota, noise, removed, type Space, sizeOf, start_bytes_min } from './space.ts'
 
 const mib = 1_048_576
 
@@ -39,30 +39,39 @@ export interface DiskOptions {
   /** Null: by the size of the disk. 0: nothing is reserved. */
   reserve_bytes: number | null
   space: (folder: string) => Space
+  /** True while a quota lets nothing more be written beside the database, whatever `space` says. */
+  overQuota?: (database: string) => boolean
 }
+
+/** So many looks pass between two tries to make the file of the reserve while a quota is used up. */
+const looks_over_quota = 10
 
 export class Disk {
   readonly #folder: string
   readonly #file: string
   readonly #space: DiskOptions['space']
   readonly reserve_bytes: number
+  readonly #overQuota: () => boolean
   readonly #file_bytes: number
   /** Bytes of the file that is there. */
   #held = 0
   #full = false
+  /** Looks since a quota refused a write; null unless one has. The system does not say how much is left of it. */
+  #over_quota: number | null = null
   #grown_since_look = 0
   #making = false
 
-  constructor(database: string, { reserve_bytes, space }: DiskOptions) {
+  constructor(database: string, { reserve_bytes, space, overQuota = isOverQuota }: DiskOptions) {
     this.#folder = dirname(database)
     this.#file = reserveOf(database)
     this.#space = space
+    this.#overQuota = () => overQuota(database)
     this.reserve_bytes = reserveBytes(database, { reserve_bytes, space })
     this.#file_bytes = Math.min(reserve_file_bytes_max, this.reserve_bytes)
     removed(this.#unfinished)
     this.#held = sizeOf(this.#file)
     // A start needs some room, too.
-    if (this.#file_bytes === 0 || this.free < start_bytes_min) this.release()
+    if (this.#file_bytes === 0 || this.free < start_bytes_min || this.#overQuota()) this.release()
   }
 
   get #unfinished(): string {
@@ -94,7 +103,15 @@ export class Disk {
     this.#held = sizeOf(this.#file) // it may have been removed
     const left = this.free + this.#held + reusable
     this.#grown_since_look = 0
-    this.#full = this.reserve_bytes > 0 && left < this.reserve_bytes
+    if (this.#over_quota !== null) this.#over_quota += 1
+    this.#full = this.reserve_bytes > 0 && (left < this.reserve_bytes || this.#over_quota !== null)
+  }
+
+  /** The error of a write, as one of kind full when a quota has refused it: SQLite says of that only that a write failed. */
+  judged(error: unknown): unknown {
+    if (!isIoError(error) || !this.#overQuota()) return error
+    this.#over_quota = 0
+    return new DbError('full', 'a quota of the disk is used up', { cause: error })
   }
 
   /** SQLite found no room. What grows is refused from now on; true when there is more room than before. */
@@ -114,6 +131,7 @@ export class Disk {
 
   /** Makes the file, unless it is there or the disk has no room for it. Written, because a hole would reserve nothing. */
   async keepReserve(): Promise<void> {
+    if (this.#over_quota === null ? this.#full : this.#over_quota % looks_over_quota > 0) return
     const missing = this.#held !== this.#file_bytes && this.#file_bytes > 0
     if (!missing || this.#making || this.free < this.reserve_bytes) return
     this.#making = true
@@ -122,6 +140,7 @@ export class Disk {
       if (!this.#making) return // released meanwhile
       await rename(this.#unfinished, this.#file)
       this.#held = this.#file_bytes
+      this.#over_quota = null
     } catch {
       // There was no room: it is tried again later.
       removed(this.#unfinished)
@@ -134,8 +153,11 @@ export class Disk {
     const file = await openFile(this.#unfinished, 'w', 0o600)
     try {
       const piece = noise(piece_bytes)
-      for (let at = 0; at < this.#file_bytes && this.#making; at += piece_bytes)
-        await file.write(piece, 0, Math.min(piece_bytes, this.#file_bytes - at))
+      // With more than the reserve itself: what its release has freed does not end the use of a quota.
+      const bytes = this.#file_bytes + (this.#over_quota === null ? 0 : start_bytes_min)
+      for (let at = 0; at < bytes && this.#making; at += piece_bytes)
+        await file.write(piece, 0, Math.min(piece_bytes, bytes - at))
+      await file.truncate(this.#file_bytes)
       await file.sync()
     } finally {
       await file.close()
@@ -160,27 +182,4 @@ function reserveOf(database: string): string {
 /** Removes the reserve of a database that no process has open. */
 export function releaseReserve(database: string): void {
   removed(reserveOf(database))
-}
-
-/** True when there is no such file any more. */
-function removed(file: string): boolean {
-  try {
-    rmSync(file, { force: true })
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Bytes that no file system stores in fewer. They need not be hard to guess (Marsaglia's xorshift32). */
-function noise(bytes: number): Uint8Array {
-  const words = new Uint32Array(bytes / 4)
-  let state = 2_463_534_242
-  for (let i = 0; i < words.length; i++) {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    words[i] = state
-  }
-  return new Uint8Array(words.buffer)
 }

@@ -1,6 +1,15 @@
 // Room on the disk of a SQLite database, and the failures of a start without it.
 
-import { statfsSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { limit } from '../base/limit.ts'
 import { log_bytes } from './connection-settings.ts'
@@ -28,8 +37,43 @@ export function spaceOf(folder: string): Space {
 /** True when a file beside the database could not be made or written because the disk is full. */
 export function isForLackOfRoom(error: unknown, database: string, space: (folder: string) => Space): boolean {
   const code = String((error as { code?: string }).code ?? '')
-  if (code === 'ENOSPC' || code === 'SQLITE_FULL') return true
-  return /^SQLITE_(IOERR|CANTOPEN)/.test(code) && space(dirname(database)).free < start_bytes_min
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') return true
+  if (!/^SQLITE_(IOERR|CANTOPEN)/.test(code)) return false
+  return space(dirname(database)).free < start_bytes_min || isOverQuota(database)
+}
+
+/** Of the files of a database and their folder the first that cannot be written: SQLite does not say which. Else the database. */
+function unwritable(path: string): string {
+  const file = existsSync(path) ? realpathSync(path) : path
+  const files = ['', '-wal', '-shm', '.lock', '.lock-journal'].map((end) => file + end)
+  const found = files.find((name) => existsSync(name) && !(isWritable(name) && statSync(name).isFile()))
+  if (found) return found
+  return isWritable(dirname(file)) ? path : dirname(file)
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** More than is left of a quota that has refused a write of SQLite. */
+const probe_bytes = 1_048_576
+
+/** True when a quota refuses a file beside the database: of its user, group, project or subvolume. Never throws. */
+export function isOverQuota(database: string): boolean {
+  const probe = `${database}.probe`
+  try {
+    writeFileSync(probe, noise(probe_bytes), { mode: 0o600 })
+    return false
+  } catch (error) {
+    return (error as { code?: string }).code === 'EDQUOT'
+  } finally {
+    removed(probe)
+  }
 }
 
 /** 0 when there is none. */
@@ -54,11 +98,36 @@ export function reusableIn(path: string, reader: { value(text: string): string |
 export function explained(error: unknown, path: string): unknown {
   const code = String((error as { code?: string }).code ?? '')
   const message = (error as Error).message
-  if (/^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM|ISDIR|NOENT|LOOP)$/.test(code))
-    return new Error(`cannot write to ${path}: ${message}`)
-  if (code === 'SQLITE_NOTADB')
-    return new Error(`${path} is not a SQLite database, or its first page is damaged`)
   if (isForLackOfRoom(error, path, spaceOf))
     return new Error(`the disk of ${path} is full: make room and start again (${message})`)
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM|ISDIR|NOENT|LOOP)$/.test(code))
+    return new Error(`cannot write to ${unwritable(path)}: ${message}`)
+  if (code.startsWith('SQLITE_CORRUPT'))
+    return new Error(`${path} is damaged, or cut short: restore a backup (${message})`)
+  if (code === 'SQLITE_NOTADB')
+    return new Error(`${path} is not a SQLite database, or its first page is damaged`)
   return code.startsWith('SQLITE_') ? new Error(`cannot open ${path}: ${message} (${code})`) : error
+}
+
+/** Bytes that no file system stores in fewer. They need not be hard to guess (Marsaglia's xorshift32). */
+export function noise(bytes: number): Uint8Array {
+  const words = new Uint32Array(bytes / 4)
+  let state = 2_463_534_242
+  for (let i = 0; i < words.length; i++) {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    words[i] = state
+  }
+  return new Uint8Array(words.buffer)
+}
+
+/** True when there is no such file any more. */
+export function removed(file: string): boolean {
+  try {
+    rmSync(file, { force: true })
+    return true
+  } catch {
+    return false
+  }
 }

@@ -1,8 +1,10 @@
 // The jobs that share one transaction of SQLite.
 
-import type { Millis } from '../base/clock.ts'
+import type { Clock, Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { sleep } from '../base/sleep.ts'
 import type { ChangeListener, StoredCounter } from './db.ts'
-import { translate } from './errors.ts'
+import { DbError, translate } from './errors.ts'
 import type { Connection } from './sqlite-connection.ts'
 import { fatal, type Job, type Outcome } from './sqlite-job.ts'
 import { SqliteTx } from './sqlite-tx.ts'
@@ -10,9 +12,19 @@ import { add, Changes, type StoredBytes } from './stored.ts'
 
 /** Jobs that come after so much in their commit wait for the next: each megabyte delays the event loop. */
 const batch_bytes = 4_096_000
+const lock_ms_max = limit(
+  'sqlite.lock_ms',
+  5_000,
+  'milliseconds',
+  'How long writes wait for another process that writes to the SQLite file; past it they are refused as UNAVAILABLE. Reads go on.',
+)
+/** A lock that another process has is asked for again this soon. */
+const lock_again_ms = 5
 
 export interface Batch {
   writer: Connection
+  /** Of the time that a lock may take. */
+  clock: Clock
   now: Millis
   disk_full: boolean
   stored: StoredBytes
@@ -39,7 +51,7 @@ export async function runTogether(jobs: Job[], batch: Batch): Promise<Ran> {
  */
 async function attempt(jobs: Job[], batch: Batch, savepoints: boolean): Promise<Ran | null> {
   const { writer, now, disk_full, stored, listener, commit } = batch
-  writer.exec('begin immediate')
+  if (!writer.beginWrite()) await beginInTime(batch)
   const outcomes: Outcome[] = []
   const changes = new Changes()
   let wrote = false
@@ -77,6 +89,16 @@ async function attempt(jobs: Job[], batch: Batch, savepoints: boolean): Promise<
     writer.rollback()
     throw error
   }
+}
+
+/** The event loop goes on meanwhile. Throws a DbError when the lock cannot be had in time. */
+async function beginInTime({ writer, clock }: Batch): Promise<void> {
+  const since = clock.monotonic()
+  do {
+    if (clock.monotonic() - since >= lock_ms_max)
+      throw new DbError('busy', 'another process holds the lock of the SQLite file')
+    await sleep(lock_again_ms)
+  } while (!writer.beginWrite())
 }
 
 /** One statement for each tenant, however many of its writes share the commit. Returns the counters. */

@@ -65,6 +65,22 @@ export class Connection implements Reader {
     this.#plainly(text).run()
   }
 
+  /** Begins a transaction that writes; false while another process has the lock of writers. */
+  beginWrite(): boolean {
+    try {
+      this.exec('begin immediate')
+      return true
+    } catch (error) {
+      if ((translate('sqlite', error) as DbError).kind !== 'busy') throw error
+      return false
+    }
+  }
+
+  /** From now on a lock that another process has is told at once, instead of after a wait in which the event loop stands still. */
+  waitForNoLock(): void {
+    this.exec('pragma busy_timeout = 0')
+  }
+
   /** For the last connection: all of the log gets into the file. Without room it stays a log, which the next start has. */
   copyLog(): void {
     try {

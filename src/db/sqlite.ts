@@ -141,6 +141,7 @@ class SqliteDb implements Db {
       if (fault) this.#foundDamaged(fault)
       else requireWritable(this.#writer)
     }
+    this.#writer.waitForNoLock()
     const flushes = options.exclusive && !in_memory && !this.#damaged
     this.#flush = flushes ? this.#flushOfLog(options.sync) : null
     this.#checkpoints = flushes ? this.#checkpointsOf(this.#flush!) : null
@@ -196,7 +197,8 @@ class SqliteDb implements Db {
       },
       mayOpen: this.#filesAreThere,
       clock: this.#disk_clock,
-      onError: (error) => {
+      onError: (thrown) => {
+        const error = this.#disk!.judged(thrown)
         if (isIoError(error) || error instanceof UnsafeThread) this.#onFatal(error)
         else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
       },
@@ -274,7 +276,7 @@ class SqliteDb implements Db {
     if (!this.#disk || this.#closed || this.#damaged) return
     if (!this.#filesAreThere()) return
     this.#disk.look(reusableIn(this.#path, this.#reader))
-    if (!this.#disk.full) await this.#disk.keepReserve()
+    await this.#disk.keepReserve()
   }
 
   get #reader(): Connection {
@@ -415,6 +417,7 @@ class SqliteDb implements Db {
   async #attemptAll(jobs: Job[], now: Millis): Promise<Outcome[]> {
     const batch = {
       writer: this.#writer,
+      clock: this.clock,
       now,
       disk_full: this.#disk?.full ?? false,
       stored: this.#stored,
@@ -424,7 +427,9 @@ class SqliteDb implements Db {
         this.#commit(wrote)
       },
     }
-    const { outcomes, grown } = await runTogether(jobs, batch)
+    const { outcomes, grown } = await runTogether(jobs, batch).catch((error) => {
+      throw this.#disk?.judged(error) ?? error
+    })
     this.#disk?.grew(grown)
     return outcomes
   }
