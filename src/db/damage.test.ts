@@ -415,13 +415,13 @@ describe('the reserve', () => {
   })
 
   /** The next commit fails as SQLite reports every failed write but one without room on the disk. */
-  function failOneCommit(): { mockRestore(): void } {
+  function failOneCommit(code = 'SQLITE_IOERR_WRITE'): { mockRestore(): void } {
     const original = Connection.prototype.exec
     let is_due = true
     return spyOn(Connection.prototype, 'exec').mockImplementation(function (this: Connection, text: string) {
       if (!is_due || text !== 'commit') return original.call(this, text)
       is_due = false
-      throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_WRITE' })
+      throw Object.assign(new Error('disk I/O error'), { code })
     })
   }
 
@@ -453,10 +453,13 @@ describe('the reserve', () => {
     expect([reserve(), db.trouble(), await outcome(grow(db, 4))]).toEqual([32 * mib, null, 'done'])
   })
 
-  test('that fails under a write without a quota that is used up ends the service', async () => {
-    const db = open(disk(50 * mib))
+  test.each([
+    ['a write fails and no quota is used up', 'SQLITE_IOERR_WRITE', false],
+    ['a flush fails, also while a quota is used up', 'SQLITE_IOERR_FSYNC', true],
+  ])('does not keep the service from ending when %s', async (_, code, over) => {
+    const db = open({ disk: { reserve_bytes: 50 * mib, space: () => space, overQuota: () => over } })
     await db.write((tx) => tx.run(CREATE, {}))
-    const exec = failOneCommit()
+    const exec = failOneCommit(code)
     try {
       expect(await outcome(grow(db, 1))).toBe('outcome_unknown')
     } finally {

@@ -4,7 +4,7 @@
 import { open as openFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { limit } from '../base/limit.ts'
-import { DbError, isIoError } from './errors.ts'
+import { DbError, isFailedWrite } from './errors.ts'
 import { isOverQuota, noise, removed, type Space, sizeOf, start_bytes_min } from './space.ts'
 
 const mib = 1_048_576
@@ -107,9 +107,12 @@ export class Disk {
     this.#full = this.reserve_bytes > 0 && (left < this.reserve_bytes || this.#over_quota !== null)
   }
 
-  /** The error of a write, as one of kind full when a quota has refused it: SQLite says of that only that a write failed. */
+  /**
+   * The error of a write, as one of kind full when a quota has refused it: SQLite says of that only that a write failed. A flush that
+   * failed is never explained so.
+   */
   judged(error: unknown): unknown {
-    if (!isIoError(error) || !this.#overQuota()) return error
+    if (!isFailedWrite(error) || !this.#overQuota()) return error
     this.#over_quota = 0
     return new DbError('full', 'a quota of the disk is used up', { cause: error })
   }

@@ -68,6 +68,11 @@ export function isIoError(error: unknown): boolean {
   return code.startsWith('SQLITE_IOERR') && code !== 'SQLITE_IOERR_SHMSIZE'
 }
 
+/** True when the system refused to write: nothing of that write is on the disk, or it is in pages that no commit names. */
+export function isFailedWrite(error: unknown): boolean {
+  return (error as { code?: string } | null)?.code === 'SQLITE_IOERR_WRITE'
+}
+
 // PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server is not available, 3D000 and class 28
 // that it does not let this service into the database, and the others of class 53 that it had not enough of something for this.
 function postgresKind(
