@@ -84,6 +84,11 @@ export function clientKey(address: string): string {
   return address.includes(':') ? networksOf(address).client : address
 }
 
+/** `peer` in any spelling. */
+export function isTrustedPeer(peer: string, trusted: readonly Range[]): boolean {
+  return isTrusted(normalAddress(peer) ?? peer, trusted)
+}
+
 function isTrusted(address: string, trusted: readonly Range[]): boolean {
   if (!ipaddr.isValid(address)) return false
   const parsed = ipaddr.process(address)

@@ -16,7 +16,7 @@ import type { Caller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Route } from '../contract/route.ts'
 import type { Db } from '../db/db.ts'
-import { clientAddress, clientKey, type Range } from './address.ts'
+import { clientAddress, clientKey, isTrustedPeer, type Range } from './address.ts'
 import type { Log } from './answers.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { Drain } from './drain.ts'
@@ -81,6 +81,13 @@ export const idle_timeout_seconds = limit(
   'seconds',
   'How long a connection may be idle, or send or read nothing; past it the connection is closed.',
 )
+/** A proxy that uses a connection just as it is closed answers 502: most keep theirs for 60, 90 or 120 s. Bun knows at most 255. */
+const proxy_idle_seconds = limit(
+  'http.proxy_idle_seconds',
+  250,
+  'seconds',
+  'How long a connection of a proxy in TRUST_PROXY is kept after an answer: longer than proxies keep theirs, so that it is never closed just as one uses it.',
+)
 /** An answer that takes long gets this much on top of its time. */
 const extension_margin_seconds = 10
 
@@ -105,6 +112,8 @@ export class Exchange {
   permit: Permit | null = null
   /** The connection may be idle for longer than usual until the answer is there. */
   is_extended = false
+  /** The answer is sent in pieces: what takes none of them for long holds memory. */
+  is_in_pieces = false
   /** On the monotonic clock, where requests are timed. */
   began = 0
   /** Null while nothing is traced. */
@@ -197,7 +206,24 @@ export class Exchange {
     this.upload?.release()
     if (this.counted_client !== null) this.options.under_way.leave(this.counted_client)
     if (this.is_extended) this.server.timeout(this.request, idle_timeout_seconds)
+    if (!this.is_in_pieces) this.keep()
   }
+
+  /** The answer is there, or was sent in all its pieces. */
+  keep(): void {
+    keepForProxy(this.options, this.request, this.server)
+  }
+}
+
+/** Lets the connection of a trusted proxy be idle for longer than usual, until its next request. */
+export function keepForProxy(
+  { trusted_proxies }: Pick<ServerOptions, 'trusted_proxies'>,
+  request: Request,
+  server: Connection,
+): void {
+  if (trusted_proxies.length === 0 || server.outer) return
+  const peer = server.requestIP(request)?.address
+  if (peer !== undefined && isTrustedPeer(peer, trusted_proxies)) server.timeout(request, proxy_idle_seconds)
 }
 
 const request_id_form = /^[A-Za-z0-9_.-]{8,64}$/

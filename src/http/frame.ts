@@ -79,13 +79,17 @@ export function responseOf(failing: Failing, exchange: Exchange, answered: Outgo
 function sent(failing: Failing, exchange: Exchange, answered: LargeAnswer): Response {
   const { options, request, server, caller, request_id } = exchange
   exchange.permit?.releaseSoon()
+  exchange.is_in_pieces = true
   return options.deliveries.send(answered, {
     request,
     address: clientKey(exchange.address),
     tenant_id: caller?.tenant_id ?? null,
     closeAfter: (seconds) => server.timeout(request, seconds),
     onBroken: (error) => void failure(error, request_id, options.log, failing),
-    onEnd: () => exchange.permit?.release(),
+    onEnd: () => {
+      exchange.permit?.release()
+      exchange.keep()
+    },
   })
 }
 

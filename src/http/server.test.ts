@@ -160,6 +160,7 @@ describe('A route', () => {
       ...{
         clock: new TestClock(),
         dependencies: {},
+        trusted_proxies: [],
         cors_origins: [],
         drain: new Drain(),
         overload: new Overload(),

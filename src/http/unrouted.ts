@@ -6,7 +6,7 @@ import type { Group } from '../contract/group.ts'
 import type { Method, Route } from '../contract/route.ts'
 import { empty, failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
-import { type Handler, requestId, requireOneHost, type ServerOptions } from './exchange.ts'
+import { type Handler, keepForProxy, requestId, requireOneHost, type ServerOptions } from './exchange.ts'
 import { pathSegments } from './params.ts'
 
 /** Handlers by path and method. */
@@ -45,7 +45,8 @@ export function knownPaths(list: readonly Known[]): KnownPath[] {
 
 /** 404, 405 with Allow, or the 204 of OPTIONS. */
 export function unroutedHandler(options: ServerOptions, known: readonly KnownPath[]): Handler {
-  return async ({ method, url, headers }) => {
+  return async (request, server) => {
+    const { method, url, headers } = request
     const { drain } = options
     drain.requests += 1
     const found = findPath(known, url)
@@ -62,6 +63,7 @@ export function unroutedHandler(options: ServerOptions, known: readonly KnownPat
       corsHeaders(options.cors_origins, headers, response.headers, found?.allow)
     }
     if (drain.begun) response.headers.set('connection', 'close')
+    keepForProxy(options, request, server)
     noteUnrouted(options, { method, headers }, request_id, response)
     return response
   }
