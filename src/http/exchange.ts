@@ -217,13 +217,22 @@ export class Exchange {
 
 /** Lets the connection of a trusted proxy be idle for longer than usual, until its next request. */
 export function keepForProxy(
-  { trusted_proxies }: Pick<ServerOptions, 'trusted_proxies'>,
+  options: Pick<ServerOptions, 'trusted_proxies'>,
   request: Request,
   server: Connection,
 ): void {
-  if (trusted_proxies.length === 0 || server.outer) return
+  if (isProxy(options, request, server)) server.timeout(request, proxy_idle_seconds)
+}
+
+/** A trusted proxy has sent this request. False for a call in process: it came on no connection of its own. */
+export function isProxy(
+  { trusted_proxies }: Pick<ServerOptions, 'trusted_proxies'>,
+  request: Request,
+  server: Connection,
+): boolean {
+  if (trusted_proxies.length === 0 || server.outer) return false
   const peer = server.requestIP(request)?.address
-  if (peer !== undefined && isTrustedPeer(peer, trusted_proxies)) server.timeout(request, proxy_idle_seconds)
+  return peer !== undefined && isTrustedPeer(peer, trusted_proxies)
 }
 
 const request_id_form = /^[A-Za-z0-9_.-]{8,64}$/

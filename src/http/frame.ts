@@ -9,6 +9,7 @@ import { corsHeaders } from './cors.ts'
 import { type Exchange, requireOneHost } from './exchange.ts'
 import type { RouteMeasures } from './measures.ts'
 import { LargeAnswer, type Outgoing, outgoing, undivided } from './outgoing.ts'
+import { unreadBody } from './unread-body.ts'
 
 /** A route or a page, as the frame sees it. */
 export interface Served extends Failing {
@@ -37,6 +38,11 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
     exchange.permit = null
     response = refusalOf(served, exchange, error)
     options.measures?.failed(error)
+  }
+  const unread = unreadBody(options, request, exchange.server, response)
+  if (unread) {
+    exchange.upload?.release()
+    await unread
   }
   exchange.settle()
   served.finish(exchange, response)

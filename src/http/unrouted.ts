@@ -8,6 +8,7 @@ import { empty, failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
 import { type Handler, keepForProxy, requestId, requireOneHost, type ServerOptions } from './exchange.ts'
 import { pathSegments } from './params.ts'
+import { unreadBody } from './unread-body.ts'
 
 /** Handlers by path and method. */
 export type RoutedHandlers = Record<string, Partial<Record<Method, Handler>>>
@@ -62,6 +63,7 @@ export function unroutedHandler(options: ServerOptions, known: readonly KnownPat
     if (options.cors_origins.length > 0) {
       corsHeaders(options.cors_origins, headers, response.headers, found?.allow)
     }
+    await unreadBody(options, request, server, response)
     if (drain.begun) response.headers.set('connection', 'close')
     keepForProxy(options, request, server)
     noteUnrouted(options, { method, headers }, request_id, response)

@@ -7,7 +7,7 @@ import { type MemoryBudget, outOfMemory } from '../base/memory.ts'
 import type { Hold } from '../base/memory-hold.ts'
 import { BodyStream, body_bytes_max, no_bytes } from './body-stream.ts'
 
-const drained_bytes_max = limit(
+export const drained_bytes_max = limit(
   'http.drained_bytes',
   16 * body_bytes_max,
   'bytes',
