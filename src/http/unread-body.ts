@@ -15,8 +15,8 @@ export function unreadBody(
   server: Connection,
   response: Response,
 ): Promise<void> | null {
-  if (options.drain.begun || response.headers.get('connection') === 'close') return null
-  if (!isProxy(options, request, server) || request.bodyUsed) return null
+  if (!isProxy(options, request, server) || options.drain.begun || request.bodyUsed) return null
+  if (response.headers.get('connection') === 'close') return null
   const length = request.headers.get('content-length')
   if (length !== null && Number(length) <= small_bytes_max) return null
   return request.body && drained(request.body, Number(length ?? 0), response)
