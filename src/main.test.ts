@@ -246,6 +246,25 @@ describe('A first start', () => {
     expect(printed.includes(warning)).toBe(warns)
   })
 
+  test.each([
+    [{ PUBLIC_URL: 'https://waystation.example.com' }, true],
+    [{ PUBLIC_URL: 'https://waystation.example.com', TRUST_PROXY: '10.0.0.1' }, false],
+    [{ PUBLIC_URL: 'http://waystation.internal' }, false],
+    [{}, false],
+  ] as [Environment, boolean][])(
+    'with %j warns of a proxy that is not named: %p',
+    async (environment, warns) => {
+      const child = spawn({ SIGNUP: 'closed', ...environment }, newFolder())
+      const lines = new Lines(child.stdout)
+      await lines.until('first call')
+      child.kill('SIGTERM')
+      const printed = await lines.all()
+      const warning =
+        '\n  warning     TRUST_PROXY names no proxy: all clients behind it count as one address, and some of their calls end with its 502\n'
+      expect(printed.includes(warning)).toBe(warns)
+    },
+  )
+
   test('generates secrets that nobody else may read, and keeps them', async () => {
     const first = await start()
     const { admin_key, tenant_id } = await signUp(first.url)

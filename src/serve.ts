@@ -244,6 +244,10 @@ interface Started {
   is_polled: boolean
 }
 
+/** This service speaks no TLS, so there is a proxy where its URL does. */
+const unknown_proxy_message =
+  'TRUST_PROXY names no proxy: all clients behind it count as one address, and some of their calls end with its 502'
+
 function banner(config: Config, { address, metrics_url, secret_files, is_polled }: Started): string {
   const path = sqlitePath(config.database_url)
   const data = path === null ? `PostgreSQL at ${new URL(config.database_url).host}` : path
@@ -267,6 +271,8 @@ function banner(config: Config, { address, metrics_url, secret_files, is_polled 
   if (config.signup_open && !config.loopback_only) {
     lines.push('  warning     sign-up is open to everyone who can reach the service; SIGNUP=closed closes it')
   }
+  if (config.public_url.startsWith('https:') && config.trusted_proxies.length === 0)
+    lines.push(`  warning     ${unknown_proxy_message}`)
   if (is_polled) lines.push(`  warning     ${polled_message}`)
   const files_max = openFilesMax()
   if (files_max < files_advised_min) {
