@@ -184,6 +184,20 @@ describe('In Safari, where a click gives no focus to a button or a link', () => 
   })
 })
 
+test('Enter in a field leaves the focus there, though it clicks the button of its form', async () => {
+  const tenant = await service.signUp()
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/audit')
+    await loaded(page)
+    const field = page.getByLabel('Action begins with', { exact: true })
+    await field.fill('invoice')
+    await field.press('Enter')
+    await page.waitForURL(/action_prefix=invoice$/)
+    await page.keyboard.type('.paid')
+    expect(await field.inputValue()).toBe('invoice.paid')
+  })
+})
+
 test('a click beside a question gives the focus back to its button', async () => {
   const tenant = await service.signUp()
   const [id, key] = [await ask(tenant, {}), await keyOf(tenant)]

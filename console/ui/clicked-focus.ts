@@ -3,10 +3,19 @@
 
 document.addEventListener(
   'click',
-  ({ target, defaultPrevented }) => {
+  (event) => {
+    const { target, defaultPrevented } = event
     if (defaultPrevented || !(target instanceof Element)) return
     const control = target.closest<HTMLElement>('a[href], button, summary, input')
-    if (control && !control.contains(document.activeElement)) control.focus({ preventScroll: true })
+    if (!control || control.contains(document.activeElement) || isByEnter(event, control)) return
+    control.focus({ preventScroll: true })
   },
   { capture: true },
 )
+
+/** Enter in a field clicks the button of its form, too. The focus stays where somebody writes. */
+function isByEnter({ detail }: MouseEvent, control: HTMLElement): boolean {
+  const is_by_pointer = detail > 0
+  if (is_by_pointer || !(control instanceof HTMLButtonElement)) return false
+  return control.form?.contains(document.activeElement) ?? false
+}
