@@ -215,6 +215,12 @@ test('a click beside a question gives the focus back to its button', async () =>
   )
 })
 
+/** In Safari, and in Firefox since 136, this member is a boolean (HTML, "autocorrect"): the text "off" given to it means on. */
+const autocorrect_of_safari = `Object.defineProperty(HTMLElement.prototype, 'autocorrect', {
+  get() { return this.getAttribute('autocorrect') !== 'off' },
+  set(value) { this.setAttribute('autocorrect', value ? 'on' : 'off') },
+})`
+
 describe('On a phone', () => {
   const phone = { ...narrow, hasTouch: true, isMobile: true }
   const small = `[...document.querySelectorAll('input:not([type=checkbox]), textarea, select')]
@@ -259,6 +265,7 @@ describe('On a phone', () => {
               ['spellcheck', 'autocapitalize', 'autocorrect'].map((name) => field.getAttribute(name)),
             )
         const exact = ['false', 'none', 'off']
+        await page.addInitScript(autocorrect_of_safari)
         await page.goto(linkOf(id, lee))
         await press(page, 'Change the payload')
         expect(await helps('Payload')).toEqual(exact)
