@@ -134,6 +134,29 @@ test('a tab to which "back" leads still holds a key that nobody has saved, and i
   })
 })
 
+test('a tab to which "back" leads asks no more for a key of another one that was closed meanwhile', async () => {
+  const tenant = await service.signUp()
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant)
+    const held = `session: sessionStorage.getItem('waystation.session'), tab: 'closed', holds: true`
+    // Told to the page before it is told to the channel that is made last.
+    await page.evaluate(`new Promise((resolve) => {
+      const [from, to] = [1, 2].map(() => new BroadcastChannel('waystation.one_time'))
+      to.onmessage = resolve
+      from.postMessage({ ${held} })
+    })`)
+    const question = page.getByRole('dialog', { name: 'Sign out while a new key is not saved?' })
+    await press(page, 'Sign out')
+    await question.waitFor()
+    await page.keyboard.press('Escape')
+    await question.waitFor({ state: 'detached' })
+    // Of its end the page is told nothing.
+    await leftAndBack(page, '')
+    await press(page, 'Sign out')
+    await page.getByLabel('Admin key').waitFor()
+  })
+})
+
 /** The focus goes past what is clicked, to what is around it. */
 const clicks_of_safari = `addEventListener('mousedown', (event) => {
   const control = event.target.closest?.('a, button, summary, label, input[type=checkbox]')
