@@ -1,6 +1,9 @@
 // Safari gives no focus to a button, a link or a box that is clicked, other browsers do. Keys then went on from elsewhere, and a
 // dialog had nothing to give the focus back to.
 
+/** Safari would draw a ring around what a script gives the focus to. The types do not know `focusVisible` yet. */
+const without_ring = { preventScroll: true, focusVisible: false }
+
 document.addEventListener(
   'click',
   (event) => {
@@ -8,7 +11,7 @@ document.addEventListener(
     if (defaultPrevented || !(target instanceof Element)) return
     const control = target.closest<HTMLElement>('a[href], button, summary, input')
     if (!control || control.contains(document.activeElement) || isByEnter(event, control)) return
-    control.focus({ preventScroll: true })
+    control.focus(without_ring)
   },
   { capture: true },
 )
