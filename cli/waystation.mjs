@@ -4,13 +4,14 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import module, { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { basename, delimiter, dirname, join, relative, resolve, sep } from 'node:path'
 import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 
-if (process.versions.pnp) {
+// Yarn's script adds findPnpApi, and runs before every program that a project starts: also before one that is installed elsewhere.
+if (module.findPnpApi?.(fileURLToPath(import.meta.url))) {
   console.error(
     'waystation: Yarn keeps packages in archives here, which Bun cannot run. Put `nodeLinker: node-modules` into .yarnrc.yml and run `yarn install`.',
   )

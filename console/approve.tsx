@@ -4,7 +4,7 @@
 
 import { useSignal } from '@preact/signals'
 import { render } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { decoded } from './api/address.ts'
 import { ApprovalPage } from './approvals/approval-page.tsx'
 import { AskedForKey } from './approvals/asked-for-key.tsx'
@@ -17,7 +17,8 @@ import './approvals/approval-page.css'
 
 function App() {
   const fragment = useSignal(location.hash)
-  useEffect(() => {
+  // Not useEffect, which comes after the next frame: a change until then would be missed.
+  useLayoutEffect(() => {
     const changed = () => {
       fragment.value = location.hash
     }

@@ -127,16 +127,16 @@ function succeeded(text: string, data: unknown = JSON.parse(text)): CallToolResu
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): object }
 
 /**
- * The data, in which numbers that a double would change are kept as their text: some clients, in other languages, show a model this
- * alone. To ask for each number of a large page would hold the event loop for 60 ms, so the text as a whole is compared first.
+ * The data, in which numbers that a double would change are kept as they are written: some clients, in other languages, show a model
+ * this alone. One beyond every double is a string: for it clients in Go refuse the whole answer, and anybody may send it to an inbox.
+ * To ask for each number of a large page would hold the event loop for 60 ms, so the text as a whole is compared first.
  */
 function exactly(text: string, data: unknown): unknown {
   if (JSON.stringify(data) === text) return data
   return JSON.parse(text, (_name, value: unknown, context?: { source?: string }) => {
     const source = context?.source
-    return typeof value !== 'number' || source === undefined || String(value) === source
-      ? value
-      : rawJSON(source)
+    if (typeof value !== 'number' || source === undefined || String(value) === source) return value
+    return Number.isFinite(value) ? rawJSON(source) : source
   })
 }
 

@@ -270,8 +270,8 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): List
     if (needed && !isFilled(tool, argument)) required.push(argument)
   }
   for (const [name, schema] of Object.entries(body?.properties ?? {})) {
-    const taken = ofArgument(narrowed(schema, tool.narrows?.[name]))
-    properties[name] = argument_schemas[name] ?? portable(plain(taken))
+    const taken = ofArgument(plain(narrowed(schema, tool.narrows?.[name])))
+    properties[name] = argument_schemas[name] ?? portable(taken)
     if (body?.required?.includes(name) && !isFilled(tool, name)) required.push(name)
   }
   if (tool.choice) {
@@ -302,9 +302,9 @@ function narrowed(schema: Schema, names: readonly string[] | undefined): Schema 
   return { ...schema, properties: Object.fromEntries(names.map((name) => [name, schema.properties![name]!])) }
 }
 
-/** Parts of descriptions about headers, paths and parts that no tool has, and about what an argument is without being given. */
+/** Parts of descriptions about headers, paths, null and parts that no tool has, and about what the service does with an argument. */
 const of_http =
-  /, percent-encoded once|; default that of X-Workflow-Id|; above \d+ counts as \d+| One of windowSeconds and window is needed; both are the same\.|; comes back as the same text/
+  /, percent-encoded once|; default that of X-Workflow-Id|; above \d+ counts as \d+| One of windowSeconds and window is needed; both are the same\.|; comes back as the same text|; null for no callback/
 /** Descriptions that say no more than the name of the argument. */
 const said_by_name =
   /^The [a-z ]+, [a-z]{3}_….$|^Ties together |^next_cursor of the page |^1 to \d+ bytes of UTF-8.$|^__… is|^Items, default/

@@ -485,17 +485,31 @@ describe('The CLI without a service', () => {
     expect(JSON.parse(as_json.stderr).error).toMatchObject({ code: 'UNREACHABLE', exit_code: 7 })
   })
 
+  /** Under Yarn's Plug'n'Play a script runs first. It says of a file in which project it is installed, if any. */
+  function underYarn(owner: object | null) {
+    const script = join(bench.folder(), 'plug-n-play.cjs')
+    writeFileSync(
+      script,
+      `Object.defineProperty(process.versions, 'pnp', { value: '3' })
+      require('node:module').findPnpApi = (path) => path.endsWith('waystation.mjs') && ${JSON.stringify(owner)}`,
+    )
+    return ['node', '--require', script, join(root, 'cli/waystation.mjs')]
+  }
+
   test('says which setting of Yarn keeps it from running', async () => {
-    const script = join(bench.folder(), 'plug-n-play.cjs') // Yarn preloads one, which says its version so
-    writeFileSync(script, `Object.defineProperty(process.versions, 'pnp', { value: '3' })\n`)
-    const command = ['node', '--require', script, join(root, 'cli/waystation.mjs')]
-    expect(await bench.run(['health'], {}, { command })).toEqual({
+    expect(await bench.run(['health'], {}, { command: underYarn({}) })).toEqual({
       code: 1,
       stdout: '',
       stderr:
         'waystation: Yarn keeps packages in archives here, which Bun cannot run. ' +
         'Put `nodeLinker: node-modules` into .yarnrc.yml and run `yarn install`.\n',
     })
+  })
+
+  test('runs for a project of Yarn in which it is not installed', async () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    const answer = await bench.run(['--version'], {}, { command: underYarn(null) })
+    expect(answer).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
   })
 
   if (!quick)

@@ -306,6 +306,18 @@ forEachService('The approval page', (service) => {
         await page.getByRole('button', { name: 'Approve…' }).waitFor()
       })
     })
+
+    test('a whole link works also before the page has drawn what came before it', async () => {
+      await chromium.visit(service.url, async (page) => {
+        await page.clock.install()
+        // No frame and no timer of the page comes.
+        await page.clock.pauseAt(Date.now() + 1_000)
+        await page.goto(one.approval_url.split('#')[0]!)
+        await page.getByLabel('Approval key').waitFor()
+        await page.goto(one.approval_url)
+        await page.getByLabel('Approval key').waitFor({ state: 'detached' })
+      })
+    })
   })
 
   test('asks for the key on a link without one, says what is wrong with it, and remembers it when told', async () => {

@@ -107,6 +107,8 @@ describe.each(ready_tools.map((ready) => [ready.tool.name, ready] as const))('%s
     expect(tool.name).toMatch(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/) // OpenAI, Anthropic, Gemini, Bedrock
     expect(tool.description.length).toBeLessThanOrEqual(1_024) // OpenAI
     expect(outsideOfPortable(listed.inputSchema, tool.name)).toEqual([])
+    // A model that is told of null where none fits sends the text "null".
+    expect(JSON.stringify(listed.inputSchema)).not.toMatch(/\bnull\b/)
     const { required } = listed.inputSchema
     expect(required === undefined || required.length > 0).toBe(true)
   })

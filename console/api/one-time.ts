@@ -96,7 +96,10 @@ export function followCopies(): void {
     for (const { session } of one_time.peek()) if (session !== null) post({ session, tab, holds: false })
   })
   addEventListener('pageshow', ({ persisted }) => {
-    if (persisted) meetCopies()
+    if (!persisted) return
+    // Others may have ended meanwhile, of which it was told nothing. Those that are there answer.
+    elsewhere.clear()
+    meetCopies()
   })
 }
 

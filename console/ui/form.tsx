@@ -100,7 +100,8 @@ export function Field(props: FieldProps) {
     ...input
   } = props
   const list = useId()
-  const as_typed = { autocapitalize: 'none', autocorrect: 'off' } as const
+  // Not `autocorrect`, which Preact would give to the member of that name: a boolean, of which "off" makes true.
+  const as_typed = { autocapitalize: 'none', autoCorrect: 'off' } as const
   const shared = { maxLength: characters_max, spellcheck: rows > 1 && !exact, ...(exact && as_typed) }
   const control = (attributes: object) =>
     rows > 1 ? (
