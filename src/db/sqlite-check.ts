@@ -15,6 +15,13 @@ const checked_bytes_max = limit(
   'A SQLite file up to this size is checked at every start; `npm run admin -- check` checks a file of any size, and more thoroughly.',
 )
 
+const faults_listed_max = limit(
+  'db.faults_listed',
+  100,
+  'rows',
+  'Faults of a damaged file that `npm run admin -- check` lists.',
+)
+
 /** The first fault of the file at `path`, or null. Throws what is not a fault of the file. */
 export function quickFault(connection: Connection, path: string): unknown {
   if (sizeOf(path) > checked_bytes_max) return null
@@ -24,6 +31,17 @@ export function quickFault(connection: Connection, path: string): unknown {
   } catch (error) {
     if ((translate('sqlite', error) as DbError).kind !== 'damaged') throw error
     return error
+  }
+}
+
+/** Everything that SQLite finds wrong with the file, in its words. */
+export function faultsIn(connection: Connection): string[] {
+  try {
+    const found = connection.values(`pragma integrity_check(${faults_listed_max})`)
+    return found.length === 1 && found[0] === 'ok' ? [] : found.map(String)
+  } catch (error) {
+    if (translate('sqlite', error) instanceof DbError) return [(error as Error).message]
+    throw error
   }
 }
 
