@@ -60,18 +60,18 @@ export interface SqliteOptions {
 export function openSqlite(path: string, options: SqliteOptions): Db {
   if (path === ':memory:') return new SqliteDb(path, null, null, options)
   let lock: Database | null = null
+  const disk_options = { reserve_bytes: null, space: spaceOf, ...options.disk }
   try {
     makeFolder(dirname(path))
     const file = fileAt(path)
     if (!options.exclusive) return new SqliteDb(file, null, null, options)
-    const disk_options = { reserve_bytes: null, space: spaceOf, ...options.disk }
     lock = lockInRoom(file, disk_options.space)
     // Not before: the reserve may be that of a service that runs.
     const disk = new Disk(file, disk_options)
     return new SqliteDb(file, lock, disk, options)
   } catch (error) {
     lock?.close()
-    throw explained(error, path)
+    throw explained(error, path, disk_options.space)
   }
 }
 
@@ -487,7 +487,7 @@ class SqliteDb implements Db {
     await this.#checkpoints?.close()
     await this.#snapshots?.close()
     // Not by a command beside the server: it would wait for the server's readers, and the server's writes for it.
-    if (this.#lock && !this.#failed) this.#writer.copyLog()
+    if (this.#lock && !this.#failed) this.#writer.copyLog((error) => this.#disk!.judged(error))
     this.#flush?.close()
     this.#writer.close()
     this.#lock?.close()
