@@ -112,10 +112,10 @@ async function beginInTime(jobs: Job[], batch: Batch): Promise<boolean> {
 function refuseLate(jobs: Job[], { clock, unusable, refuse }: Batch): void {
   const since_min = clock.monotonic() - lock_ms_max
   const reason = unusable()
-  const refused = jobs.filter(({ since }) => reason !== null || since <= since_min)
+  const isRefused = ({ since }: Job) => reason !== null || since <= since_min
+  const refused = jobs.filter(isRefused)
   if (refused.length === 0) return
-  const left = jobs.filter((job) => !refused.includes(job))
-  jobs.splice(0, jobs.length, ...left)
+  jobs.splice(0, jobs.length, ...jobs.filter((job) => !isRefused(job)))
   for (const job of refused)
     refuse(job, reason ?? new DbError('busy', 'another process holds the lock of the SQLite file'))
 }
