@@ -157,6 +157,13 @@ describe('a damaged file', () => {
     )
   })
 
+  test('that is cut short within its last page is served, and not written', async () => {
+    await filled()
+    truncateSync(path, statSync(path).size - 1)
+    expect(open().trouble()?.kind).toBe('damaged')
+    expect(damaged.map(String)).toEqual(['DbError: the last page is cut short'])
+  })
+
   test('without its first page is refused in one line that names it', async () => {
     await filled()
     flip(0, 1)

@@ -24,6 +24,7 @@ const faults_listed_max = limit(
 
 /** The first fault of the file at `path`, or null. Throws what is not a fault of the file. */
 export function quickFault(connection: Connection, path: string): unknown {
+  if (endsWithinPage(connection, path)) return new DbError('damaged', 'the last page is cut short')
   if (sizeOf(path) > checked_bytes_max) return null
   try {
     const found = connection.value('pragma quick_check(1)')
@@ -32,6 +33,12 @@ export function quickFault(connection: Connection, path: string): unknown {
     if ((translate('sqlite', error) as DbError).kind !== 'damaged') throw error
     return error
   }
+}
+
+/** SQLite reads such a page as if zeros followed, and finds nothing wrong. A log that is there may have all of it. */
+function endsWithinPage(connection: Connection, path: string): boolean {
+  const bytes = Number(connection.value('pragma page_count')) * Number(connection.value('pragma page_size'))
+  return sizeOf(`${path}-wal`) === 0 && sizeOf(path) < bytes
 }
 
 /** Everything that SQLite finds wrong with the file, in its words. */
