@@ -12,6 +12,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { open as openFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
@@ -20,7 +21,7 @@ import { log_bytes, sqlite_pragmas } from './connection-settings.ts'
 import { type Db, unnamedAcrossTenants } from './db.ts'
 import { Disk } from './disk.ts'
 import { DbError } from './errors.ts'
-import type { Space } from './space.ts'
+import { isOverQuota, type Space } from './space.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 import { Connection } from './sqlite-connection.ts'
 
@@ -156,6 +157,13 @@ describe('a damaged file', () => {
     )
   })
 
+  test('that is cut short within its last page is served, and not written', async () => {
+    await filled()
+    truncateSync(path, statSync(path).size - 1)
+    expect(open().trouble()?.kind).toBe('damaged')
+    expect(damaged.map(String)).toEqual(['DbError: the last page is cut short'])
+  })
+
   test('without its first page is refused in one line that names it', async () => {
     await filled()
     flip(0, 1)
@@ -186,6 +194,12 @@ describe('a file that cannot be written', () => {
       expect(() => open()).toThrow(`cannot write to ${path}${end}: `)
     },
   )
+
+  test('nor one on a disk without room: its lock that cannot be opened is named', async () => {
+    space.free = 0
+    mkdirSync(`${path}.lock`)
+    expect(() => open()).toThrow(`cannot write to ${path}.lock: `)
+  })
 
   test('nor can one be made where a file stands in place of the folder', () => {
     writeFileSync(join(folder, 'file'), '')
@@ -415,11 +429,11 @@ describe('the reserve', () => {
   })
 
   /** The next commit fails as SQLite reports every failed write but one without room on the disk. */
-  function failOneCommit(code = 'SQLITE_IOERR_WRITE'): { mockRestore(): void } {
+  function failOneCommit(code = 'SQLITE_IOERR_WRITE', wanted = 'commit'): { mockRestore(): void } {
     const original = Connection.prototype.exec
     let is_due = true
     return spyOn(Connection.prototype, 'exec').mockImplementation(function (this: Connection, text: string) {
-      if (!is_due || text !== 'commit') return original.call(this, text)
+      if (!is_due || text !== wanted) return original.call(this, text)
       is_due = false
       throw Object.assign(new Error('disk I/O error'), { code })
     })
@@ -466,5 +480,78 @@ describe('the reserve', () => {
       exec.mockRestore()
     }
     expect([fatal.length, readdirSync(folder).filter((name) => name.endsWith('.probe'))]).toEqual([1, []])
+  })
+
+  test('whose quota is used up for a copy of the log refuses what grows, until there is room again', async () => {
+    let over = false
+    const disk = new Disk(path, { reserve_bytes: 50 * mib, space: () => space, overQuota: () => over })
+    await disk.keepReserve()
+    const failure = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_WRITE' })
+    over = true
+    expect(disk.judged(failure)).toMatchObject({ kind: 'full' })
+    expect([disk.full, reserve()]).toEqual([true, null])
+    over = false
+    for (let look = 1; look <= 10; look++) {
+      disk.look(0)
+      expect(disk.full).toBe(true)
+      await disk.keepReserve()
+    }
+    disk.look(0)
+    expect([disk.full, reserve()]).toEqual([false, 32 * mib])
+  })
+
+  test('that was released for one write also explains another that failed with it, and no later one', () => {
+    let over = true
+    const disk = new Disk(path, { reserve_bytes: 50 * mib, space: () => space, overQuota: () => over })
+    const failure = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_WRITE' })
+    const kindOf = () => (disk.judged(failure) as DbError).kind
+    expect(kindOf()).toBe('full')
+    over = false
+    disk.look(0)
+    expect(kindOf()).toBe('full')
+    disk.look(0)
+    expect(disk.judged(failure)).toBe(failure)
+  })
+
+  test('that a quota has no room for is not written at each look, and what grows is refused', async () => {
+    const disk = new Disk(path, { reserve_bytes: 50 * mib, space: () => space, overQuota: () => false })
+    const file = await openFile(path, 'w')
+    const writes = spyOn(Object.getPrototypeOf(file), 'write').mockImplementation(() => {
+      throw Object.assign(new Error('quota exceeded'), { code: 'EDQUOT' })
+    })
+    try {
+      for (let look = 1; look <= 15; look++) {
+        disk.look(0)
+        await disk.keepReserve()
+      }
+      expect([writes.mock.calls.length, disk.full, reserve()]).toEqual([2, true, null])
+    } finally {
+      writes.mockRestore()
+      await file.close()
+    }
+    expect(readdirSync(folder)).toEqual(['test.db'])
+  })
+
+  test('is not needed by a close: the log stays a log when a quota refuses its copy', async () => {
+    const db = open({ disk: { reserve_bytes: 50 * mib, space: () => space, overQuota: () => true } })
+    await db.write((tx) => tx.run(CREATE, {}))
+    const exec = failOneCommit('SQLITE_IOERR_WRITE', 'pragma wal_checkpoint(truncate)')
+    try {
+      await db.close()
+    } finally {
+      exec.mockRestore()
+    }
+    expect(fatal).toEqual([])
+    expect(() => open()).not.toThrow()
+  })
+
+  test('is looked for without a file that is left, or that somebody else has made', () => {
+    writeFileSync(`${path}.probe`, 'of an operator')
+    expect(isOverQuota(path)).toBe(false)
+    expect(isOverQuota(join(folder, 'missing', 'test.db'))).toBe(false)
+    expect([readdirSync(folder), readFileSync(`${path}.probe`, 'utf8')]).toEqual([
+      ['test.db.probe'],
+      'of an operator',
+    ])
   })
 })

@@ -45,6 +45,8 @@ export interface DiskOptions {
 
 /** So many looks pass between two tries to make the file of the reserve while a quota is used up. */
 const looks_over_quota = 10
+/** Until so many looks after a quota refused a write it may have refused another. At least a second. */
+const looks_in_doubt = 2
 
 export class Disk {
   readonly #folder: string
@@ -112,9 +114,17 @@ export class Disk {
    * failed is never explained so.
    */
   judged(error: unknown): unknown {
-    if (!isFailedWrite(error) || !this.#overQuota()) return error
-    this.#over_quota = 0
+    if (!isFailedWrite(error)) return error
+    if (this.#overQuota()) {
+      this.#over_quota = 0
+      this.exhausted() // the reserve is also for a copy of the log, and the end of this state is found by making it again
+    } else if (!this.#was_over_quota) return error
     return new DbError('full', 'a quota of the disk is used up', { cause: error })
+  }
+
+  /** A commit and a copy of the log may fail together, and what the first has released makes room before the other is judged. */
+  get #was_over_quota(): boolean {
+    return this.#over_quota !== null && this.#over_quota < looks_in_doubt
   }
 
   /** SQLite found no room. What grows is refused from now on; true when there is more room than before. */
@@ -144,9 +154,10 @@ export class Disk {
       await rename(this.#unfinished, this.#file)
       this.#held = this.#file_bytes
       this.#over_quota = null
-    } catch {
-      // There was no room: it is tried again later.
+    } catch (error) {
+      // There was no room: it is tried again later, and not at each look where only a try tells how much there is.
       removed(this.#unfinished)
+      if ((error as { code?: string }).code === 'EDQUOT') this.#over_quota = 0
     } finally {
       this.#making = false
     }

@@ -1,12 +1,19 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { endOf, onPostgres } from '../../test/support/databases.ts'
+import { until } from '../../test/support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { Door } from '../../test/support/postgres-door.ts'
 import { type Db, unnamedAcrossTenants } from './db.ts'
 import { openPostgres } from './postgres.ts'
 
 const FIND = unnamedAcrossTenants('test.find', 'select 1 as one')
 const END = unnamedAcrossTenants('test.end', 'select pg_terminate_backend(pg_backend_pid())')
+const END_IDLE = unnamedAcrossTenants(
+  'test.end_idle',
+  `select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`,
+)
 const short_of_memory = { code: '53200', reason: 'out of shared memory' }
 
 function raise(state: string, reason: string) {
@@ -19,6 +26,7 @@ onPostgres('A complaint of PostgreSQL', () => {
   let db: Db
   let clock: TestClock
   let told: object[]
+  const server_listener = { onAway() {}, onBack() {}, onComplaint: (one: object) => void told.push(one) }
 
   beforeAll(async () => {
     url = await newPostgresDatabase()
@@ -26,7 +34,6 @@ onPostgres('A complaint of PostgreSQL', () => {
   beforeEach(async () => {
     clock = new TestClock()
     told = []
-    const server_listener = { onAway() {}, onBack() {}, onComplaint: (one: object) => void told.push(one) }
     db = await openPostgres(url, { clock, connections_max: 2, server_listener })
   })
   afterEach(() => db.close())
@@ -58,6 +65,42 @@ onPostgres('A complaint of PostgreSQL', () => {
     expect(told).toEqual([{ server: server(), code: '57P01', reason }])
     expect(await endOf(() => db.one(FIND, {}))).toBe('done')
     expect(db.is_away).toBe(false)
+  })
+
+  test('is not a new connection that the server refuses, of which no call fails while others are there', async () => {
+    const door = await Door.before(url)
+    const few = await openPostgres(door.url, { clock, connections_max: 2, server_listener })
+    door.does = { state: '53300', message: 'sorry, too many clients already' }
+    expect(await endOf(() => few.one(END, {}))).toMatch(/^lost: /)
+    told = []
+    const { count } = door
+    const ends: string[] = []
+    await until(async () => {
+      ends.push(...(await Promise.all([1, 2].map(() => endOf(() => few.one(FIND, {}))))))
+      return door.count > count
+    })
+    expect([new Set(ends), told, few.is_away]).toEqual([new Set(['done']), [], false])
+    await few.close()
+    door.close()
+  })
+
+  test('is not a connection that ends without a word, or while nothing runs on it', async () => {
+    const door = await Door.before(url)
+    const few = await openPostgres(door.url, { clock, connections_max: 1, server_listener })
+    const cut = endOf(() =>
+      few.write(async (tx) => {
+        await tx.one(FIND, {})
+        door.cut()
+        return tx.one(FIND, {})
+      }),
+    )
+    expect(await cut).toMatch(/^lost: /)
+    expect(await endOf(() => few.one(FIND, {}))).toBe('done')
+    expect(await endOf(() => db.one(END_IDLE, {}))).toBe('done')
+    expect(await endOf(() => few.one(FIND, {}))).toBe('done')
+    expect(told).toEqual([])
+    await few.close()
+    door.close()
   })
 
   test('is told of writes that share a transaction as well', async () => {

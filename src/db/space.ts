@@ -2,15 +2,18 @@
 
 import {
   accessSync,
+  closeSync,
   constants,
   existsSync,
+  openSync,
   realpathSync,
   rmSync,
   statfsSync,
   statSync,
-  writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { randomStep } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import { log_bytes } from './connection-settings.ts'
 
@@ -42,13 +45,13 @@ export function isForLackOfRoom(error: unknown, database: string, space: (folder
   return space(dirname(database)).free < start_bytes_min || isOverQuota(database)
 }
 
-/** Of the files of a database and their folder the first that cannot be written: SQLite does not say which. Else the database. */
-function unwritable(path: string): string {
+/** Of the files of a database and their folder the first that cannot be written: SQLite does not say which. Null when all can. */
+function unwritable(path: string): string | null {
   const file = existsSync(path) ? realpathSync(path) : path
   const files = ['', '-wal', '-shm', '.lock', '.lock-journal'].map((end) => file + end)
   const found = files.find((name) => existsSync(name) && !(isWritable(name) && statSync(name).isFile()))
   if (found) return found
-  return isWritable(dirname(file)) ? path : dirname(file)
+  return isWritable(dirname(file)) ? null : dirname(file)
 }
 
 function isWritable(path: string): boolean {
@@ -65,15 +68,24 @@ const probe_bytes = 1_048_576
 
 /** True when a quota refuses a file beside the database: of its user, group, project or subvolume. Never throws. */
 export function isOverQuota(database: string): boolean {
-  const probe = `${database}.probe`
+  let probe: number | null = null
   try {
-    writeFileSync(probe, noise(probe_bytes), { mode: 0o600 })
+    probe = newUnnamed(`${database}.${randomStep()}.probe`)
+    const bytes = noise(probe_bytes)
+    for (let at = 0; at < bytes.length; ) at += writeSync(probe, bytes, at)
     return false
   } catch (error) {
     return (error as { code?: string }).code === 'EDQUOT'
   } finally {
-    removed(probe)
+    if (probe !== null) closeSync(probe)
   }
+}
+
+/** A file that is there until it is closed, also when the process is killed. */
+function newUnnamed(name: string): number {
+  const file = openSync(name, 'wx', 0o600)
+  removed(name)
+  return file
 }
 
 /** 0 when there is none. */
@@ -95,13 +107,14 @@ export function reusableIn(path: string, reader: { value(text: string): string |
 }
 
 /** The reason that the database at this path cannot be opened: one line that names the file and says what to do. */
-export function explained(error: unknown, path: string): unknown {
+export function explained(error: unknown, path: string, space = spaceOf): unknown {
   const code = String((error as { code?: string }).code ?? '')
   const message = (error as Error).message
-  if (isForLackOfRoom(error, path, spaceOf))
+  const is_unwritable = /^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM|ISDIR|NOENT|LOOP)$/.test(code)
+  const file = is_unwritable ? unwritable(path) : null // before the room: a disk that takes no writes may be full as well
+  if (file === null && isForLackOfRoom(error, path, space))
     return new Error(`the disk of ${path} is full: make room and start again (${message})`)
-  if (/^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM|ISDIR|NOENT|LOOP)$/.test(code))
-    return new Error(`cannot write to ${unwritable(path)}: ${message}`)
+  if (is_unwritable) return new Error(`cannot write to ${file ?? path}: ${message}`)
   if (code.startsWith('SQLITE_CORRUPT'))
     return new Error(`${path} is damaged, or cut short: restore a backup (${message})`)
   if (code === 'SQLITE_NOTADB')

@@ -1,6 +1,6 @@
 // The jobs that share one transaction of SQLite.
 
-import type { Clock, Millis } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { sleep } from '../base/sleep.ts'
 import type { ChangeListener, StoredCounter } from './db.ts'
@@ -16,17 +16,19 @@ const lock_ms_max = limit(
   'sqlite.lock_ms',
   5_000,
   'milliseconds',
-  'How long writes wait for another process that writes to the SQLite file; past it they are refused as UNAVAILABLE. Reads go on.',
+  'How long a write waits for another process that writes to the SQLite file; past it it is refused as UNAVAILABLE. Reads go on.',
 )
 /** A lock that another process has is asked for again this soon. */
 const lock_again_ms = 5
 
 export interface Batch {
   writer: Connection
-  /** Of the time that a lock may take. */
   clock: Clock
-  now: Millis
-  disk_full: boolean
+  disk_full(): boolean
+  /** The reason that nothing may be written any more, which may come while a lock is waited for. */
+  unusable(): DbError | null
+  /** For a job that is not run. */
+  refuse(job: Job, reason: DbError): void
   stored: StoredBytes
   listener: ChangeListener
   /** With the number of the jobs, and about how many bytes of text they have written. */
@@ -40,7 +42,10 @@ export interface Ran {
   grown: number
 }
 
-/** Runs the jobs in one transaction, from the first, until it is large. Throws when nothing of it is kept, or that is unknown. */
+/**
+ * Runs the jobs in one transaction, from the first, until it is large. Takes those out of the array that it refuses because the lock of
+ * the file could not be had in time. Throws when nothing of the transaction is kept, or that is unknown.
+ */
 export async function runTogether(jobs: Job[], batch: Batch): Promise<Ran> {
   return (await attempt(jobs, batch, false)) ?? (await attempt(jobs, batch, true))!
 }
@@ -50,8 +55,10 @@ export async function runTogether(jobs: Job[], batch: Batch): Promise<Ran> {
  * answer is null, and the jobs run again with a savepoint each.
  */
 async function attempt(jobs: Job[], batch: Batch, savepoints: boolean): Promise<Ran | null> {
-  const { writer, now, disk_full, stored, listener, commit } = batch
-  if (!writer.beginWrite()) await beginInTime(batch)
+  const { writer, stored, listener, commit } = batch
+  if (!writer.beginWrite() && !(await beginInTime(jobs, batch))) return { outcomes: [], grown: 0 }
+  const now = batch.clock.now() // others may have written until now
+  const disk_full = batch.disk_full()
   const outcomes: Outcome[] = []
   const changes = new Changes()
   let wrote = false
@@ -91,14 +98,26 @@ async function attempt(jobs: Job[], batch: Batch, savepoints: boolean): Promise<
   }
 }
 
-/** The event loop goes on meanwhile. Throws a DbError when the lock cannot be had in time. */
-async function beginInTime({ writer, clock }: Batch): Promise<void> {
-  const since = clock.monotonic()
+/** The event loop goes on meanwhile. False once every job has been refused. */
+async function beginInTime(jobs: Job[], batch: Batch): Promise<boolean> {
   do {
-    if (clock.monotonic() - since >= lock_ms_max)
-      throw new DbError('busy', 'another process holds the lock of the SQLite file')
+    refuseLate(jobs, batch)
+    if (jobs.length === 0) return false
     await sleep(lock_again_ms)
-  } while (!writer.beginWrite())
+  } while (!batch.writer.beginWrite())
+  return true
+}
+
+/** Takes those that have waited for too long out of the array, and all once nothing may be written any more. */
+function refuseLate(jobs: Job[], { clock, unusable, refuse }: Batch): void {
+  const since_min = clock.monotonic() - lock_ms_max
+  const reason = unusable()
+  const isRefused = ({ since }: Job) => reason !== null || since <= since_min
+  const refused = jobs.filter(isRefused)
+  if (refused.length === 0) return
+  jobs.splice(0, jobs.length, ...jobs.filter((job) => !isRefused(job)))
+  for (const job of refused)
+    refuse(job, reason ?? new DbError('busy', 'another process holds the lock of the SQLite file'))
 }
 
 /** One statement for each tenant, however many of its writes share the commit. Returns the counters. */

@@ -15,8 +15,16 @@ const checked_bytes_max = limit(
   'A SQLite file up to this size is checked at every start; `npm run admin -- check` checks a file of any size, and more thoroughly.',
 )
 
+const faults_listed_max = limit(
+  'db.faults_listed',
+  100,
+  'rows',
+  'Faults of a damaged file that `npm run admin -- check` lists.',
+)
+
 /** The first fault of the file at `path`, or null. Throws what is not a fault of the file. */
 export function quickFault(connection: Connection, path: string): unknown {
+  if (endsWithinPage(connection, path)) return new DbError('damaged', 'the last page is cut short')
   if (sizeOf(path) > checked_bytes_max) return null
   try {
     const found = connection.value('pragma quick_check(1)')
@@ -24,6 +32,23 @@ export function quickFault(connection: Connection, path: string): unknown {
   } catch (error) {
     if ((translate('sqlite', error) as DbError).kind !== 'damaged') throw error
     return error
+  }
+}
+
+/** SQLite reads such a page as if zeros followed, and finds nothing wrong. A log that is there may have all of it. */
+function endsWithinPage(connection: Connection, path: string): boolean {
+  const bytes = Number(connection.value('pragma page_count')) * Number(connection.value('pragma page_size'))
+  return sizeOf(`${path}-wal`) === 0 && sizeOf(path) < bytes
+}
+
+/** Everything that SQLite finds wrong with the file, in its words. */
+export function faultsIn(connection: Connection): string[] {
+  try {
+    const found = connection.values(`pragma integrity_check(${faults_listed_max})`)
+    return found.length === 1 && found[0] === 'ok' ? [] : found.map(String)
+  } catch (error) {
+    if (translate('sqlite', error) instanceof DbError) return [(error as Error).message]
+    throw error
   }
 }
 

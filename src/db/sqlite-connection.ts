@@ -81,12 +81,15 @@ export class Connection implements Reader {
     this.exec('pragma busy_timeout = 0')
   }
 
-  /** For the last connection: all of the log gets into the file. Without room it stays a log, which the next start has. */
-  copyLog(): void {
+  /**
+   * For the last connection: all of the log gets into the file. Without room it stays a log, which the next start has. `judged`: gives
+   * the error as that of a disk without room when it is one.
+   */
+  copyLog(judged: (error: unknown) => unknown): void {
     try {
       this.exec('pragma wal_checkpoint(truncate)')
     } catch (error) {
-      if ((translate('sqlite', error) as DbError).kind !== 'full') throw error
+      if ((translate('sqlite', judged(error)) as DbError).kind !== 'full') throw error
     }
   }
 

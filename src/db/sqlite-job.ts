@@ -8,6 +8,8 @@ export interface Job {
   group: string | undefined
   /** Comes before others once not all fit into a commit. */
   urgent: boolean
+  /** The monotonic time at which it came. */
+  since: number
   work: (tx: Tx) => Awaitable<unknown>
   resolve: (value: unknown) => void
   reject: (error: unknown) => void

@@ -34,7 +34,7 @@ export function lockInRoom(file: string, space: DiskOptions['space']): Database 
   try {
     return lockFile(`${file}.lock`)
   } catch (error) {
-    if (!isForLackOfRoom(error, file, space)) throw explained(error, file)
+    if (!isForLackOfRoom(error, file, space)) throw explained(error, file, space)
     releaseReserve(file)
     return lockFile(`${file}.lock`)
   }

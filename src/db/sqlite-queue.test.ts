@@ -3,7 +3,7 @@ import type { Job } from './sqlite-job.ts'
 import { WriteQueue } from './sqlite-queue.ts'
 
 const job = (key = 'k', more: Partial<Job> = {}): Job => ({
-  ...{ key, group: undefined, urgent: false, work: () => 0, resolve() {}, reject() {} },
+  ...{ key, group: undefined, urgent: false, since: 0, work: () => 0, resolve() {}, reject() {} },
   ...more,
 })
 const turn = () => new Promise((resolve) => setImmediate(resolve))

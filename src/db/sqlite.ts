@@ -3,9 +3,8 @@
 
 import type { Database } from 'bun:sqlite'
 import { dirname } from 'node:path'
-import { type Clock, clockOf, type Millis, systemClock } from '../base/clock.ts'
+import { type Clock, clockOf, systemClock } from '../base/clock.ts'
 import { flushFolder, makeFolder } from '../base/folder.ts'
-import { limit } from '../base/limit.ts'
 import { unsafeSqlite } from './connection-settings.ts'
 import {
   type Awaitable,
@@ -28,7 +27,7 @@ import type { DbGauges, DbMeasures } from './measures.ts'
 import { OpenFiles } from './open-files.ts'
 import { explained, reusableIn, sizeOf, spaceOf } from './space.ts'
 import { runTogether } from './sqlite-batch.ts'
-import { quickFault, requireWritable, settingsOf } from './sqlite-check.ts'
+import { faultsIn, quickFault, requireWritable, settingsOf } from './sqlite-check.ts'
 import { Checkpoints, UnsafeThread } from './sqlite-checkpoint.ts'
 import { Connection, SnapshotConnection } from './sqlite-connection.ts'
 import { LogFlush, type Sync } from './sqlite-flush.ts'
@@ -38,13 +37,6 @@ import { WriteQueue } from './sqlite-queue.ts'
 import { WriteRoom } from './sqlite-room.ts'
 import { Snapshots } from './sqlite-snapshots.ts'
 import { StoredBytes } from './stored.ts'
-
-const faults_listed_max = limit(
-  'db.faults_listed',
-  100,
-  'rows',
-  'Faults of a damaged file that `npm run admin -- check` lists.',
-)
 
 export interface SqliteOptions {
   clock: Clock
@@ -68,18 +60,18 @@ export interface SqliteOptions {
 export function openSqlite(path: string, options: SqliteOptions): Db {
   if (path === ':memory:') return new SqliteDb(path, null, null, options)
   let lock: Database | null = null
+  const disk_options = { reserve_bytes: null, space: spaceOf, ...options.disk }
   try {
     makeFolder(dirname(path))
     const file = fileAt(path)
     if (!options.exclusive) return new SqliteDb(file, null, null, options)
-    const disk_options = { reserve_bytes: null, space: spaceOf, ...options.disk }
     lock = lockInRoom(file, disk_options.space)
     // Not before: the reserve may be that of a service that runs.
     const disk = new Disk(file, disk_options)
     return new SqliteDb(file, lock, disk, options)
   } catch (error) {
     lock?.close()
-    throw explained(error, path)
+    throw explained(error, path, disk_options.space)
   }
 }
 
@@ -259,13 +251,7 @@ class SqliteDb implements Db {
   }
 
   async faults(): Promise<string[]> {
-    try {
-      const found = this.#reader.values(`pragma integrity_check(${faults_listed_max})`)
-      return found.length === 1 && found[0] === 'ok' ? [] : found.map(String)
-    } catch (error) {
-      if (translate('sqlite', error) instanceof DbError) return [(error as Error).message]
-      throw error
-    }
+    return faultsIn(this.#reader)
   }
 
   storedBytes(_tenant_id: string, counter: StoredCounter): number {
@@ -316,20 +302,34 @@ class SqliteDb implements Db {
     )
     if (refusal) return Promise.reject(refusal)
     return new Promise<T>((resolve, reject) => {
-      this.#queue.add({ key, group, urgent, work, resolve: resolve as (value: unknown) => void, reject })
+      const since = this.clock.monotonic()
+      this.#queue.add({
+        key,
+        group,
+        urgent,
+        since,
+        work,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      })
       this.#committing ??= this.#nextTurn()
     })
   }
 
   /** Null when there is room for one more write, which then counts. */
   #refusal(key: string, group: string | undefined, is_patient: boolean): DbError | null {
-    if (this.#closed || this.#failed) return closed()
-    if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
-    if (this.#files?.removed) return new DbError('damaged', this.#files.removed)
+    const unusable = this.#closed ? closed() : this.#unusable()
+    if (unusable) return unusable
     if (this.#stalled) return new DbError('busy', 'the disk does not answer')
     return this.#room.enter(key, group, is_patient)
       ? null
       : new DbError('busy', 'too many writes are waiting')
+  }
+
+  readonly #unusable = (): DbError | null => {
+    if (this.#failed) return closed()
+    if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
+    return this.#files?.removed ? new DbError('damaged', this.#files.removed) : null
   }
 
   #nextTurn(): Promise<void> {
@@ -346,20 +346,20 @@ class SqliteDb implements Db {
   }
 
   async #commitTogether(taken: Job[]): Promise<void> {
-    const removed = this.#files?.removed
-    if (removed) {
-      for (const job of taken) this.#reject(job, new DbError('damaged', removed))
+    const unusable = this.#unusable()
+    if (unusable) {
+      for (const job of taken) this.#reject(job, unusable)
       return
     }
-    const now = this.clock.now()
     const began = this.#measures ? this.#disk_clock.monotonic() : 0
     let outcomes: Outcome[]
     try {
-      outcomes = await this.#attemptWithReserve(taken, now)
+      outcomes = await this.#attemptWithReserve(taken)
     } catch (error) {
       this.#abandon(taken, error)
       return
     }
+    if (outcomes.length === 0) return // all were refused
     const jobs = taken.splice(0, outcomes.length)
     this.#measures?.committed(jobs.length, this.#disk_clock.monotonic() - began)
     if (taken.length > 0) this.#queue.putBack(taken)
@@ -396,9 +396,9 @@ class SqliteDb implements Db {
    * When the disk is full, all jobs are run once more: with what was reserved, and what grows refuses itself. The
    * checkpoint makes the room that the log takes usable again, if there is enough for the checkpoint itself.
    */
-  async #attemptWithReserve(jobs: Job[], now: Millis): Promise<Outcome[]> {
+  async #attemptWithReserve(jobs: Job[]): Promise<Outcome[]> {
     try {
-      return await this.#attemptAll(jobs, now)
+      return await this.#attemptAll(jobs)
     } catch (error) {
       if (!this.#disk || (translate('sqlite', error) as DbError).kind !== 'full') throw error
       this.#disk.exhausted()
@@ -410,16 +410,17 @@ class SqliteDb implements Db {
       } catch {
         // The second attempt decides what the callers get.
       }
-      return this.#attemptAll(jobs, now)
+      return this.#attemptAll(jobs)
     }
   }
 
-  async #attemptAll(jobs: Job[], now: Millis): Promise<Outcome[]> {
+  async #attemptAll(jobs: Job[]): Promise<Outcome[]> {
     const batch = {
       writer: this.#writer,
       clock: this.clock,
-      now,
-      disk_full: this.#disk?.full ?? false,
+      disk_full: () => this.#disk?.full ?? false,
+      unusable: this.#unusable,
+      refuse: (job: Job, reason: DbError) => this.#reject(job, reason),
       stored: this.#stored,
       listener: this.#changes,
       commit: (wrote: boolean, jobs: number, bytes: number) => {
@@ -486,7 +487,7 @@ class SqliteDb implements Db {
     await this.#checkpoints?.close()
     await this.#snapshots?.close()
     // Not by a command beside the server: it would wait for the server's readers, and the server's writes for it.
-    if (this.#lock && !this.#failed) this.#writer.copyLog()
+    if (this.#lock && !this.#failed) this.#writer.copyLog((error) => this.#disk!.judged(error))
     this.#flush?.close()
     this.#writer.close()
     this.#lock?.close()
