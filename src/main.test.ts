@@ -260,7 +260,7 @@ describe('A first start', () => {
       child.kill('SIGTERM')
       const printed = await lines.all()
       const warning =
-        '\n  warning     TRUST_PROXY names no proxy: all clients behind it count as one address, and some of their calls end with its 502\n'
+        '\n  warning     TRUST_PROXY names no proxy: all clients behind one count as one address, and it may answer some calls with 502\n'
       expect(printed.includes(warning)).toBe(warns)
     },
   )

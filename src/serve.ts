@@ -246,7 +246,7 @@ interface Started {
 
 /** This service speaks no TLS, so there is a proxy where its URL does. */
 const unknown_proxy_message =
-  'TRUST_PROXY names no proxy: all clients behind it count as one address, and some of their calls end with its 502'
+  'TRUST_PROXY names no proxy: all clients behind one count as one address, and it may answer some calls with 502'
 
 function banner(config: Config, { address, metrics_url, secret_files, is_polled }: Started): string {
   const path = sqlitePath(config.database_url)

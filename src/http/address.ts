@@ -41,6 +41,7 @@ export function clientAddress(peer: string, forwarded_for: string | null, truste
  */
 export function normalAddress(text: string): string | null {
   if (normal_ipv4.test(text)) return text
+  if (text.startsWith(mapped) && normal_ipv4.test(text.slice(mapped.length))) return text.slice(mapped.length)
   const ipv4 = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?$/.exec(text)?.[1]
   if (ipv4 !== undefined) return ipaddr.IPv4.isValidFourPartDecimal(ipv4) ? ipv4 : null
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1]
@@ -51,6 +52,8 @@ export function normalAddress(text: string): string | null {
   return ipaddr.process(ipv6).toString()
 }
 
+/** The beginning of an IPv4 peer on a socket that takes both families. */
+const mapped = '::ffff:'
 /** Four decimals without leading zeros: nearly every peer is one, and reading it takes ten times as long. */
 const normal_ipv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 

@@ -29,7 +29,7 @@ const buffer_bytes_min = limit(
   'The first buffer for a body; it doubles as the body arrives.',
 )
 
-const chunks_a_turn_max = limit(
+export const chunks_a_turn_max = limit(
   'http.body_chunks_a_turn',
   64,
   'entries',

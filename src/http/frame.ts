@@ -94,6 +94,7 @@ function sent(failing: Failing, exchange: Exchange, answered: LargeAnswer): Resp
     onBroken: (error) => void failure(error, request_id, options.log, failing),
     onEnd: () => {
       exchange.permit?.release()
+      exchange.is_in_pieces = false
       exchange.keep()
     },
   })

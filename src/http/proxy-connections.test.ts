@@ -61,6 +61,22 @@ describe('The connection of a peer', () => {
     expect(seconds).toEqual([60, 10, 250])
   })
 
+  test('in TRUST_PROXY is kept after the answer to a HEAD that has waited, whose pieces nobody is sent', async () => {
+    const { answered, seconds, asked } = framed()
+    await answered((exchange) => {
+      exchange.extendTimeout(50_000)
+      const { deliveries } = exchange.options
+      deliveries.send = (_, by) => {
+        asked.push(by)
+        by.onEnd()
+        return new Response('')
+      }
+      return new LargeAnswer(200, new Headers(), new Blob(['']).stream() as never)
+    })
+    expect(asked).toHaveLength(1)
+    expect(seconds.at(-1)).toBe(250)
+  })
+
   test('in TRUST_PROXY is left to the request that has called another in process', async () => {
     const { answered, seconds } = framed()
     await answered(async (outer) => {

@@ -40,6 +40,12 @@ export const requests_of_address_max = limit(
 /** The requests of each client that came while there were many. */
 export class RequestsUnderWay {
   readonly #of_client = new Map<string, number>()
+  #all = 0
+
+  /** Of all clients. */
+  get all(): number {
+    return this.#all
+  }
 
   /** Clients that are counted at the moment. For tests. */
   get clients(): number {
@@ -51,10 +57,12 @@ export class RequestsUnderWay {
     const under_way = this.#of_client.get(client) ?? 0
     if (under_way >= max) return false
     this.#of_client.set(client, under_way + 1)
+    this.#all += 1
     return true
   }
 
   leave(client: string): void {
+    this.#all -= 1
     const left = this.#of_client.get(client)! - 1
     if (left === 0) this.#of_client.delete(client)
     else this.#of_client.set(client, left)

@@ -1,13 +1,34 @@
 // The rest of a body that is refused, from a proxy. Many proxies still send when the answer comes: nginx then makes it a 502
 // if the connection ends with it, and HAProxy may send the next request into what is missing of the body.
 
-import { receive_ms_max } from './body-stream.ts'
+import { limit } from '../base/limit.ts'
+import { nextTurn } from '../base/next-turn.ts'
+import { clientAddress, clientKey } from './address.ts'
+import { chunks_a_turn_max, receive_ms_max } from './body-stream.ts'
 import { type Connection, isProxy, type ServerOptions } from './exchange.ts'
+import { RequestsUnderWay } from './under-way.ts'
 import { drained_bytes_max, small_bytes_max } from './upload.ts'
+
+export const draining_max = limit(
+  'http.draining',
+  1_024,
+  'requests',
+  'Refused large bodies from proxies in TRUST_PROXY that a process reads to their end at the same time; past it the answer comes before that end, and the connection ends with it.',
+)
+export const draining_of_address_max = limit(
+  'http.draining_of_address',
+  draining_max / 4,
+  'requests',
+  'Of them, those of one client address: what it sends slowly leaves places for others.',
+)
+
+/** Of the whole process, as places of requests are. */
+const draining = new RequestsUnderWay()
 
 /**
  * Resolves when a large body of a trusted proxy that nobody has read is there to its end, so that `response` is not sent
- * before; past the limits it closes the connection. Null when there is nothing to wait for: a small body is there at once.
+ * before; past the limits it closes the connection. Null when there is nothing to wait for: of a small body Bun takes the
+ * rest, whenever it comes.
  */
 export function unreadBody(
   options: Pick<ServerOptions, 'trusted_proxies' | 'drain'>,
@@ -15,15 +36,31 @@ export function unreadBody(
   server: Connection,
   response: Response,
 ): Promise<void> | null {
-  if (!isProxy(options, request, server) || options.drain.begun || request.bodyUsed) return null
-  if (response.headers.get('connection') === 'close') return null
-  const length = request.headers.get('content-length')
+  const { trusted_proxies, drain } = options
+  if (trusted_proxies.length === 0 || drain.begun || request.bodyUsed) return null
+  const { headers } = request
+  const length = headers.get('content-length')
   if (length !== null && Number(length) <= small_bytes_max) return null
-  return request.body && drained(request.body, Number(length ?? 0), response)
+  if (request.body === null || response.headers.get('connection') === 'close') return null
+  if (!isProxy(options, request, server)) return null
+  const peer = server.requestIP(request)!.address
+  const client = clientKey(clientAddress(peer, headers.get('x-forwarded-for'), trusted_proxies))
+  return drained(request.body, Number(length ?? 0), client, response)
 }
 
-async function drained(body: ReadableStream<Uint8Array>, length: number, response: Response): Promise<void> {
-  if (length <= drained_bytes_max && (await readToEnd(body))) return
+async function drained(
+  body: ReadableStream<Uint8Array>,
+  length: number,
+  client: string,
+  response: Response,
+): Promise<void> {
+  if (length <= drained_bytes_max && draining.all < draining_max) {
+    if (draining.enter(client, draining_of_address_max)) {
+      const is_whole = await readToEnd(body)
+      draining.leave(client)
+      if (is_whole) return
+    }
+  }
   response.headers.set('connection', 'close')
 }
 
@@ -36,7 +73,9 @@ async function readToEnd(body: ReadableStream<Uint8Array>): Promise<boolean> {
     reader.cancel().catch(nothing)
   }, receive_ms_max)
   try {
-    for (let bytes = 0; bytes <= drained_bytes_max; ) {
+    let bytes = 0
+    for (let chunks = 1; bytes <= drained_bytes_max; chunks++) {
+      if (chunks % chunks_a_turn_max === 0) await nextTurn()
       const { done, value } = await reader.read()
       if (done) return !is_late
       bytes += value.length
