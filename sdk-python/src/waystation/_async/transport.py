@@ -47,7 +47,8 @@ class Input:
 class Request:
     operation: Operation
     url: str
-    headers: list[tuple[bytes, bytes]]
+    headers: list[tuple[bytes, bytes]] = field(repr=False)
+    """With the key: reports of errors, such as those of Sentry, show the local variables of each frame."""
     content: bytes | None
     timeout_ms: float
     signal: Signal | None
