@@ -20,9 +20,23 @@ export interface Platform {
 
 /** No request was sent, and none can be: another try would end alike. */
 export class NoFetch extends TypeError {
-  constructor() {
-    super('There is no fetch here: give the client one, new Waystation({ fetch, … }).')
+  constructor(
+    message = 'There is no fetch here: give the client one, new Waystation({ fetch, … }).',
+    cause?: unknown,
+  ) {
+    super(message, { cause })
   }
+}
+
+/** The fetch refuses the signal of this AbortController: one is of jsdom, say, and the other of Node 24, whose fetch minds it. */
+export function refusedSignal(error: unknown): NoFetch | undefined {
+  // The error may be of another realm, in which instanceof does not hold.
+  const { name, message } = (error ?? {}) as { name?: unknown; message?: unknown }
+  if (name !== 'TypeError' || !/\bAbortSignal\b/.test(String(message))) return undefined
+  return new NoFetch(
+    'This fetch does not take the AbortSignal there is here: give both from one place.',
+    error,
+  )
 }
 
 /** A timer that is set for longer fires at once. */

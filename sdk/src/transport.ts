@@ -13,7 +13,7 @@ import {
   isTransient,
   wasRefused,
 } from './outcome.ts'
-import { NoFetch, type Platform, timer_ms_max, uncached } from './platform.ts'
+import { NoFetch, type Platform, refusedSignal, timer_ms_max, uncached } from './platform.ts'
 import { type Done, repeats } from './repeats.ts'
 import { type OperationSpec, type Operations, operations } from './types.ts'
 
@@ -198,6 +198,8 @@ export class Transport {
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       if (isControlFlow(error) || error instanceof NoFetch) throw error
+      const refused = refusedSignal(error)
+      if (refused) throw refused
       if (timed_out) return new WaystationTimeoutError(timeout_ms)
       return new WaystationNetworkError(error, !wasRefused(error), this.#settings.url)
     } finally {
