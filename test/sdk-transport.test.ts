@@ -255,6 +255,34 @@ describe('What the client takes from its surroundings', () => {
     expect([error.constructor, error.cause, slept]).toEqual([NoFetch, refusal, []])
   })
 
+  test('may have signals without reason and method, as those of React Native: calls and waits end by them', async () => {
+    const bare = () => Object.assign(new EventTarget(), { aborted: false }) as unknown as AbortSignal
+    const abort = (signal: AbortSignal) => {
+      Object.assign(signal, { aborted: true })
+      signal.dispatchEvent(new Event('abort'))
+    }
+    const [before, meanwhile, in_a_wait] = [bare(), bare(), bare()]
+    const { client } = answered([
+      async () => {
+        abort(meanwhile)
+        throw new TypeError('aborted')
+      },
+    ])
+    abort(before)
+    const waiting = platform.sleep(60_000, in_a_wait)
+    abort(in_a_wait)
+    const errors = [
+      await failureOf(client.kv.get('state', 'run', { signal: before })),
+      await failureOf(client.kv.get('state', 'run', { signal: meanwhile })),
+      await failureOf(waiting),
+    ]
+    expect(errors.map((error) => [error instanceof Error, (error as Error).name])).toEqual([
+      [true, 'AbortError'],
+      [true, 'AbortError'],
+      [true, 'AbortError'],
+    ])
+  })
+
   test('may lack a TextEncoder: a workflow is sent without it', async () => {
     const { TextEncoder } = globalThis
     const sent: unknown[] = []

@@ -1,6 +1,6 @@
 // The environment of the client: fetch, clock, timers, randomness. Tests give their own.
 
-import { onAbort } from './abort.ts'
+import { onAbort, reasonOf } from './abort.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -70,10 +70,10 @@ export const platform: Platform = {
 
 function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
+    if (signal?.aborted) return reject(reasonOf(signal))
     const stopListening = onAbort(signal, () => {
       clearTimeout(timer)
-      reject(signal?.reason)
+      if (signal) reject(reasonOf(signal))
     })
     const timer = setTimeout(() => {
       stopListening()
