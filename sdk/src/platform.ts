@@ -1,6 +1,7 @@
 // The environment of the client: fetch, clock, timers, randomness. Tests give their own.
 
 import { onAbort, reasonOf } from './abort.ts'
+import { nodeCrypto } from './node-crypto.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -96,24 +97,6 @@ export function uncached(): Pick<RequestInit, 'cache'> {
   }
 }
 
-/**
- * Node 18 has it as a module only. Its name is put together and the comments stand there so that no bundler looks for it:
- * webpack would put a function that always throws in the place of this import.
- */
 export async function webCrypto(): Promise<Crypto> {
-  if (globalThis.crypto) return globalThis.crypto
-  const name = ['node', 'crypto'].join(':')
-  const { webcrypto } = (await import(/* webpackIgnore: true */ /* @vite-ignore */ name)) as {
-    webcrypto: Crypto
-  }
-  return webcrypto
-}
-
-/**
- * Put around the name of that import by the compiler, whose own helper is for names of files: of it rollup warns, and terser
- * makes an import with two arguments, which is refused.
- * @internal
- */
-export function __rewriteRelativeImportExtension(name: string): string {
-  return name
+  return globalThis.crypto ?? (await nodeCrypto())
 }
