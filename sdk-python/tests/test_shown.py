@@ -12,7 +12,14 @@ import httpx
 import pytest
 from driver import Driver
 
-from waystation import Signal, WaystationError, WaystationNetworkError, WaystationTimeoutError
+from waystation import (
+    AsyncWaystation,
+    Signal,
+    Waystation,
+    WaystationError,
+    WaystationNetworkError,
+    WaystationTimeoutError,
+)
 
 key = "svc_agt_not_to_be_shown"
 
@@ -57,3 +64,41 @@ def test_no_frame_of_a_failed_call_shows_the_key(driver: Driver, ending: str, wi
         # The variables are there, and so is what the request was for.
         assert "/v1/kv/state/seen" in text
         assert key not in text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"url": "ftp://service.example"},
+        {"url": "http://service.example", "key": f"{key}\n{key}"},
+        {"url": "http://service.example", "retries": -1},
+        {"url": "http://service.example", "workflow_id": ""},
+    ],
+    ids=["url", "key", "retries", "workflow_id"],
+)
+def test_no_frame_of_a_client_that_cannot_be_made_shows_the_key(driver: Driver, given: dict[str, Any]) -> None:
+    kind: Any = AsyncWaystation if driver.kind.is_async else Waystation
+
+    with pytest.raises(ValueError) as raised:
+        kind(**{"key": key, **given})
+    # The first frame is this test, which has the key itself.
+    reported = traceback.TracebackException(
+        raised.type, raised.value, raised.tb.tb_next, capture_locals=True
+    )
+    text = "".join(reported.format())
+    assert "key = <hidden>" in text
+    assert key not in text
+
+
+def test_no_frame_of_a_call_that_cannot_be_sent_shows_the_key(driver: Driver) -> None:
+    client = driver.lossy("http://service.example", key=key)
+    text = shown(lambda: client.kv.get("state", "seen", request_id="not visible"), ValueError)
+    assert "'authorization': <hidden>" in text
+    assert key not in text
+
+
+@pytest.mark.parametrize("wrong", [5, b"svc_agt_x"])
+def test_a_key_that_is_not_a_text_is_refused(driver: Driver, wrong: Any) -> None:
+    kind: Any = AsyncWaystation if driver.kind.is_async else Waystation
+    with pytest.raises((TypeError, AttributeError)):
+        kind("http://service.example", key=wrong)
