@@ -113,6 +113,19 @@ describe('A bundler', () => {
       expect(texts.join('\n')).toContain(`function ${helper}(`)
   })
 
+  test('of React Native meets no import at run time, which Metro refuses: a file without it stands there', () => {
+    const { 'react-native': instead } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+    const importing = readdirSync(join(installed, 'dist')).filter(
+      (file) => file.endsWith('.js') && /\bimport\(/.test(textOf(file)),
+    )
+    expect(Object.keys(instead ?? {})).toEqual(importing.map((file) => `./dist/${file}`))
+    const exported = (file: string) =>
+      [...textOf(file).matchAll(/export .*\b(nodeCrypto)\b/g)].map(([, name]) => name)
+    const files = Object.values(instead as Record<string, string>).map((path) => path.replace('./dist/', ''))
+    expect(files.map(exported)).toEqual([['nodeCrypto']])
+    expect(importing.map(exported)).toEqual([['nodeCrypto']])
+  })
+
   test('may make one small file of it that runs where a global crypto is missing', async () => {
     writeFileSync(
       join(project, 'app.mjs'),

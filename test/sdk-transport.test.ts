@@ -1,6 +1,7 @@
 // A call of the SDK: what it reports and keeps when its tries end in different ways, and what it reads from its runtime.
 
 import { describe, expect, spyOn, test } from 'bun:test'
+import { runInNewContext } from 'node:vm'
 import openapi from '../openapi.json' with { type: 'json' }
 import { type Document, methodOf, operationsOf, resourceOf } from '../scripts/clients/model.ts'
 import { onAbort } from '../sdk/src/abort.ts'
@@ -224,6 +225,82 @@ describe('What the client takes from its surroundings', () => {
     } finally {
       globalThis.fetch = fetch
     }
+  })
+
+  test('may have an AbortController whose signal its fetch refuses: that is said at once, too', async () => {
+    const { AbortController } = globalThis
+    const test_platform = new TestPlatform()
+    const client = new Waystation({ url: 'http://127.0.0.1:1', platform: test_platform })
+    globalThis.AbortController = class {
+      signal = Object.assign(new EventTarget(), { aborted: false })
+      abort() {}
+    } as unknown as typeof AbortController
+    try {
+      const error = (await failureOf(client.kv.get('state', 'run'))) as NoFetch
+      expect([error.constructor, test_platform.slept]).toEqual([NoFetch, []])
+      expect(error.message).toContain('does not take the AbortSignal')
+      expect(String(error.cause)).toContain('AbortSignal')
+    } finally {
+      globalThis.AbortController = AbortController
+    }
+  })
+
+  test.each([
+    'RequestInit: Expected signal ("AbortSignal {}") to be an instance of AbortSignal.',
+    "Failed to read the 'signal' property from 'RequestInit': Failed to convert value to 'AbortSignal'.",
+  ])('knows such a refusal of another realm: %s', async (message) => {
+    const refusal = runInNewContext('new TypeError(message)', { message })
+    const { client, slept } = answered([() => Promise.reject(refusal)])
+    const error = (await failureOf(client.kv.get('state', 'run'))) as NoFetch
+    expect([error.constructor, error.cause, slept]).toEqual([NoFetch, refusal, []])
+  })
+
+  test('may have signals without reason and method, as those of React Native: calls and waits end by them', async () => {
+    const bare = () => Object.assign(new EventTarget(), { aborted: false }) as unknown as AbortSignal
+    const abort = (signal: AbortSignal) => {
+      Object.assign(signal, { aborted: true })
+      signal.dispatchEvent(new Event('abort'))
+    }
+    const [before, meanwhile, in_a_wait] = [bare(), bare(), bare()]
+    const { client } = answered([
+      async () => {
+        abort(meanwhile)
+        throw new TypeError('aborted')
+      },
+    ])
+    abort(before)
+    const waiting = platform.sleep(60_000, in_a_wait)
+    abort(in_a_wait)
+    const errors = [
+      await failureOf(client.kv.get('state', 'run', { signal: before })),
+      await failureOf(client.kv.get('state', 'run', { signal: meanwhile })),
+      await failureOf(waiting),
+    ]
+    expect(errors.map((error) => [error instanceof Error, (error as Error).name])).toEqual([
+      [true, 'AbortError'],
+      [true, 'AbortError'],
+      [true, 'AbortError'],
+    ])
+  })
+
+  test('may lack a TextEncoder: a workflow is sent without it', async () => {
+    const { TextEncoder } = globalThis
+    const sent: unknown[] = []
+    try {
+      Reflect.deleteProperty(globalThis, 'TextEncoder')
+      const client = new Waystation({
+        url: 'http://x',
+        workflow_id: 'Nacht %41 ü 🌙',
+        fetch: async (_, { headers }) => {
+          sent.push((headers as Record<string, string>)['x-workflow-id'])
+          return new Response('{"status":"alive"}')
+        },
+      })
+      await client.health.live()
+    } finally {
+      globalThis.TextEncoder = TextEncoder
+    }
+    expect(sent).toEqual([Buffer.from('Nacht %41 ü 🌙').toString('latin1')])
   })
 
   test('sleeps for longer than a timer can', async () => {

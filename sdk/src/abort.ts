@@ -18,6 +18,19 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
   }
 }
 
+/** Throws its reason when it is aborted. Signals of React Native have no method for it. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw reasonOf(signal)
+}
+
+/** Those of React Native have no reason either. */
+export function reasonOf(signal: AbortSignal): unknown {
+  const { reason } = signal
+  return reason === undefined
+    ? Object.assign(new Error('The call was aborted.'), { name: 'AbortError' })
+    : reason
+}
+
 function listenTo(signal: AbortSignal): Waiting {
   const callbacks = new Set<() => void>()
   const stop = () => {

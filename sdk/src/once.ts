@@ -1,6 +1,6 @@
 // effects.once: one call that claims an effect, does it under its lease, and records what came of it.
 
-import { onAbort } from './abort.ts'
+import { onAbort, reasonOf, throwIfAborted } from './abort.ts'
 import {
   EffectFailedError,
   EffectInFlightError,
@@ -171,7 +171,7 @@ class Once<T, P> {
     known_id?: string,
   ): Promise<ClaimedEffect | null> {
     const { signal } = this.given
-    signal?.throwIfAborted()
+    throwIfAborted(signal)
     try {
       return await ask(this.#call)
     } catch (thrown) {
@@ -243,7 +243,7 @@ class Once<T, P> {
   /** Waits until somebody has said what became of it. */
   async #known(id: string): Promise<void> {
     const { signal } = this.given
-    signal?.throwIfAborted()
+    throwIfAborted(signal)
     const over = new AbortController()
     const stopListening = onAbort(signal, () => over.abort(signal?.reason))
     try {
@@ -268,7 +268,7 @@ class Once<T, P> {
     for (let extensions = 0; ; extensions += 1) {
       if (signal?.aborted) {
         await this.#release(lease, 'It was stopped before it was begun.')
-        throw signal.reason
+        throw reasonOf(signal)
       }
       const asked_at = now()
       const since_ms = asked_at - lease.asked_at

@@ -1,6 +1,7 @@
 // The environment of the client: fetch, clock, timers, randomness. Tests give their own.
 
-import { onAbort } from './abort.ts'
+import { onAbort, reasonOf } from './abort.ts'
+import { nodeCrypto } from './node-crypto.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -20,9 +21,23 @@ export interface Platform {
 
 /** No request was sent, and none can be: another try would end alike. */
 export class NoFetch extends TypeError {
-  constructor() {
-    super('There is no fetch here: give the client one, new Waystation({ fetch, … }).')
+  constructor(
+    message = 'There is no fetch here: give the client one, new Waystation({ fetch, … }).',
+    cause?: unknown,
+  ) {
+    super(message, { cause })
   }
+}
+
+/** The fetch refuses the signal of this AbortController: one is of jsdom, say, and the other of Node 24, whose fetch minds it. */
+export function refusedSignal(error: unknown): NoFetch | undefined {
+  // The error may be of another realm, in which instanceof does not hold.
+  const { name, message } = (error ?? {}) as { name?: unknown; message?: unknown }
+  if (name !== 'TypeError' || !/\bAbortSignal\b/.test(String(message))) return undefined
+  return new NoFetch(
+    'This fetch does not take the AbortSignal there is here: give both from one place.',
+    error,
+  )
 }
 
 /** A timer that is set for longer fires at once. */
@@ -56,10 +71,10 @@ export const platform: Platform = {
 
 function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
+    if (signal?.aborted) return reject(reasonOf(signal))
     const stopListening = onAbort(signal, () => {
       clearTimeout(timer)
-      reject(signal?.reason)
+      if (signal) reject(reasonOf(signal))
     })
     const timer = setTimeout(() => {
       stopListening()
@@ -82,24 +97,6 @@ export function uncached(): Pick<RequestInit, 'cache'> {
   }
 }
 
-/**
- * Node 18 has it as a module only. Its name is put together and the comments stand there so that no bundler looks for it:
- * webpack would put a function that always throws in the place of this import.
- */
 export async function webCrypto(): Promise<Crypto> {
-  if (globalThis.crypto) return globalThis.crypto
-  const name = ['node', 'crypto'].join(':')
-  const { webcrypto } = (await import(/* webpackIgnore: true */ /* @vite-ignore */ name)) as {
-    webcrypto: Crypto
-  }
-  return webcrypto
-}
-
-/**
- * Put around the name of that import by the compiler, whose own helper is for names of files: of it rollup warns, and terser
- * makes an import with two arguments, which is refused.
- * @internal
- */
-export function __rewriteRelativeImportExtension(name: string): string {
-  return name
+  return globalThis.crypto ?? (await nodeCrypto())
 }

@@ -1,6 +1,6 @@
 // One call: the request, its tries and its answer.
 
-import { onAbort } from './abort.ts'
+import { onAbort, throwIfAborted } from './abort.ts'
 import { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 import { encodeJson, isNotFinite } from './json.ts'
 import {
@@ -13,7 +13,7 @@ import {
   isTransient,
   wasRefused,
 } from './outcome.ts'
-import { NoFetch, type Platform, timer_ms_max, uncached } from './platform.ts'
+import { NoFetch, type Platform, refusedSignal, timer_ms_max, uncached } from './platform.ts'
 import { type Done, repeats } from './repeats.ts'
 import { type OperationSpec, type Operations, operations } from './types.ts'
 
@@ -170,7 +170,7 @@ export class Transport {
   async #try(request: Request): Promise<Answer | FailedTry> {
     const { operation, url, headers, body, timeout_ms, signal, harmless } = request
     const { method } = operation
-    signal?.throwIfAborted()
+    throwIfAborted(signal)
     const { platform } = this.#settings
     const controller = new AbortController()
     const stopListening = onAbort(signal, () => controller.abort(signal?.reason))
@@ -196,8 +196,10 @@ export class Transport {
       })
       return answerOf(response, await response.text(), request, platform.now())
     } catch (error) {
-      if (signal?.aborted) throw signal.reason
+      throwIfAborted(signal)
       if (isControlFlow(error) || error instanceof NoFetch) throw error
+      const refused = refusedSignal(error)
+      if (refused) throw refused
       if (timed_out) return new WaystationTimeoutError(timeout_ms)
       return new WaystationNetworkError(error, !wasRefused(error), this.#settings.url)
     } finally {

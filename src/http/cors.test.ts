@@ -70,8 +70,8 @@ forEachService(
         'access-control-expose-headers': exposed,
         'access-control-allow-methods': 'DELETE, GET, HEAD, OPTIONS, PUT',
         'access-control-allow-headers': [
-          'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match',
-          'Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Traceparent, X-Admin-Key, X-Agent-Id, X-Api-Key, X-Approval-Key, X-Request-Id, X-Waystation-Mode, X-Workflow-Id',
+          'Authorization, Baggage, Content-Type, Idempotency-Key, If-Match, If-None-Match',
+          'Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Traceparent, Tracestate, X-Admin-Key, X-Agent-Id, X-Api-Key, X-Approval-Key, X-Request-Id, X-Waystation-Mode, X-Workflow-Id',
         ].join(', '),
         'access-control-max-age': '600',
       })

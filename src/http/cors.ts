@@ -2,8 +2,9 @@
 
 const exposed =
   'X-Request-Id, X-Version, ETag, X-Ignored-Fields, Idempotent-Replayed, Retry-After, RateLimit, RateLimit-Policy'
+// A page that traces its requests sends traceparent, tracestate and baggage (W3C). One that is not allowed ends the request.
 const allowed =
-  'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Traceparent, X-Admin-Key, X-Agent-Id, X-Api-Key, X-Approval-Key, X-Request-Id, X-Waystation-Mode, X-Workflow-Id'
+  'Authorization, Baggage, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Traceparent, Tracestate, X-Admin-Key, X-Agent-Id, X-Api-Key, X-Approval-Key, X-Request-Id, X-Waystation-Mode, X-Workflow-Id'
 const preflight_seconds = 600
 
 /** Adds the headers that let its origin read an answer. `allow` is given for a known path, whose preflight says its methods. */

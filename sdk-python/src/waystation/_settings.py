@@ -53,6 +53,20 @@ class Settings:
     parse_json: Callable[[str], Any]
 
 
+class Hidden(str):
+    """Reports of errors, such as those of Sentry, show the local variables of each frame by their repr."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<hidden>"
+
+
+def hidden(value: str) -> str:
+    """Anything but a text is left as it is, and refused where a text is needed."""
+    return Hidden(value) if isinstance(cast("object", value), str) else value
+
+
 def base_of(url: str) -> str:
     """Raises ValueError unless it is an http or https URL, without a password."""
     refused = ValueError("url must be the http or https address of the service, and nothing more")
@@ -68,7 +82,7 @@ def base_of(url: str) -> str:
 
 def header_text(name: str, value: str) -> str:
     """Without the line end of a file. Refuses what no header holds, in an error that does not show the key."""
-    text = value.strip()
+    text = hidden(value.strip())
     if re.fullmatch(r"[\x20-\x7e\x80-\xff]+", text):
         return text
     raise ValueError(f"{name} must be a text on one line that is not empty")

@@ -139,4 +139,6 @@ async def asynchronous() -> None:
 
         receipt: str = await agent.effects.once(charge, type="refund", key="1", payload=1)
         other: int = await agent.effects.once(refund, type="refund", key="1", payload=1)
-        print(receipt.upper(), other + 1)
+        inferred = await agent.effects.once(charge, type="refund", key="1", payload=1)
+        inferred_too = await agent.effects.once(refund, type="refund", key="1", payload=1)
+        print(receipt.upper(), other + 1, inferred.upper(), inferred_too + 1)

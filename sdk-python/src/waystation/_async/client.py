@@ -15,6 +15,7 @@ from .._settings import (
     Settings,
     base_of,
     header_text,
+    hidden,
     retries_default,
     retries_max,
     timeout_ms_default,
@@ -65,6 +66,7 @@ class AsyncWaystation(AsyncResources):
         http_client: instead of one of its own: for proxies, certificates, tests. It is not closed with the client.
         parse_json: instead of one that keeps all numbers exact, for every answer.
         """
+        key = None if key is None else hidden(key)
         limited("timeout_ms", timeout_ms, 1, timeout_ms_max)
         limited("retries", retries, 0, retries_max)
         self._settings = Settings(

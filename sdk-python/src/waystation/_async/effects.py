@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from .._settings import retries_max
@@ -20,10 +20,62 @@ if sys.version_info >= (3, 11):
 elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
+# async only
+from typing import overload
+
+# end
 R = TypeVar("R")
 
 
 class AsyncEffects(resources.AsyncEffects):
+    # async only
+    # Two, because mypy finds no R that makes `R | Awaitable[R]` of what an async function returns.
+    @overload
+    async def once(
+        self,
+        work: Callable[[Permit], Awaitable[R]],
+        *,
+        type: str,
+        key: str,
+        payload: object,
+        note: str | None = None,
+        lease_seconds: int | None = None,
+        on_unknown: Literal["hold", "ask", "retry"] | None = None,
+        approval: EffectApprovalRequest | None = None,
+        workflow_id: str | None = None,
+        if_in_flight: Literal["wait", "raise"] = "wait",
+        if_unknown: Literal["wait", "raise"] = "raise",
+        on_waiting: Callable[[EffectApproval], MaybeAwaitable[object]] | None = None,
+        on_raise: ThrownMeans | Callable[[Exception], ThrownMeans] = "unknown",
+        signal: Signal | None = None,
+        timeout_ms: float | None = None,
+        retries: int | None = None,
+    ) -> R: ...
+
+    @overload
+    async def once(
+        self,
+        work: Callable[[Permit], R],
+        *,
+        type: str,
+        key: str,
+        payload: object,
+        note: str | None = None,
+        lease_seconds: int | None = None,
+        on_unknown: Literal["hold", "ask", "retry"] | None = None,
+        approval: EffectApprovalRequest | None = None,
+        workflow_id: str | None = None,
+        if_in_flight: Literal["wait", "raise"] = "wait",
+        if_unknown: Literal["wait", "raise"] = "raise",
+        on_waiting: Callable[[EffectApproval], MaybeAwaitable[object]] | None = None,
+        on_raise: ThrownMeans | Callable[[Exception], ThrownMeans] = "unknown",
+        signal: Signal | None = None,
+        timeout_ms: float | None = None,
+        retries: int | None = None,
+    ) -> R: ...
+
+    # end
+
     async def once(
         self,
         work: Callable[[Permit], MaybeAwaitable[R]],

@@ -17,6 +17,7 @@ from .._outcome import Answer, TimedOut, afterwards, answer_of, is_outcome_unkno
 from .._retries import retries as rules
 from .._settings import (
     Settings,
+    hidden,
     idempotency_key_characters_max,
     path_of,
     query_of,
@@ -49,7 +50,8 @@ class Input:
 class Request:
     operation: Operation
     url: str
-    headers: list[tuple[bytes, bytes]]
+    headers: list[tuple[bytes, bytes]] = field(repr=False)
+    """With the key: reports of errors, such as those of Sentry, show the local variables of each frame."""
     content: bytes | None
     timeout_ms: float
     signal: Signal | None
@@ -128,7 +130,7 @@ class Transport:
         settings = self._settings
         headers = {"accept": "application/json", **given.headers}
         if settings.key is not None:
-            headers["authorization"] = f"Bearer {settings.key}"
+            headers["authorization"] = hidden(f"Bearer {settings.key}")
             if settings.agent_id is not None:
                 headers["x-agent-id"] = settings.agent_id
         request_id = options.get("request_id")

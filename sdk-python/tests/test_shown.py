@@ -1,0 +1,104 @@
+"""What reports of errors show: Sentry and others send the local variables of each frame."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import httpx
+import pytest
+from driver import Driver
+
+from waystation import (
+    AsyncWaystation,
+    Signal,
+    Waystation,
+    WaystationError,
+    WaystationNetworkError,
+    WaystationTimeoutError,
+)
+
+key = "svc_agt_not_to_be_shown"
+
+
+def shown(call: Callable[[], object], kind: type[BaseException]) -> str:
+    with pytest.raises(kind) as raised:
+        call()
+    return "".join(traceback.TracebackException.from_exception(raised.value, capture_locals=True).format())
+
+
+class Ending(BaseHTTPRequestHandler):
+    """Takes a request and answers nothing."""
+
+    def do_GET(self) -> None:
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def ending() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), Ending)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+
+
+@pytest.mark.parametrize("with_signal", [False, True])
+def test_no_frame_of_a_failed_call_shows_the_key(driver: Driver, ending: str, with_signal: bool) -> None:
+    signal = Signal() if with_signal else None
+    made_up = driver.lossy("http://service.example", key=key, retries=0)
+    refused = httpx.Response(404, json={"error": {"code": "KEY_NOT_FOUND", "message": "No."}})
+    driver.network.next = [refused, "refuse", httpx.ReadTimeout("x")]
+    texts = [
+        shown(lambda: made_up.kv.get("state", "seen", signal=signal), kind)
+        for kind in (WaystationError, WaystationNetworkError, WaystationTimeoutError)
+    ]
+    real = driver.client(ending, key=key, retries=0)
+    texts.append(shown(lambda: real.kv.get("state", "seen", signal=signal), WaystationNetworkError))
+    for text in texts:
+        # The variables are there, and so is what the request was for.
+        assert "/v1/kv/state/seen" in text
+        assert key not in text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"url": "ftp://service.example"},
+        {"url": "http://service.example", "key": f"{key}\n{key}"},
+        {"url": "http://service.example", "retries": -1},
+        {"url": "http://service.example", "workflow_id": ""},
+    ],
+    ids=["url", "key", "retries", "workflow_id"],
+)
+def test_no_frame_of_a_client_that_cannot_be_made_shows_the_key(driver: Driver, given: dict[str, Any]) -> None:
+    kind: Any = AsyncWaystation if driver.kind.is_async else Waystation
+
+    with pytest.raises(ValueError) as raised:
+        kind(**{"key": key, **given})
+    # The first frame is this test, which has the key itself.
+    reported = traceback.TracebackException(
+        raised.type, raised.value, raised.tb.tb_next, capture_locals=True
+    )
+    text = "".join(reported.format())
+    assert "key = <hidden>" in text
+    assert key not in text
+
+
+def test_no_frame_of_a_call_that_cannot_be_sent_shows_the_key(driver: Driver) -> None:
+    client = driver.lossy("http://service.example", key=key)
+    text = shown(lambda: client.kv.get("state", "seen", request_id="not visible"), ValueError)
+    assert "'authorization': <hidden>" in text
+    assert key not in text
+
+
+@pytest.mark.parametrize("wrong", [5, b"svc_agt_x"])
+def test_a_key_that_is_not_a_text_is_refused(driver: Driver, wrong: Any) -> None:
+    kind: Any = AsyncWaystation if driver.kind.is_async else Waystation
+    with pytest.raises((TypeError, AttributeError)):
+        kind("http://service.example", key=wrong)
