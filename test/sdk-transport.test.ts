@@ -248,11 +248,25 @@ describe('What the client takes from its surroundings', () => {
   test.each([
     'RequestInit: Expected signal ("AbortSignal {}") to be an instance of AbortSignal.',
     "Failed to read the 'signal' property from 'RequestInit': Failed to convert value to 'AbortSignal'.",
+    "Window.fetch: 'signal' member of RequestInit does not implement interface AbortSignal.",
+    'Expected signal to be an instanceof AbortSignal',
+    'signal is not of type AbortSignal.',
   ])('knows such a refusal of another realm: %s', async (message) => {
     const refusal = runInNewContext('new TypeError(message)', { message })
     const { client, slept } = answered([() => Promise.reject(refusal)])
     const error = (await failureOf(client.kv.get('state', 'run'))) as NoFetch
     expect([error.constructor, error.cause, slept]).toEqual([NoFetch, refusal, []])
+  })
+
+  test.each([
+    'AbortSignal.any is not a function',
+    "AbortSignal.any is not a function. (In 'AbortSignal.any([init.signal, own])', 'AbortSignal.any' is undefined)",
+  ])('takes no other mistake of a fetch for one: the request may have been sent: %s', async (message) => {
+    const mistake = () => Promise.reject(new TypeError(message))
+    const { client, asked } = answered([mistake], { retries: 1 })
+    const error = (await failureOf(client.kv.put('state', 'run', 1))) as WaystationNetworkError
+    expect(error).toBeInstanceOf(WaystationNetworkError)
+    expect([error.may_have_arrived, asked.length]).toEqual([true, 2])
   })
 
   test('may have signals without reason and method, as those of React Native: calls and waits end by them', async () => {

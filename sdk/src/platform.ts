@@ -33,7 +33,8 @@ export class NoFetch extends TypeError {
 export function refusedSignal(error: unknown): NoFetch | undefined {
   // The error may be of another realm, in which instanceof does not hold.
   const { name, message } = (error ?? {}) as { name?: unknown; message?: unknown }
-  if (name !== 'TypeError' || !/\bAbortSignal\b/.test(String(message))) return undefined
+  // "AbortSignal.any is not a function" is none: a fetch of the caller may say so when it has sent the request.
+  if (name !== 'TypeError' || !/\bsignal\b.*\bAbortSignal\b(?!\.\w)/.test(String(message))) return undefined
   return new NoFetch(
     'This fetch does not take the AbortSignal there is here: give both from one place.',
     error,
