@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timezone
 from decimal import Decimal
+from typing import TypeVar
 
 import httpx
 
@@ -121,6 +122,13 @@ def callback(headers: Mapping[str, str], body: bytes) -> str:
         return verify_callback(headers, body, ["whsec_a", "whsec_b"], tolerance_seconds=60).id
     except CallbackVerificationError as error:
         return error.reason
+
+
+R = TypeVar("R")
+
+
+async def audited(agent: AsyncWaystation, work: Callable[[Permit], R | Awaitable[R]]) -> R:
+    return await agent.effects.once(work, type="refund", key="1", payload=1)
 
 
 async def asynchronous() -> None:

@@ -55,7 +55,7 @@ class AsyncEffects(resources.AsyncEffects):
     @overload
     async def once(
         self,
-        work: Callable[[Permit], R],
+        work: Callable[[Permit], MaybeAwaitable[R]],
         *,
         type: str,
         key: str,
