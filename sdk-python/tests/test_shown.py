@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -91,9 +92,11 @@ def test_no_frame_of_a_client_that_cannot_be_made_shows_the_key(driver: Driver, 
 
 
 def test_no_frame_of_a_call_that_cannot_be_sent_shows_the_key(driver: Driver) -> None:
-    client = driver.lossy("http://service.example", key=key)
+    client = driver.lossy("http://service.example", key=key, agent_id="billing")
     text = shown(lambda: client.kv.get("state", "seen", request_id="not visible"), ValueError)
     assert "'authorization': <hidden>" in text
+    # Nobody is kept from the id of an agent.
+    assert "'x-agent-id': 'billing'" in text
     assert key not in text
 
 
@@ -102,3 +105,33 @@ def test_a_key_that_is_not_a_text_is_refused(driver: Driver, wrong: Any) -> None
     kind: Any = AsyncWaystation if driver.kind.is_async else Waystation
     with pytest.raises((TypeError, AttributeError)):
         kind("http://service.example", key=wrong)
+
+
+def test_no_frame_of_httpx_shows_the_key_when_a_proxy_is_not_reached(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    client = driver.client("http://service.example", key=key, retries=0)
+    text = shown(lambda: client.kv.get("state", "seen"), WaystationNetworkError)
+    assert "(b'authorization', <hidden>)" in text
+    assert key not in text
+
+
+class Keys(str, enum.Enum):
+    agent = key
+
+
+class Masked(str):
+    def __str__(self) -> str:
+        return "***"
+
+
+@pytest.mark.parametrize("given", [key, f" {key}\n", Keys.agent, Masked(key)])
+def test_a_hidden_key_is_sent_as_it_is(driver: Driver, given: str) -> None:
+    client = driver.lossy("http://service.example", key=given, agent_id="billing")
+    driver.network.next = [httpx.Response(200, json={"status": "alive"})]
+    client.health.live()
+    headers = driver.network.seen[0].headers
+    assert [headers["authorization"], headers["x-agent-id"]] == [f"Bearer {key}", "billing"]

@@ -61,10 +61,26 @@ class Hidden(str):
     def __repr__(self) -> str:
         return "<hidden>"
 
+    def strip(self, chars: str | None = None, /) -> str:
+        return Hidden(super().strip(chars))
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        return HiddenBytes(super().encode(encoding, errors))
+
+
+class HiddenBytes(bytes):
+    """As httpx hands a header on: its frames show it where a proxy is not reached."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<hidden>"
+
 
 def hidden(value: str) -> str:
     """Anything but a text is left as it is, and refused where a text is needed."""
-    return Hidden(value) if isinstance(cast("object", value), str) else value
+    # The str() of a member of an Enum is its name, and that of a class of the caller may be anything.
+    return Hidden(str.__str__(value)) if isinstance(cast("object", value), str) else value
 
 
 def base_of(url: str) -> str:
@@ -82,7 +98,7 @@ def base_of(url: str) -> str:
 
 def header_text(name: str, value: str) -> str:
     """Without the line end of a file. Refuses what no header holds, in an error that does not show the key."""
-    text = hidden(value.strip())
+    text = value.strip()
     if re.fullmatch(r"[\x20-\x7e\x80-\xff]+", text):
         return text
     raise ValueError(f"{name} must be a text on one line that is not empty")
