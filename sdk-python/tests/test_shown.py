@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -15,20 +16,31 @@ from driver import Driver
 
 from waystation import (
     AsyncWaystation,
+    CallbackVerificationError,
     Signal,
     Waystation,
     WaystationError,
     WaystationNetworkError,
     WaystationTimeoutError,
+    verify_callback,
 )
 
 key = "svc_agt_not_to_be_shown"
+
+
+secret = "whsec_bm90IHRvIGJlIHNob3du"
 
 
 def shown(call: Callable[[], object], kind: type[BaseException]) -> str:
     with pytest.raises(kind) as raised:
         call()
     return "".join(traceback.TracebackException.from_exception(raised.value, capture_locals=True).format())
+
+
+def shown_below(raised: pytest.ExceptionInfo[Any]) -> str:
+    """Without the first frame, which is that of the test and has the secret itself."""
+    reported = traceback.TracebackException(raised.type, raised.value, raised.tb.tb_next, capture_locals=True)
+    return "".join(reported.format())
 
 
 class Ending(BaseHTTPRequestHandler):
@@ -82,11 +94,7 @@ def test_no_frame_of_a_client_that_cannot_be_made_shows_the_key(driver: Driver, 
 
     with pytest.raises(ValueError) as raised:
         kind(**{"key": key, **given})
-    # The first frame is this test, which has the key itself.
-    reported = traceback.TracebackException(
-        raised.type, raised.value, raised.tb.tb_next, capture_locals=True
-    )
-    text = "".join(reported.format())
+    text = shown_below(raised)
     assert "key = <hidden>" in text
     assert key not in text
 
@@ -135,3 +143,24 @@ def test_a_hidden_key_is_sent_as_it_is(driver: Driver, given: str) -> None:
     client.health.live()
     headers = driver.network.seen[0].headers
     assert [headers["authorization"], headers["x-agent-id"]] == [f"Bearer {key}", "billing"]
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize(
+    ("given", "signature", "kind"),
+    [
+        (secret, "", CallbackVerificationError),
+        (secret, "v1,YQ==", CallbackVerificationError),
+        (f"{secret}!", "v1,YQ==", ValueError),
+    ],
+    ids=["malformed", "no_match", "set-up"],
+)
+def test_no_frame_of_a_callback_that_is_refused_shows_the_secret(
+    given: str, signature: str, kind: type[Exception], several: bool
+) -> None:
+    headers = {"webhook-id": "1", "webhook-timestamp": str(int(time.time())), "webhook-signature": signature}
+    with pytest.raises(kind) as raised:
+        verify_callback(headers, b"{}", [given] if several else given)
+    text = shown_below(raised)
+    assert "<hidden>" in text
+    assert secret.removeprefix("whsec_") not in text

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Union, cast
 
 from ._json import parse_json
+from ._settings import hidden
 
 VerificationFailure = Literal["malformed", "too_old", "too_new", "no_match", "too_large"]
 """malformed: a header is missing or not in its form. too_old, too_new: its time is further away than tolerated: a replay, or a
@@ -81,6 +82,8 @@ def verify_callback(
     now_ms: since the Unix epoch; default the current time.
     body_bytes_max: a larger body is refused.
     """
+    # No report of an error that a stranger can cause shows them.
+    secret = hidden(secret) if isinstance(secret, str) else [hidden(one) for one in secret]
     if not isinstance(cast("object", body), (str, bytes, bytearray, memoryview)):
         raise TypeError("body must be the exact body, text or bytes, not parsed")
     found = _texts_of(headers)
@@ -127,7 +130,7 @@ def _is_signed(signed: bytes, signatures: Sequence[str], secrets: Sequence[str])
 
 def _secret_bytes(secret: str) -> bytes:
     """Raises ValueError for a secret in the wrong form: a mistake of set-up, not of the sender."""
-    text = secret.removeprefix(secret_prefix)
+    text = hidden(secret.removeprefix(secret_prefix))
     try:
         key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
