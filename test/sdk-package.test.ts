@@ -126,6 +126,12 @@ describe('A bundler', () => {
     expect(importing.map(exported)).toEqual([['nodeCrypto']])
   })
 
+  test('that reads no exports, as Metro before 0.82, finds the same file by main', () => {
+    const { main, exports } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+    expect(main).toBe(exports['.'].default)
+    expect(packed.files.map(({ path }) => `./${path}`)).toContain(main)
+  })
+
   test('may make one small file of it that runs where a global crypto is missing', async () => {
     writeFileSync(
       join(project, 'app.mjs'),
