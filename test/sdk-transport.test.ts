@@ -276,12 +276,29 @@ describe('What the client takes from its surroundings', () => {
       signal.dispatchEvent(new Event('abort'))
     }
     const [before, meanwhile, in_a_wait] = [bare(), bare(), bare()]
+    const in_a_claim = bare()
     const { client } = answered([
       async () => {
         abort(meanwhile)
         throw new TypeError('aborted')
       },
+      async () => {
+        abort(in_a_claim)
+        return Response.json({ id: 'eff_1', status: 'running', lease_token: 't', lease_seconds: 60 })
+      },
     ])
+    const unknown = bare()
+    const code = { error: { code: 'EFFECT_UNKNOWN', message: 'Unknown.', details: { effect_id: 'eff_1' } } }
+    const held = answered([
+      () => {
+        abort(unknown)
+        return Response.json(code, { status: 409 })
+      },
+    ]).client
+    const once = (signal: AbortSignal, by = client) =>
+      by.effects.once({ type: 'mail', key: '1', payload: 1, if_unknown: 'wait', signal }, () =>
+        expect.unreachable(),
+      )
     abort(before)
     const waiting = platform.sleep(60_000, in_a_wait)
     abort(in_a_wait)
@@ -289,12 +306,13 @@ describe('What the client takes from its surroundings', () => {
       await failureOf(client.kv.get('state', 'run', { signal: before })),
       await failureOf(client.kv.get('state', 'run', { signal: meanwhile })),
       await failureOf(waiting),
+      await failureOf(once(before)),
+      await failureOf(once(in_a_claim)),
+      await failureOf(once(unknown, held)),
     ]
-    expect(errors.map((error) => [error instanceof Error, (error as Error).name])).toEqual([
-      [true, 'AbortError'],
-      [true, 'AbortError'],
-      [true, 'AbortError'],
-    ])
+    expect(errors.map((error) => [error instanceof Error, (error as Error).name])).toEqual(
+      errors.map(() => [true, 'AbortError']),
+    )
   })
 
   test('may lack a TextEncoder: a workflow is sent without it', async () => {
