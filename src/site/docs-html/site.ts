@@ -58,7 +58,7 @@ index</a>.</p>
 }
 
 /** Of the text of a section: a browser gets the whole index with the first search. */
-const searched_characters = 1_700
+const searched_characters = 1_600
 
 /** The index of the search: where each section is, and how its text begins. */
 export async function searchIndex({ documents }: Site, turn: () => Promise<void>): Promise<string> {
