@@ -73,7 +73,8 @@ export class Disk {
     removed(this.#unfinished)
     this.#held = sizeOf(this.#file)
     // A start needs some room, too.
-    if (this.#file_bytes === 0 || this.free < start_bytes_min || this.#overQuota()) this.release()
+    const is_short = () => this.free < start_bytes_min || this.#overQuota()
+    if (this.#held > 0 && (this.#file_bytes === 0 || is_short())) this.release()
   }
 
   get #unfinished(): string {

@@ -1,5 +1,5 @@
 // The errors of PostgreSQL that say something of the server and not of a statement, while it goes on: it had not enough of
-// something, or refused or ended a connection. Callers learn only that the database was busy or away.
+// something, or ended a connection. Callers learn only that the database was busy or away.
 
 import { type Clock, minute_ms } from '../base/clock.ts'
 import { connectionFault, lacksResources, stateOf } from './errors.ts'
