@@ -12,9 +12,9 @@ const counted_ms = 1
 /** The part of the estimate that the last flush makes. */
 const weight = 1 / 8
 /** The disk is quick for good: should it grow slow again, that is looked at as if it were the first time. */
-const settled_ms = quick_ms / 2
+const settled_ms = 0.8 * quick_ms
 /** How long flushes stay off the loop. Doubled each time that the disk has proved to be slow when they came back. */
-const first_pause_ms = 250
+const first_pause_ms = 50
 const last_pause_ms = 60_000
 /** Flushes come back only after one off the loop that took no longer than this, the way to the thread and back included. */
 const promising_ms = 4

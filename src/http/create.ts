@@ -26,7 +26,7 @@ export async function create(prepared: Prepared, exchange: Exchange, asked: Aske
   const { context, input } = asked
   const claim = claimIn(prepared, exchange, asked)
   const sign_up = route.sign_up ? SignUp.of(exchange) : null
-  const effect = async (tx: Tx, found_out: unknown) => {
+  const effect = async (tx: Tx, found_out: unknown): Promise<Answer> => {
     const counted = sign_up?.count()
     if (counted) await counted // by another process, and only on PostgreSQL, where no other transaction waits for this one
     const made = await route.create!(tx, context, input, found_out)
@@ -34,14 +34,14 @@ export async function create(prepared: Prepared, exchange: Exchange, asked: Aske
     return {
       status: made_reply.status,
       text: dataText(route.group, made_reply.status, encode(made_reply.body)),
+      replayed: false,
     }
   }
   const turn = turnOf(route, exchange.caller?.tenant_id ?? null, claim ? null : asked.bytes.length)
-  const write = (effectIn: (tx: Tx) => ReturnType<typeof effect>) =>
-    context.db.write<Answer>(turn, async (tx) =>
-      claim
-        ? once(tx, claim, () => effectIn(tx), roomFor(route, exchange))
-        : { ...(await effectIn(tx)), replayed: false },
+  const write = (effectIn: (tx: Tx) => Promise<Answer>) =>
+    context.db.write<Answer>(
+      turn,
+      claim ? (tx) => once(tx, claim, () => effectIn(tx), roomFor(route, exchange)) : effectIn,
     )
   try {
     // A repeat gets the first answer: nothing has to be found out for it.

@@ -190,9 +190,7 @@ export class Exchange {
 
   /** Begins to count the body. Throws UNAVAILABLE when there is no room for a large one. */
   expectBody(): void {
-    this.upload = new Upload(this.request, this.options.dependencies.shared.memory, () =>
-      clientKey(this.address),
-    )
+    this.upload = new Upload(this.request, this.options.dependencies.shared.memory, this)
   }
 
   /** Keeps the connection open although nothing is sent for this long. */

@@ -15,8 +15,7 @@ export async function readHeavy(
   const { options, caller, connection } = exchange
   const permit = await options.heavy_reads.enter(caller!.tenant_id, connection.signal)
   exchange.permit = permit
-  const pausing: Context<never> = { ...context, pause: (waiting) => permit.pause(waiting) }
-  const result = await route.handle!(pausing, input, no_raw)
+  const result = await route.handle!(context, input, no_raw)
   if (!(result instanceof Streamed)) return result
   permit.release()
   return new Streamed(underPermit(permit, result.pieces))

@@ -8,6 +8,7 @@ import type { Exchange } from './exchange.ts'
 import { isForwarded } from './forwarded.ts'
 import type { Params } from './params.ts'
 import type { Prepared } from './prepared.ts'
+import { readError } from './upload.ts'
 
 /** The typed value of a JSON body. Throws what its route answers for a body that breaks a rule. */
 export function readBody(prepared: Prepared, exchange: Exchange, bytes: Uint8Array): Awaitable<object> {
@@ -39,17 +40,22 @@ export async function rawOf(
   db: Db,
   params: Params,
 ): Promise<RawRequest> {
-  const { request, upload } = exchange
+  const { request } = exchange
+  const upload = exchange.upload!
   if (request.method === 'GET') requireNoBody(request.headers)
-  const admitted = route.admit?.(db, params, upload!.is_large) ?? null
+  const admitted = route.admit?.(db, params, upload.is_large) ?? null
   const tenant_id = admitted instanceof Promise ? await admitted : admitted
-  return {
-    method: request.method,
-    headers: request.headers,
-    bytes: await upload!.read(tenant_id),
-    url: request.url,
-    address: exchange.address,
-    request_id: exchange.request_id,
+  try {
+    return {
+      method: request.method,
+      headers: request.headers,
+      bytes: await upload.read(tenant_id),
+      url: request.url,
+      address: exchange.address,
+      request_id: exchange.request_id,
+    }
+  } catch (error) {
+    throw readError(error)
   }
 }
 

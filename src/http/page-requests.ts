@@ -10,6 +10,7 @@ import type { InProcess } from './internal-calls.ts'
 import type { RouteMeasures } from './measures.ts'
 import type { Outgoing } from './outgoing.ts'
 import { type Page, withPageHeaders } from './pages.ts'
+import { readError } from './upload.ts'
 
 export const pages_a_turn_max = limit(
   'http.pages_a_turn',
@@ -36,6 +37,14 @@ export function servedPage(
   }
 }
 
+async function bytesOf({ upload, caller }: Exchange): Promise<Uint8Array> {
+  try {
+    return (await upload?.read(caller?.tenant_id ?? null)) ?? no_bytes
+  } catch (error) {
+    throw readError(error)
+  }
+}
+
 async function answerPage(page: Page, api: InProcess, exchange: Exchange): Promise<Outgoing> {
   const { options, request, request_id } = exchange
   if (request.method === 'POST') exchange.expectBody()
@@ -47,7 +56,7 @@ async function answerPage(page: Page, api: InProcess, exchange: Exchange): Promi
       await identify(exchange, { group: v1, method: 'GET', auth: kinds }, headers)
       if (page.takes_key && !options.turn_budget.begin()) await exchange.turn()
     },
-    bytes: async () => (await exchange.upload?.read(exchange.caller?.tenant_id ?? null)) ?? no_bytes,
+    bytes: () => bytesOf(exchange),
     api: (inner) => api(inner, exchange),
     turn: () => options.page_turns.next(exchange.line, exchange.caller ? 'tenant' : 'stranger'),
     extendTimeout: (ms) => exchange.extendTimeout(ms),

@@ -1,11 +1,11 @@
 // A request, top to bottom.
 
 import { overloaded } from '../base/overload.ts'
-import type { Context, Input } from '../contract/route.ts'
+import type { Input } from '../contract/route.ts'
 import { reply } from './answers.ts'
 import { requireCron } from './auth.ts'
-import { dbOf } from './connected.ts'
 import { isConsoleRead } from './console-read.ts'
+import { RequestContext } from './context.ts'
 import { create } from './create.ts'
 import type { Exchange } from './exchange.ts'
 import { readHeavy } from './heavy.ts'
@@ -14,9 +14,10 @@ import { IgnoredNames } from './ignored.ts'
 import { no_raw, queryOf, rawOf, readBody } from './input.ts'
 import { isOwnPage, requireAllowedOrigin } from './origin.ts'
 import type { Outgoing } from './outgoing.ts'
-import { type Params, pathOf, readParams } from './params.ts'
+import { type Params, readParams } from './params.ts'
 import type { Prepared } from './prepared.ts'
 import { requireOpenSignUp } from './sign-up.ts'
+import { readError } from './upload.ts'
 
 /** The answer to a request of this route. Awaits only where it must: most requests are identified at once. */
 export async function answer(prepared: Prepared, exchange: Exchange): Promise<Outgoing> {
@@ -45,7 +46,12 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   // The input.
   const params = prepared.params.length === 0 ? no_params : readParams(prepared.params, request)
   if (prepared.body) exchange.ignored = new IgnoredNames()
-  const bytes = prepared.body ? await exchange.upload!.read(caller?.tenant_id ?? null) : no_bytes
+  let bytes = no_bytes
+  try {
+    if (prepared.body) bytes = await exchange.upload!.read(caller?.tenant_id ?? null)
+  } catch (error) {
+    throw readError(error)
+  }
   if (prepared.takes_turns && !exchange.server.outer && !options.turn_budget.begin())
     await exchange.turn(route.shed)
   if (caller && options.clock.monotonic() - began > identified_ms)
@@ -54,7 +60,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   const body = read instanceof Promise ? await read : read
   const query = prepared.query ? await prepared.query.query(queryOf(request.url)) : no_members
   const input = inputOf(exchange, params, query, body)
-  const context = contextOf(prepared, exchange, params)
+  const context = new RequestContext(prepared, exchange, params)
 
   // The effect.
   if (route.create) return await create(prepared, exchange, { context, input, bytes })
@@ -71,7 +77,7 @@ const identified_ms = 500
 
 const no_params: Params = {}
 const no_members = {}
-const no_bytes = new Uint8Array(0)
+const no_bytes: Uint8Array = new Uint8Array(0)
 
 type AnyInput = Input<never, never, never>
 
@@ -81,21 +87,5 @@ function inputOf(exchange: Exchange, params: Params, query: object, body: object
     query: query as never,
     body: body as never,
     header: (name) => exchange.request.headers.get(name),
-  }
-}
-
-function contextOf({ route }: Prepared, exchange: Exchange, params: Params): Context<never> {
-  const { options, request, now, request_id } = exchange
-  return {
-    db: dbOf(route, exchange),
-    caller: exchange.caller as never,
-    dependencies: options.dependencies,
-    now,
-    request_id,
-    path: () => pathOf(route, params),
-    extendTimeout: (ms) => exchange.extendTimeout(ms),
-    signal: () => request.signal,
-    requireStillAllowed: () => options.key_checks.requireAllowed(route, request.headers),
-    pause: (waiting) => waiting,
   }
 }

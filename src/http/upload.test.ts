@@ -3,13 +3,14 @@ import { TestClock } from '../../test/support/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { MemoryBudget } from '../base/memory.ts'
 import { body_bytes_max, receive_ms_max } from './body-stream.ts'
-import { small_bytes_max, Upload } from './upload.ts'
+import { readError, small_bytes_max, Upload } from './upload.ts'
 
 /** The code of what was thrown; what was answered when nothing was. */
 async function codeOf(action: () => unknown): Promise<unknown> {
   try {
     return await action()
-  } catch (error) {
+  } catch (thrown) {
+    const error = readError(thrown)
     return error instanceof ApiError ? error.code : error
   }
 }
@@ -17,7 +18,7 @@ async function codeOf(action: () => unknown): Promise<unknown> {
 const memory = new MemoryBudget(new TestClock(), 64 * body_bytes_max)
 
 function uploadOf(request: Request, budget = memory, address = '192.0.2.1'): Upload {
-  return new Upload(request, budget, () => address)
+  return new Upload(request, budget, { address })
 }
 
 /** The whole body; nothing of it is counted any more. */
@@ -167,7 +168,7 @@ describe('What a body takes of the memory budget', () => {
       })
       const announced = length === null ? headers : { ...headers, 'content-length': String(length) }
       const request = new Request(url, { method: 'POST', headers: announced, body })
-      const upload = new Upload(request, budget, () => address)
+      const upload = new Upload(request, budget, { address })
       const send = async (bytes: number) => {
         controller.enqueue(new Uint8Array(bytes))
         for (let turn = 0; turn < 20; turn++) await Promise.resolve()
