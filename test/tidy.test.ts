@@ -316,7 +316,6 @@ describe('effects have their places', () => {
         'src/db/sqlite-snapshots.ts': 'commits wait for reads, for a time',
         'src/http/delivery.ts': 'an answer waits for room in memory',
         'src/http/body-stream.ts': 'a sender has 30 seconds, whatever the clock says',
-        'src/http/unread-body.ts': 'a sender that is refused has 30 seconds, too',
         'src/base/byte-pace.ts': 'large bodies are taken on in turns of the event loop',
         'src/base/loop-delay.ts': 'how much later than asked a timer fires',
         'src/base/repeat.ts': 'what a node has counted is written once a second',

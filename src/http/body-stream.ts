@@ -37,49 +37,34 @@ export const chunks_a_turn_max = limit(
 )
 export const no_bytes = new Uint8Array(0)
 
-export class BodyStream {
+/** The chunks of a body as they arrive, within the limit of time. Other requests have their turns in between. */
+export class Chunks {
   #reader: { cancel(): Promise<void> } | null = null
   #failure: ApiError | null = null
 
-  /** `bytes_max`: the length that the request says, or the limit of any body. */
-  constructor(
-    private readonly stream: ReadableStream<Uint8Array>,
-    private readonly bytes_max: number,
-    private readonly hold: Hold,
-  ) {}
+  constructor(private readonly stream: ReadableStream<Uint8Array>) {}
 
-  /** Ends the reading: `read` rejects with the first of these errors. */
+  /** Ends the reading: `each` rejects with the first of these errors. */
   stop(error: ApiError): void {
     this.#failure ??= error
     this.#reader?.cancel().catch(nothing)
   }
 
-  /** Into one buffer that grows: a chunk each would cost a hundred times what it holds. */
-  async read(): Promise<Uint8Array> {
+  /** Resolves at the end of the body. Rejects with what `take` throws, and REQUEST_TIMEOUT; nothing more is then received. */
+  async each(take: (chunk: Uint8Array) => void): Promise<void> {
     const reader = this.stream.getReader()
     this.#reader = reader
     const timer = setTimeout(
       () => this.stop(new ApiError('REQUEST_TIMEOUT', { close: true })),
       receive_ms_max,
     )
-    let buffer = no_bytes
-    let bytes = 0
-    let progressed = 0
     try {
       for (let chunks = 1; ; chunks++) {
         if (chunks % chunks_a_turn_max === 0) await nextTurn()
         const { done, value } = await reader.read()
         if (this.#failure) throw this.#failure
-        if (done) return buffer.subarray(0, bytes)
-        const end = bytes + value.length
-        if (end > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
-        if (end > buffer.length)
-          buffer = grown(buffer, bytes, sizeFor(end, buffer, this.bytes_max), this.hold)
-        buffer.set(value, bytes)
-        bytes = end
-        if (bytes - progressed < progress_bytes_min) continue
-        progressed = bytes
-        this.hold.progress()
+        if (done) return
+        take(value)
       }
     } catch (error) {
       reader.cancel().catch(nothing)
@@ -87,6 +72,42 @@ export class BodyStream {
     } finally {
       clearTimeout(timer)
     }
+  }
+}
+
+export class BodyStream {
+  readonly #chunks: Chunks
+
+  /** `bytes_max`: the length that the request says, or the limit of any body. */
+  constructor(
+    stream: ReadableStream<Uint8Array>,
+    private readonly bytes_max: number,
+    private readonly hold: Hold,
+  ) {
+    this.#chunks = new Chunks(stream)
+  }
+
+  /** Ends the reading: `read` rejects with the first of these errors. */
+  stop(error: ApiError): void {
+    this.#chunks.stop(error)
+  }
+
+  /** Into one buffer that grows: a chunk each would cost a hundred times what it holds. */
+  async read(): Promise<Uint8Array> {
+    let buffer = no_bytes
+    let bytes = 0
+    let progressed = 0
+    await this.#chunks.each((chunk) => {
+      const end = bytes + chunk.length
+      if (end > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
+      if (end > buffer.length) buffer = grown(buffer, bytes, sizeFor(end, buffer, this.bytes_max), this.hold)
+      buffer.set(chunk, bytes)
+      bytes = end
+      if (bytes - progressed < progress_bytes_min) return
+      progressed = bytes
+      this.hold.progress()
+    })
+    return buffer.subarray(0, bytes)
   }
 }
 

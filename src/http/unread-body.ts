@@ -1,10 +1,10 @@
 // The rest of a body that is refused, from a proxy. Many proxies still send when the answer comes: nginx then makes it a 502
 // if the connection ends with it, and HAProxy may send the next request into what is missing of the body.
 
+import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
-import { nextTurn } from '../base/next-turn.ts'
 import { clientAddress, clientKey } from './address.ts'
-import { chunks_a_turn_max, receive_ms_max } from './body-stream.ts'
+import { Chunks } from './body-stream.ts'
 import { type Connection, isProxy, type ServerOptions } from './exchange.ts'
 import { RequestsUnderWay } from './under-way.ts'
 import { drained_bytes_max, small_bytes_max } from './upload.ts'
@@ -66,27 +66,14 @@ async function drained(
 
 /** False when it is too long, too slow, or was broken off. */
 async function readToEnd(body: ReadableStream<Uint8Array>): Promise<boolean> {
-  const reader = body.getReader()
-  let is_late = false
-  const timer = setTimeout(() => {
-    is_late = true
-    reader.cancel().catch(nothing)
-  }, receive_ms_max)
+  let bytes = 0
   try {
-    let bytes = 0
-    for (let chunks = 1; bytes <= drained_bytes_max; chunks++) {
-      if (chunks % chunks_a_turn_max === 0) await nextTurn()
-      const { done, value } = await reader.read()
-      if (done) return !is_late
-      bytes += value.length
-    }
-    return false
+    await new Chunks(body).each(({ length }) => {
+      bytes += length
+      if (bytes > drained_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE')
+    })
+    return true
   } catch {
     return false
-  } finally {
-    clearTimeout(timer)
-    reader.cancel().catch(nothing)
   }
 }
-
-function nothing(): void {}
