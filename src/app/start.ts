@@ -13,6 +13,7 @@ import { isDistributed } from '../db/distributed.ts'
 import type { DbMeasures } from '../db/measures.ts'
 import { migrate, requireCurrent } from '../db/migrate.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
+import { requireOwn } from '../db/sqlite-file.ts'
 import type { Sync } from '../db/sqlite-flush.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
@@ -79,7 +80,9 @@ export async function openDatabase(
   const rows = sqlitePath(config.database_url) === null ? await securedRows(config, options) : null
   const role = rows && 'role' in rows ? rows.role : undefined
   try {
-    requireNoBackup(sqlitePath(config.database_url))
+    const path = sqlitePath(config.database_url)
+    requireNoBackup(path)
+    if (path !== null) requireOwn(path)
     const db = await openDb(config.database_url, {
       clock,
       database_time: clock === systemClock,
@@ -96,7 +99,7 @@ export async function openDatabase(
       measures,
       exclusive: true,
     })
-    removeRestoring(sqlitePath(config.database_url))
+    removeRestoring(path)
     if (role !== undefined) await requireRole(db, role, config, log)
     const is_late = rows !== null && 'off' in rows && rows.is_late
     return { db, late_rows: is_late ? new LateRows(config, options, db) : null }

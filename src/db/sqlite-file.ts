@@ -16,6 +16,8 @@ export interface Table {
   columns: Column[]
 }
 
+const TABLES = `select name from sqlite_schema where type = 'table' and name not like 'sqlite%' order by rowid`
+
 export class SqliteFile {
   readonly #db: Database
 
@@ -99,10 +101,7 @@ export class SqliteFile {
 
   /** In the order in which they were made: each comes after those that its rows point to. */
   tables(): Table[] {
-    const names = this.values(
-      `select name from sqlite_schema where type = 'table' and name not like 'sqlite%' order by rowid`,
-    )
-    return names.map((name) => ({
+    return this.values(TABLES).map((name) => ({
       name: String(name),
       columns: this.all<Column>(`select name, type from pragma_table_info('${name}') order by cid`),
     }))
@@ -121,6 +120,40 @@ export class SqliteFile {
 export function appliedIn(file: SqliteFile): { name: string; hash: string }[] | null {
   if (!file.tables().some(({ name }) => name === 'applied_migrations')) return null
   return file.all('select name, hash from applied_migrations')
+}
+
+const shown_names = 3
+
+/**
+ * Throws when the file is a database of another program: tables would be added to it, and its journal changed for good. Reads
+ * alone. A file that cannot be read is not judged: what opens it says why.
+ */
+export function requireOwn(path: string): void {
+  const others = tablesOfOthers(path)
+  if (others.length === 0) return
+  const named = others.slice(0, shown_names).join(', ')
+  const more = others.length > shown_names ? ', …' : ''
+  throw new Error(
+    `${path} is a database of another program (it has the tables ${named}${more}): name a new file`,
+  )
+}
+
+/** None in a database of the service. A table whose name begins with _ belongs to what copies the file, such as Litestream. */
+function tablesOfOthers(path: string): string[] {
+  if (path === ':memory:' || !existsSync(path)) return []
+  let names: string[]
+  try {
+    const file = new SqliteFile(path, { readonly: true })
+    try {
+      names = file.values(TABLES).map(String)
+    } finally {
+      file.close()
+    }
+  } catch {
+    return []
+  }
+  const is_own = names.includes('applied_migrations') || names.includes('schema_migrations')
+  return is_own ? [] : names.filter((name) => !name.startsWith('_'))
 }
 
 const faults_max = limit(
