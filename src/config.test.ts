@@ -128,6 +128,11 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
       '/var/lib/waystation',
       { data_dir: '/var/lib/waystation', database_url: 'sqlite:/var/lib/waystation/waystation.db' },
     ],
+    ...['sqlite:///a/x.db', 'sqlite:~x.db', 'sqlite:a/~/x.db'].map((value): (typeof taken)[number] => [
+      'DATABASE_URL',
+      value,
+      { database_url: value },
+    ]),
     ['DEFAULT_PLAN', 'unlimited', { default_plan: 'unlimited', plans_open: ['unlimited', 'free', 'pro'] }],
     [
       'DEFAULT_PLAN',
@@ -270,6 +275,25 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
       'DATABASE_URL: must be sqlite:<file>, sqlite::memory: or postgres://…',
     ],
   ),
+  ...(
+    [
+      ['sqlite://x.db', 'names a host, which SQLite has not: write sqlite:x.db'],
+      ['sqlite://data/x.db', 'names a host, which SQLite has not: write sqlite:data/x.db'],
+      ['sqlite:x.db?mode=ro', 'sqlite:<file> takes no parameters after a ?'],
+      ['sqlite:~/x.db', '"~/x.db" begins with ~, which only a shell replaces: write the whole path'],
+    ] as const
+  ).map(([value, why]): [SettingName, string, string] => ['DATABASE_URL', value, `DATABASE_URL: ${why}`]),
+  ...['~', '~/data'].map((value): [SettingName, string, string] => [
+    'DATA_DIR',
+    value,
+    `DATA_DIR: "${value}" begins with ~, which only a shell replaces: write the whole path`,
+  ]),
+  [
+    'BACKUP_DIR',
+    '~/backups',
+    'BACKUP_DIR: "~/backups" begins with ~, which only a shell replaces: write the whole path',
+    { BACKUP_EVERY: '6h' },
+  ],
   ...(['DATABASE_URL', 'DATABASE_LISTEN_URL', 'DATABASE_OWNER_URL'] as const).flatMap((name) =>
     [
       ...['postgres://[', 'postgres://a,b/x', 'postgres://u:p@a:5432,b:5432/x', 'postgres://u:p@db:65536/x'],

@@ -104,7 +104,7 @@ export function readConfig(environment: Environment): Config {
   const trusted_proxies = ranges(get('TRUST_PROXY'))
   const loopback_only =
     isLoopback(host) && isLoopback(unbracketed(new URL(public_url).hostname)) && trusted_proxies.length === 0
-  const data_dir = get('DATA_DIR') ?? settings.DATA_DIR.initial
+  const data_dir = wholePath('DATA_DIR', get('DATA_DIR') ?? settings.DATA_DIR.initial)
   const table = plans(get('PLANS_FILE'))
   const database_url = databaseUrl(get('DATABASE_URL') ?? defaultDatabase(data_dir))
   return Object.freeze({
@@ -278,7 +278,22 @@ function databaseUrl(text: string): string {
   requireReadable('DATABASE_URL', text)
   const known = /^sqlite:.+/.test(text) || isPostgresUrl(text)
   if (!known) throw new ConfigError('DATABASE_URL', 'must be sqlite:<file>, sqlite::memory: or postgres://…')
+  if (text.startsWith('sqlite:')) requireFile(text.slice('sqlite:'.length))
   return text
+}
+
+/** Other programs read such a URL otherwise; here its file would be made at a place where nobody expects it. */
+function requireFile(file: string): void {
+  if (/^\/\/[^/]/.test(file))
+    throw new ConfigError('DATABASE_URL', `names a host, which SQLite has not: write sqlite:${file.slice(2)}`)
+  if (file.includes('?')) throw new ConfigError('DATABASE_URL', 'sqlite:<file> takes no parameters after a ?')
+  wholePath('DATABASE_URL', file)
+}
+
+/** Of a folder or file that is made when it is not there. */
+function wholePath(name: SettingName, path: string): string {
+  if (!/^~(\/|$)/.test(path)) return path
+  throw new ConfigError(name, `"${path}" begins with ~, which only a shell replaces: write the whole path`)
 }
 
 function workers(text: string, database_url: string): number {
@@ -316,7 +331,8 @@ function backups(
   if (database_url === 'sqlite::memory:')
     throw new ConfigError('BACKUP_EVERY', 'a database in memory cannot be copied while it is served')
   const every_ms = duration('BACKUP_EVERY', every, backup_every_min)
-  return { every_ms, keep, folder: get('BACKUP_DIR') ?? join(data_dir, 'backups') }
+  const folder = wholePath('BACKUP_DIR', get('BACKUP_DIR') ?? join(data_dir, 'backups'))
+  return { every_ms, keep, folder }
 }
 
 function secretKey(name: 'SECRET_KEY' | 'SECRET_KEY_PREVIOUS', text: string | undefined): string | null {
