@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { anchorOf } from '../console/docs/anchors.ts'
 import { diagramsText } from '../scripts/diagrams.ts'
 import { highlighted } from '../src/site/docs-html/highlight.js'
 import { render, sectionsOf } from '../src/site/docs-html/markdown.ts'
@@ -198,7 +199,7 @@ describe('The index of the search', () => {
     const answer = await get('/docs/search.json')
     const { pages: found, sections } = (await answer.json()) as {
       pages: [address: string, title: string, group: string][]
-      sections: [page: number, id: string, heading: string, content: string][]
+      sections: [page: number, heading: string, content: string, id?: string][]
     }
     expect(found.map(([address]) => `/${address}`).toSorted()).toEqual(
       pages.filter((path) => path !== '/docs').toSorted(),
@@ -206,8 +207,10 @@ describe('The index of the search', () => {
     for (const [at, [address, title]] of found.entries()) {
       const own = sections.filter(([page]) => page === at)
       const ids = idsOf(await (await get(`/${address}`)).text())
-      expect([address, own[0]!.slice(1, 3)]).toEqual([address, ['', title]])
-      expect([address, own.slice(1).filter(([, id]) => !ids.includes(id))]).toEqual([address, []])
+      expect([address, own[0]![1], own[0]![3]]).toEqual([address, title, ''])
+      const anchors = own.slice(1).map(([, heading, , id]) => id ?? anchorOf(heading))
+      expect([address, anchors]).toEqual([address, ids.filter((id) => anchors.includes(id))])
+      expect([address, new Set(anchors).size]).toEqual([address, anchors.length])
     }
     expect(sections.length).toBeGreaterThan(300)
   })

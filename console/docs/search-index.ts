@@ -1,12 +1,14 @@
 // The search over all sections, in the browser. Its index comes with the first search.
 
 import MiniSearch, { type SearchResult } from 'minisearch'
+import { anchorOf } from './anchors.ts'
 import { root } from './root.ts'
 
 /** /docs/search.json */
 interface Index {
   pages: [address: string, title: string, group: string][]
-  sections: [page: number, id: string, heading: string, content: string][]
+  /** `id`: absent where it follows from the heading; empty at the beginning of a page. */
+  sections: [page: number, heading: string, content: string, id?: string][]
 }
 
 export interface Found {
@@ -38,18 +40,18 @@ export async function loadSearch(): Promise<Search> {
       prefix: true,
       fuzzy: (word) => (word.length > 4 ? 0.2 : false),
       // The beginning of a page before the sections of others.
-      boostDocument: (id) => (sections[id as number]![1] === '' ? 2 : 1),
+      boostDocument: (id) => (sections[id as number]![3] === '' ? 2 : 1),
       weights: { fuzzy: 0.2, prefix: 0.6 },
     },
   })
   search.addAll(
-    sections.map(([page, , heading, content], id) => ({ id, heading, content, title: pages[page]![1] })),
+    sections.map(([page, heading, content], id) => ({ id, heading, content, title: pages[page]![1] })),
   )
   return (words) =>
-    headedFirst(search.search(words), words, (id) => sections[id]![2])
+    headedFirst(search.search(words), words, (id) => sections[id]![1])
       .slice(0, found_max)
       .map(({ id, terms }) => {
-        const [page, anchor, heading, content] = sections[id]!
+        const [page, heading, content, anchor = anchorOf(heading)] = sections[id]!
         const [address, title, group] = pages[page]!
         return {
           href: `${root()}${address}${anchor ? `#${anchor}` : ''}`,

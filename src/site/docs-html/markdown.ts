@@ -131,14 +131,19 @@ function diagram(source: string): string {
 }
 
 /** As code hosts make them: lower case, punctuation gone, spaces to dashes, a number behind repeats. */
+/** The id of the first heading with this text on a page, by GitHub's rule. The search of the console knows the same. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-')
+}
+
 function uniqueIds(): (text: string) => string {
   const seen = new Map<string, number>()
   return (text) => {
-    const id = text
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-      .trim()
-      .replaceAll(' ', '-')
+    const id = anchorOf(text)
     const repeats = seen.get(id) ?? 0
     seen.set(id, repeats + 1)
     return repeats === 0 ? id : `${id}-${repeats}`

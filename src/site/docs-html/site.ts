@@ -4,7 +4,7 @@ import { version } from '../../version.ts'
 import { listed, localized } from '../llms.ts'
 import { type Frame, pageHtml } from './layout.ts'
 import { addressOf, renderedLink, rootFrom } from './links.ts'
-import { render, sectionsOf } from './markdown.ts'
+import { anchorOf, render, sectionsOf } from './markdown.ts'
 
 type Documents = Readonly<Record<string, string>>
 
@@ -58,18 +58,20 @@ index</a>.</p>
 }
 
 /** Of the text of a section: a browser gets the whole index with the first search. */
-const searched_characters = 1_600
+const searched_characters = 1_700
 
-/** The index of the search: where each section is, and how its text begins. */
+/** The index of the search: where each section is, and how its text begins. An id that follows from the heading is left out. */
 export async function searchIndex({ documents }: Site, turn: () => Promise<void>): Promise<string> {
   const pages = listed(documents).flatMap((group) =>
     group.pages.map((page) => ({ ...page, group: group.title })),
   )
-  const sections: [page: number, id: string, heading: string, content: string][] = []
+  const sections: [page: number, heading: string, content: string, id?: string][] = []
   for (const [at, { file }] of pages.entries()) {
     await turn()
     for (const { depth, id, text, content } of sectionsOf(documents[file]!)) {
-      sections.push([at, depth === 1 ? '' : id, text, content.slice(0, searched_characters)])
+      const shown = content.slice(0, searched_characters)
+      if (depth > 1 && id === anchorOf(text)) sections.push([at, text, shown])
+      else sections.push([at, text, shown, depth === 1 ? '' : id])
     }
   }
   return JSON.stringify({
