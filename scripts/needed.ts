@@ -5,6 +5,20 @@ export function needProgram(script: string, program: string, get: string): void 
   if (Bun.which(program) === null) stop(`${script} needs ${program}, which is not installed: ${get}`)
 }
 
+/** The same for one that is older than this version, such as 1.21.0, by what it answers to these arguments. */
+export function needVersion(
+  script: string,
+  [program, ...args]: [program: string, ...args: string[]],
+  at_least: string,
+  get: string,
+): void {
+  needProgram(script, program, get)
+  const answer = Bun.spawnSync([program, ...args], { stderr: 'ignore' }).stdout.toString()
+  const version = /\d+\.\d+\.\d+/.exec(answer)?.[0]
+  if (version === undefined || Bun.semver.order(version, at_least) < 0)
+    stop(`${script} needs ${program} ${at_least}, and this is ${version ?? 'none'}: ${get}`)
+}
+
 /** `python`: what it is called. Ends with 1 unless it is 3.10 or newer and can make environments. */
 export function needPython(script: string, python: string): void {
   needProgram(script, python, 'install Python 3.10 or newer, or name one in PYTHON')

@@ -13,7 +13,7 @@ import {
   postgres_variable,
   startSharedCluster,
 } from '../test/support/postgres.ts'
-import { needProgram } from './needed.ts'
+import { needVersion } from './needed.ts'
 
 const root = join(import.meta.dir, '..')
 const program = process.env.PGBOUNCER ?? 'pgbouncer'
@@ -23,7 +23,12 @@ const test_ms_max = 120_000
 const beside_services = /^src\/db\/|^test\/(plans|million)\.test/
 const asks_a_service = /\bforEach(Service|Database)\(/
 
-needProgram('npm run test:pgbouncer', program, 'get PgBouncer 1.21 or newer, or name it in PGBOUNCER')
+needVersion(
+  'npm run test:pgbouncer',
+  [program, '--version'],
+  '1.21.0',
+  'get a newer one, or name it in PGBOUNCER',
+)
 
 const cluster = await startSharedCluster()
 const port = freePort()

@@ -13,9 +13,9 @@ import {
   postgres_variable,
   startSharedCluster,
 } from '../test/support/postgres.ts'
-import { needProgram } from './needed.ts'
+import { needVersion } from './needed.ts'
 
-needProgram('npm run test:proxy', 'caddy', 'get Caddy 2.7 or newer, https://caddyserver.com/docs/install')
+needVersion('npm run test:proxy', ['caddy', 'version'], '2.7.0', 'https://caddyserver.com/docs/install')
 
 const root = join(import.meta.dir, '..')
 const compose = 'deploy/compose/postgres.yml'
