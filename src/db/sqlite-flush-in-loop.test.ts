@@ -203,7 +203,7 @@ describe('a disk that changes its pace', () => {
     disk.ms = 20
     await add()
     disk.ms = 0.1
-    subject.clock.advance(50)
+    subject.clock.advance(250)
     disk.held = true
     const first = add()
     await someTurns()
@@ -241,7 +241,7 @@ describe('a disk that changes its pace', () => {
     disk.ms = 20
     await add()
     disk.ms = 0
-    subject.clock.advance(49)
+    subject.clock.advance(249)
     await add()
     subject.clock.advance(1)
     await add()

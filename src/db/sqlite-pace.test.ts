@@ -42,10 +42,10 @@ describe('a quick disk', () => {
     for (let n = 0; n < 20; n++) expect(flushes.run(9, ...Array(20).fill(quick))).toBe('i'.repeat(21))
   })
 
-  test('with 0.2 ms a flush that hangs four times a second has a quarter of its flushes off the loop at most', () => {
+  test('with 0.2 ms a flush that stumbles four times a second has a quarter of its flushes off the loop at most', () => {
     const flushes = new Flushes()
     let ran = ''
-    for (let n = 0; n < 200; n++) ran += flushes.run(12, ...Array(200).fill(0.2))
+    for (let n = 0; n < 200; n++) ran += flushes.run(5, 5, ...Array(200).fill(0.2))
     expect(ran.match(/o+/g)).toHaveLength(200)
     expect(ran.replaceAll('i', '').length).toBeLessThan(ran.length / 4)
   })
@@ -94,8 +94,17 @@ describe('a disk that grows quick again', () => {
     flushes.times(20_000, slow)
     flushes.now += 60_000
     expect(flushes.times(40, quick)).toBe(`o${'i'.repeat(39)}`)
+    expect(flushes.run(slow, slow, slow)).toBe('iio')
+    flushes.now += 50 - 2
+    expect(flushes.run(quick, quick)).toBe('oi')
+  })
+
+  test('stays off the loop for 250 ms after a flush of 10 ms, however short the pause was', () => {
+    const flushes = settled()
     expect(flushes.run(10)).toBe('i')
-    flushes.now += 50
+    flushes.now += 240
+    expect(flushes.run(quick, quick)).toBe('oo')
+    flushes.now += 10
     expect(flushes.run(quick, quick)).toBe('oi')
   })
 })

@@ -15,6 +15,8 @@ const weight = 1 / 8
 const settled_ms = 0.8 * quick_ms
 /** How long flushes stay off the loop. Doubled each time that the disk has proved to be slow when they came back. */
 const first_pause_ms = 50
+/** The shortest after a flush that hung. */
+const hung_pause_ms = 250
 const last_pause_ms = 60_000
 /** Flushes come back only after one off the loop that took no longer than this, the way to the thread and back included. */
 const promising_ms = 4
@@ -35,8 +37,9 @@ export class DiskPace {
   tookInLoop(ms: number, now: Millis): void {
     this.#estimate_ms += (Math.min(ms, counted_ms) - this.#estimate_ms) * weight
     if (this.#estimate_ms > quick_ms || ms >= hung_ms) {
-      this.#paused_until = now + this.#pause_ms
-      this.#pause_ms = Math.min(2 * this.#pause_ms, last_pause_ms)
+      const pause_ms = ms >= hung_ms ? Math.max(this.#pause_ms, hung_pause_ms) : this.#pause_ms
+      this.#paused_until = now + pause_ms
+      this.#pause_ms = Math.min(2 * pause_ms, last_pause_ms)
     } else if (this.#estimate_ms < settled_ms) this.#pause_ms = first_pause_ms
   }
 
