@@ -146,7 +146,7 @@ describe('A quarantine', () => {
 describe('An error of a gateway in JSON', () => {
   const gateway = (status: number) => () => new Response(error_of('UPSTREAM_TIMEOUT'), { status })
 
-  test.each([502, 503, 504])(
+  test.each([502, 503, 504, 520, 524, 530])(
     '%d may have had its effect: creating calls are sent again, claims not',
     async (status) => {
       const created = answered([gateway(status), () => new Response('{"id":"log_1"}')])
@@ -154,6 +154,15 @@ describe('An error of a gateway in JSON', () => {
       const claimed = answered([gateway(status)])
       expect(await failureOf(claimed.client.dlq.claimOldest())).toMatchObject({ status })
       expect(claimed.asked).toHaveLength(1)
+    },
+  )
+
+  test.each([501, 505, 507, 519, 531])(
+    '%d does not say that the service is away: nothing is sent again',
+    async (status) => {
+      const { client, asked } = answered([gateway(status)])
+      expect(await failureOf(client.kv.get('a', 'b'))).toMatchObject({ status })
+      expect(asked).toHaveLength(1)
     },
   )
 

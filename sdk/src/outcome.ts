@@ -91,9 +91,13 @@ export function refusalOf(error: unknown): WaystationError | null {
   return error instanceof WaystationError ? error : null
 }
 
-/** 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal. */
+/**
+ * 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal. Cloudflare
+ * has 520 to 530 for the same: 524 comes after the request has arrived, 521 before, and 520 may be either.
+ */
 function isUnavailable({ status, code }: WaystationError): boolean {
-  return status >= 502 && status <= 504 && code !== 'QUARANTINED'
+  const is_of_gateway = (status >= 502 && status <= 504) || (status >= 520 && status <= 530)
+  return is_of_gateway && code !== 'QUARANTINED'
 }
 
 const codes_of_no_connection: readonly unknown[] = [
