@@ -118,6 +118,20 @@ forEachService('The leases of effects.once', (service) => {
     expect(await losing.effects.once(effect, ({ fence }) => fence)).toBe(2)
   })
 
+  test('a lease whose answer Cloudflare did not wait for is asked for again, not left to run out', async () => {
+    let first = true
+    const hasty = through(async (url, init) => {
+      const answer = await fetch(url, init)
+      if (!first || !url.endsWith('/v1/effects')) return answer
+      first = false
+      await answer.text()
+      return new Response('<html>error code: 524', { status: 524 })
+    })
+    const effect = newEffect()
+    expect(await hasty.effects.once(effect, ({ fence }) => fence)).toBe(1)
+    expect((await only(effect)).status).toBe('succeeded')
+  })
+
   test.each(['claim', 'start'])(
     'a lease of a %s whose answer was lost is released although a freeze refuses its repeat',
     async (verb) => {

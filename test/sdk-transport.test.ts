@@ -30,6 +30,10 @@ const lost = () => Promise.reject(Object.assign(new Error('lost'), { code: 'ECON
 const deno = (kind: string, why: string) =>
   `error sending request for url (http://service.test/v1/dlq/claim): client error (${kind}): ${why}`
 
+/** Node's error of a name with two addresses, of which neither took the connection. */
+const at_addresses = (...codes: string[]) =>
+  Object.assign(new AggregateError(codes.map((code) => ({ code, syscall: 'connect' }))), { code: codes[0] })
+
 /** A client to which these answers come in this order, the last one from then on. */
 function answered(answers: (() => Response | Promise<Response>)[], options: Partial<WaystationOptions> = {}) {
   const asked: RequestInit[] = []
@@ -65,6 +69,16 @@ describe('A call whose first try was lost', () => {
 
   test.each([
     ['Node', 'fetch failed', { code: 'ECONNREFUSED' }, false],
+    ['Node, without a route', 'fetch failed', { code: 'ENETUNREACH', syscall: 'connect' }, false],
+    ['Node, at each address', 'fetch failed', at_addresses('ETIMEDOUT', 'ENETUNREACH'), false],
+    ['Node, where it was sent', 'fetch failed', { code: 'ETIMEDOUT', syscall: 'read' }, true],
+    [
+      'several errors, of which one is not known',
+      'failed',
+      { errors: [{ code: 'ECONNREFUSED' }, null] },
+      true,
+    ],
+    ['no errors', 'failed', { errors: [] }, true],
     ['Deno', 'fetch failed', { message: deno('Connect', 'tcp connect error: refused') }, false],
     ['an older Deno', deno('Connect', 'dns error'), undefined, false],
     ['Deno, where it was sent', 'fetch failed', { message: deno('SendRequest', 'closed') }, true],
@@ -146,7 +160,7 @@ describe('A quarantine', () => {
 describe('An error of a gateway in JSON', () => {
   const gateway = (status: number) => () => new Response(error_of('UPSTREAM_TIMEOUT'), { status })
 
-  test.each([502, 503, 504])(
+  test.each([502, 503, 504, 520, 524, 530])(
     '%d may have had its effect: creating calls are sent again, claims not',
     async (status) => {
       const created = answered([gateway(status), () => new Response('{"id":"log_1"}')])
@@ -154,6 +168,15 @@ describe('An error of a gateway in JSON', () => {
       const claimed = answered([gateway(status)])
       expect(await failureOf(claimed.client.dlq.claimOldest())).toMatchObject({ status })
       expect(claimed.asked).toHaveLength(1)
+    },
+  )
+
+  test.each([501, 505, 507, 519, 531])(
+    '%d does not say that the service is away: nothing is sent again',
+    async (status) => {
+      const { client, asked } = answered([gateway(status)])
+      expect(await failureOf(client.kv.get('a', 'b'))).toMatchObject({ status })
+      expect(asked).toHaveLength(1)
     },
   )
 

@@ -137,11 +137,15 @@ def test_what_certainly_had_no_effect_is_sent_again(driver: Driver) -> None:
     for failure in ("refuse", refusal(429, "RATE_LIMITED"), refusal(503, "UNAVAILABLE")):
         driver.network.next = [failure, httpx.Response(200, json={"id": "x"})]
         assert client.dlq.claim("x") == {"id": "x"}
-    for failure in (refusal(503, "OUTCOME_UNKNOWN"), refusal(502, "X"), httpx.Response(504, text="gateway")):
+    of_gateways = [httpx.Response(status, text="gateway") for status in (504, 520, 524, 530)]
+    for failure in (refusal(503, "OUTCOME_UNKNOWN"), refusal(502, "X"), *of_gateways):
         driver.network.next = [failure, httpx.Response(200, json={"id": "x"})]
         with pytest.raises(WaystationError):
             client.dlq.claim("x")
         driver.network.next.clear()
+    for answer in of_gateways:
+        driver.network.next = [answer, httpx.Response(200, json={"value": 1, "namespace": "a"})]
+        assert client.kv.get("a", "b")["value"] == 1
 
 
 def test_the_uncertain_error_wins(driver: Driver) -> None:

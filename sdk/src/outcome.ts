@@ -91,11 +91,16 @@ export function refusalOf(error: unknown): WaystationError | null {
   return error instanceof WaystationError ? error : null
 }
 
-/** 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal. */
+/**
+ * 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal. Cloudflare
+ * has 520 to 530 for the same: 524 comes after the request has arrived, 521 before, and 520 may be either.
+ */
 function isUnavailable({ status, code }: WaystationError): boolean {
-  return status >= 502 && status <= 504 && code !== 'QUARANTINED'
+  const is_of_gateway = (status >= 502 && status <= 504) || (status >= 520 && status <= 530)
+  return is_of_gateway && code !== 'QUARANTINED'
 }
 
+/** Bun gives the code alone. */
 const codes_of_no_connection: readonly unknown[] = [
   'ECONNREFUSED',
   'ConnectionRefused',
@@ -106,14 +111,29 @@ const codes_of_no_connection: readonly unknown[] = [
 /** Deno gives no code. The text before it has the URL, in which a space cannot stand. */
 const no_connection_of_deno = ': client error (Connect): '
 
+interface Told {
+  code?: unknown
+  syscall?: unknown
+  message?: unknown
+  cause?: unknown
+  errors?: unknown
+}
+
 /** Runtimes name a connection that was never made in their own ways. */
 export function wasRefused(error: unknown): boolean {
-  const told = (error ?? {}) as { code?: unknown; message?: unknown; cause?: unknown }
-  const cause = (told.cause ?? {}) as { code?: unknown; message?: unknown }
-  return [told, cause].some(
-    ({ code, message }) =>
-      codes_of_no_connection.includes(code) || String(message).includes(no_connection_of_deno),
+  const told = (error ?? {}) as Told
+  return [told, (told.cause ?? {}) as Told].some(
+    (said) => isOfNoConnection(said) || String(said.message).includes(no_connection_of_deno),
   )
+}
+
+/**
+ * Node names the call that failed. Where a name has several addresses, of which it gives each 250 ms, it has an error for each,
+ * and the code of the first, such as ETIMEDOUT, says nothing of the kind.
+ */
+function isOfNoConnection({ code, syscall, errors }: Told): boolean {
+  if (syscall === 'connect' || syscall === 'getaddrinfo' || codes_of_no_connection.includes(code)) return true
+  return Array.isArray(errors) && errors.length > 0 && errors.every((each) => isOfNoConnection(each ?? {}))
 }
 
 function refusal(response: Response, error: Record<string, unknown>, now: number): WaystationError {

@@ -110,8 +110,10 @@ def refusal_of(error: BaseException) -> WaystationError | None:
 
 
 def _is_unavailable(error: WaystationError) -> bool:
-    """503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal."""
-    return 502 <= error.status <= 504 and error.code != "QUARANTINED"
+    """503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal.
+    Cloudflare has 520 to 530 for the same: 524 comes after the request has arrived, 521 before, and 520 may be either."""
+    is_of_gateway = 502 <= error.status <= 504 or 520 <= error.status <= 530
+    return is_of_gateway and error.code != "QUARANTINED"
 
 
 def never_sent(error: Exception) -> bool:
