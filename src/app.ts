@@ -105,7 +105,7 @@ function assemble(opened: Opened): Assembled {
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
   const { overload, loop_delay } = overloadOf(options, db.clock, measures)
   const given = { ...opened, state, lookForJobs, overload }
-  const { policy, ...senders } = egressOf(config, db, state)
+  const { policy, ...senders } = egressOf(config, db, state, log)
   const jobs: Jobs = {
     wake(due_at, at_once) {
       if (!in_background) return
