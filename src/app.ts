@@ -1,6 +1,7 @@
 // The whole service: database, dependencies of handlers, due work, and the request handlers of every route.
 
 import { type Background, backgroundOf, workersOf } from './app/background.ts'
+import { ClockLog } from './app/clock-log.ts'
 import { egressOf } from './app/egress.ts'
 import { Metrics } from './app/measured.ts'
 import type { Nodes } from './app/nodes.ts'
@@ -104,7 +105,7 @@ function assemble(opened: Opened): Assembled {
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
   const { overload, loop_delay } = overloadOf(options, db.clock, measures)
   const given = { ...opened, state, lookForJobs, overload }
-  const { policy, ...senders } = egressOf(config, db, state)
+  const { policy, ...senders } = egressOf(config, db, state, log)
   const jobs: Jobs = {
     wake(due_at, at_once) {
       if (!in_background) return
@@ -189,11 +190,12 @@ function gateOf({ quarantine, time }: Opened): Pick<Background, 'held' | 'before
 function repeated(opened: Opened, lookForJobs: () => void): Repeat[] {
   const { db, time, options } = opened
   const troubles = new TroubleLog(db, options.log, db.clock)
+  const clock_log = new ClockLog(db.clock, options.log)
   return [
     () => db.maintain(),
     async () => troubles.look(),
     () => lookForRelease(opened, lookForJobs),
-    ...(time ? [() => time.refresh()] : []),
+    time ? () => time.refresh() : async () => clock_log.look(),
   ].map((work) => new Repeat(maintain_every_ms, work))
 }
 

@@ -326,12 +326,16 @@ describe('A first start', () => {
 
   test.each([
     [
-      4_095,
+      '-n 4095',
       '  warning     only 4095 files and connections may be open; see LimitNOFILE in docs/self-hosting.md\n',
     ],
-    [4_096, ''],
-  ])('with %d open files allowed warns below 4,096', async (files, warning) => {
-    const child = Bun.spawn(['sh', '-c', `ulimit -n ${files} && exec "$0" "$1"`, process.execPath, main], {
+    ['-n 4096', ''],
+    [
+      '-n 4096 && ulimit -f 2097152', // in blocks of 512 bytes
+      '  warning     no file may exceed 1073741824 bytes; see LimitFSIZE in docs/self-hosting.md\n',
+    ],
+  ])('warns of few open files and of a limit of their size: ulimit %s', async (limits, warning) => {
+    const child = Bun.spawn(['sh', '-c', `ulimit ${limits} && exec "$0" "$1"`, process.execPath, main], {
       cwd: newFolder(),
       env: { PATH: process.env.PATH ?? '', PORT: '0', CRON_SECRET: 'short' },
       stdout: 'pipe',

@@ -274,12 +274,7 @@ function banner(config: Config, { address, metrics_url, secret_files, is_polled 
   if (config.public_url.startsWith('https:') && config.trusted_proxies.length === 0)
     lines.push(`  warning     ${unknown_proxy_message}`)
   if (is_polled) lines.push(`  warning     ${polled_message}`)
-  const files_max = openFilesMax()
-  if (files_max < files_advised_min) {
-    lines.push(
-      `  warning     only ${files_max} files and connections may be open; see LimitNOFILE in docs/self-hosting.md`,
-    )
-  }
+  lines.push(...limitLines(path))
   if (config.cron_secret !== null && config.cron_secret.length < cron_secret_characters_min) {
     lines.push(`  warning     CRON_SECRET has fewer than ${cron_secret_characters_min} characters`)
   }
@@ -312,9 +307,26 @@ function firstCall({ signup_open }: Config): string {
 }
 
 /** Infinity when it is unknown. Bun has raised the soft limit to the hard one. */
-function openFilesMax(): number {
-  const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } }
-  const soft = report.userLimits?.open_files?.soft
+/** `path`: of the SQLite database, or null. */
+function limitLines(path: string | null): string[] {
+  const files_max = limitOf('open_files')
+  const bytes_max = path === null ? Number.POSITIVE_INFINITY : limitOf('file_size_blocks') // in bytes, despite its name
+  return [
+    ...(files_max < files_advised_min
+      ? [`only ${files_max} files and connections may be open; see LimitNOFILE in docs/self-hosting.md`]
+      : []),
+    ...(Number.isFinite(bytes_max)
+      ? [`no file may exceed ${bytes_max} bytes; see LimitFSIZE in docs/self-hosting.md`]
+      : []),
+  ].map((line) => `  warning     ${line}`)
+}
+
+/** The soft limit (getrlimit(2)). */
+function limitOf(name: 'open_files' | 'file_size_blocks'): number {
+  const report = process.report.getReport() as {
+    userLimits?: Record<string, { soft?: number | string }>
+  }
+  const soft = report.userLimits?.[name]?.soft
   return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY
 }
 

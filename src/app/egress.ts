@@ -7,9 +7,12 @@ import { Mailer } from '../callbacks/mail.ts'
 import { SystemResolver } from '../callbacks/resolver.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
+import type { Log } from '../http/answers.ts'
 import type { State } from './parts.ts'
 
-export function egressOf(config: Config, db: Db, state: State) {
+const mail_fault_message = 'the SMTP server did not take a mail'
+
+export function egressOf(config: Config, db: Db, state: State, log: Log) {
   const lookups = new Lookups(new SystemResolver(db.clock))
   const policy: EgressPolicy = {
     allow: config.callback_allow,
@@ -25,5 +28,6 @@ export function egressOf(config: Config, db: Db, state: State) {
   }
   const { smtp_url, mail_from } = config
   const mail = smtp_url === null ? null : { smtp_url, from: mail_from! }
-  return { policy, sender: new Sender(policy, db.clock), mailer: new Mailer(mail, db.clock) }
+  const mailer = new Mailer(mail, db.clock, { onFault: (fault) => log.warn(fault, mail_fault_message) })
+  return { policy, sender: new Sender(policy, db.clock), mailer }
 }

@@ -1,13 +1,15 @@
-import { afterAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, jest, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { TestClock } from '../../test/support/clock.ts'
 import { startMailServer } from '../../test/support/mail-server.ts'
 import { until } from '../../test/support/patience.ts'
+import { nextTurn } from '../../test/support/quiet-db.ts'
 import { certificate_pem, startReceiver } from '../../test/support/receiver.ts'
 import { systemClock } from '../base/clock.ts'
 import type { FailureClass } from './attempt.ts'
-import { Mailer } from './mail.ts'
+import { Mailer, type MailFault } from './mail.ts'
 
 const server = await startMailServer()
 const starttls = await startMailServer('starttls')
@@ -15,6 +17,7 @@ const implicit = await startMailServer('implicit')
 const secure = await startReceiver({ secure: true })
 afterAll(() => Promise.all([server, starttls, implicit, secure].map((each) => each.stop())))
 beforeEach(async () => {
+  server.answer = () => '250 2.1.5 ok'
   for (const { connections, mails, server_names } of [server, starttls, implicit]) {
     await until(() => connections() === 0) // one that was cut off may still be named
     mails.length = server_names.length = 0
@@ -25,7 +28,7 @@ const mail = { to: 'a@example.com', subject: 's', text: 't', headers: {} }
 
 test('a server that does not answer: the mail has failed with timeout at the deadline, and the connection is closed', async () => {
   server.answer = () => new Promise<string>(() => {})
-  const { ok, status, error } = await new Mailer(settings, systemClock, 50).send(mail)
+  const { ok, status, error } = await new Mailer(settings, systemClock, { attempt_ms: 50 }).send(mail)
   expect([ok, status, error]).toEqual([false, null, 'timeout'])
   await until(() => server.connections() === 0)
 })
@@ -36,6 +39,63 @@ test('a mail that is taken leaves no connection behind', async () => {
   expect([ok, status, error]).toEqual([true, 250, null])
   expect(server.mails).toHaveLength(1)
   await until(() => server.connections() === 0)
+})
+
+test('a server that greets late, because it looks its clients up first, is waited for', async () => {
+  const [connected, looked_up] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  server.answer = () => '250 2.1.5 ok'
+  server.greets = () => {
+    connected.resolve()
+    return looked_up.promise
+  }
+  jest.useFakeTimers()
+  try {
+    const sent = new Mailer(settings, systemClock).send(mail)
+    await connected.promise
+    for (let turn = 0; turn < 20; turn++) await nextTurn() // the client sees its connection as well
+    jest.advanceTimersByTime(10_000)
+    looked_up.resolve()
+    expect(await sent).toMatchObject({ error: null, status: 250 })
+  } finally {
+    jest.useRealTimers()
+    server.greets = () => null
+  }
+})
+
+describe('What a server refuses is told', () => {
+  const told: MailFault[] = []
+  const clock = new TestClock()
+  beforeEach(() => void told.splice(0))
+
+  test('once a minute for each kind, without the text of the reply, which may name the address', async () => {
+    const mailer = new Mailer(settings, clock, { onFault: (fault) => void told.push(fault) })
+    const relay_denied = () => '554 5.7.1 <a@example.com>: Relay access denied'
+    const fault = { server: new URL(server.url).host, error: 'status', command: 'RCPT TO' } as const
+    server.answer = relay_denied
+    await mailer.send(mail)
+    await mailer.send(mail)
+    expect(told).toEqual([{ ...fault, reply: '554 5.7.1' }])
+    server.answer = () => '451 later'
+    await mailer.send(mail)
+    server.answer = relay_denied
+    clock.advance(60_000)
+    await mailer.send(mail)
+    server.answer = () => '250 2.1.5 ok'
+    await mailer.send(mail)
+    expect(told.map(({ reply }) => reply)).toEqual(['554 5.7.1', '451', '554 5.7.1'])
+  })
+
+  test('and a server that is not there, or does not answer, by its address without its password', async () => {
+    const onFault = (fault: MailFault) => void told.push(fault)
+    const smtp_url = 'smtp://ada:secret@127.0.0.1:1'
+    await new Mailer({ ...settings, smtp_url }, clock, { onFault }).send(mail)
+    server.answer = () => new Promise<string>(() => {})
+    await new Mailer(settings, clock, { onFault, attempt_ms: 50 }).send(mail)
+    expect(told).toEqual([
+      { server: '127.0.0.1:1', error: 'refused', reply: null, command: 'CONN' },
+      { server: new URL(server.url).host, error: 'timeout', reply: null, command: null },
+    ])
+  })
 })
 
 test.each<[name: string, expected: FailureClass, smtp_url: string]>([

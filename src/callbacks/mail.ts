@@ -1,21 +1,24 @@
 // Mails, handed to the operator's SMTP server. Its address is a setting, so that the egress guard has no say in it.
 
-import { type Clock, second_ms } from '../base/clock.ts'
+import { type Clock, minute_ms, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { FailureClass, Outcome, OutgoingMail } from './attempt.ts'
 
+/** A server that looks its clients up, or lets those wait that talk first, greets after some seconds. */
 const connect_ms_max = limit(
   'mail.connect',
-  4_000,
+  12 * second_ms,
   'milliseconds',
   'How long a connection to the SMTP server, and its greeting, may take. Past it the attempt fails with `timeout`.',
 )
-const attempt_ms_max = limit(
+/** A server that looks through a mail before it answers may deliver one that was given up here: it would come once an attempt. */
+export const attempt_ms_max = limit(
   'mail.attempt',
-  10 * second_ms,
+  20 * second_ms,
   'milliseconds',
-  'How long the SMTP server has to take a mail. Past it the attempt fails with `timeout`.',
+  'How long the SMTP server has to take a mail, its greeting included. Past it the attempt fails with `timeout`.',
 )
+const tell_every_ms = minute_ms
 
 export interface MailSettings {
   /** `smtp://user:password@host:587` or `smtps://…`. */
@@ -24,8 +27,27 @@ export interface MailSettings {
   from: string
 }
 
+export interface MailFault {
+  /** Host and port. */
+  server: string
+  error: FailureClass
+  /** The code of the reply and the enhanced one (RFC 3463), never its text, which may name the address; null without a reply. */
+  reply: string | null
+  /** The command of SMTP that failed; null when that is not known. */
+  command: string | null
+}
+
+export interface MailerOptions {
+  attempt_ms?: number
+  /** Called when a mail was not taken, and for each kind of it once a minute at most. */
+  onFault?(fault: MailFault): void
+}
+
 interface SmtpError {
   code?: string
+  /** Of SMTP, or `CONN`. */
+  command?: string
+  response?: string
   /** Of the socket, where `code` says only that it failed. */
   originalCode?: string
   responseCode?: number
@@ -33,11 +55,16 @@ interface SmtpError {
 
 /** Sends one mail a connection. `status` of an outcome is the reply code of SMTP. */
 export class Mailer {
+  readonly #attempt_ms: number
+  readonly #told_at = new Map<string, number>()
+
   constructor(
     private readonly settings: MailSettings | null,
     private readonly clock: Clock,
-    private readonly attempt_ms: number = attempt_ms_max,
-  ) {}
+    private readonly options: MailerOptions = {},
+  ) {
+    this.#attempt_ms = options.attempt_ms ?? attempt_ms_max
+  }
 
   /** Never rejects. */
   async send(mail: OutgoingMail): Promise<Outcome> {
@@ -48,17 +75,30 @@ export class Mailer {
     }
     if (!this.settings) return ended(null, 'blocked')
     const deadline = new AbortController()
-    const timer = setTimeout(() => deadline.abort(), this.attempt_ms)
+    const timer = setTimeout(() => deadline.abort(), this.#attempt_ms)
     try {
       await this.#handOver(this.settings, mail, deadline.signal)
       return ended(250, null)
     } catch (error) {
-      if (deadline.signal.aborted) return ended(null, 'timeout')
-      const status = replyCodeOf(error as SmtpError)
-      return ended(status, status === null ? failureOf(error as SmtpError) : 'status')
+      const given = deadline.signal.aborted ? { code: 'ETIMEDOUT' } : (error as SmtpError)
+      const status = replyCodeOf(given)
+      const failure = status === null ? failureOf(given) : 'status'
+      this.#tell(this.settings, status, failure, given)
+      return ended(status, failure)
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  #tell({ smtp_url }: MailSettings, status: number | null, error: FailureClass, given: SmtpError): void {
+    const { command = null, response = '' } = given
+    const [, enhanced] = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response) ?? []
+    const reply = status === null ? null : [status, ...(enhanced ? [enhanced] : [])].join(' ')
+    const kind = `${error} ${reply} ${command}`
+    const now = this.clock.monotonic()
+    if (now - (this.#told_at.get(kind) ?? Number.NEGATIVE_INFINITY) < tell_every_ms) return
+    this.#told_at.set(kind, now)
+    this.options.onFault?.({ server: new URL(smtp_url).host, error, reply, command })
   }
 
   /** The library is loaded with the first mail: a service without SMTP_URL never needs it. */
@@ -72,7 +112,7 @@ export class Mailer {
       url: smtp_url,
       connectionTimeout: connect_ms_max,
       greetingTimeout: connect_ms_max,
-      socketTimeout: this.attempt_ms,
+      socketTimeout: this.#attempt_ms,
       // Destroyed, so that a server that does not answer holds no connection.
       socketCloseTimeout: 0,
       disableFileAccess: true,

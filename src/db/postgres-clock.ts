@@ -4,7 +4,8 @@ import type { SQL } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 
-const sync_ms = 30_000
+/** The clock of a machine stands while the machine does, and that of the server may be set: leases are wrong for so long. */
+const sync_ms = 1_000
 /** A slower answer says less of the time than the one before it. */
 const round_trip_ms_max = limit(
   'postgres.clock_round_trip',
@@ -23,8 +24,9 @@ type Connected = (question: (pool: SQL) => Promise<void>) => Promise<void>
 export class DatabaseClock implements Clock {
   readonly #connected: Connected
   readonly #local: Clock
-  #server_ms = 0
-  #asked_at = 0
+  /** Null before the first answer. */
+  #server: { ms: number; at: number } | null = null
+  #is_asking = false
   #timer: Timer | undefined
 
   constructor(connected: Connected, local: Clock) {
@@ -33,7 +35,7 @@ export class DatabaseClock implements Clock {
   }
 
   now(): Millis {
-    return Math.floor(this.#server_ms + this.#local.monotonic() - this.#asked_at)
+    return Math.floor(this.#at(this.#local.monotonic()))
   }
 
   monotonic(): number {
@@ -42,7 +44,14 @@ export class DatabaseClock implements Clock {
 
   async begin(): Promise<void> {
     await this.#ask(Number.POSITIVE_INFINITY)
-    this.#timer = setInterval(() => this.#ask(round_trip_ms_max).catch(() => {}), sync_ms) // away: the last answer serves
+    this.#timer = setInterval(() => void this.#askAgain(), sync_ms)
+  }
+
+  async #askAgain(): Promise<void> {
+    if (this.#is_asking) return
+    this.#is_asking = true
+    await this.#ask(round_trip_ms_max).catch(() => {}) // away: the last answer serves
+    this.#is_asking = false
   }
 
   /** Keeps an answer that came within this time: the server's clock was read somewhere in between. */
@@ -52,9 +61,16 @@ export class DatabaseClock implements Clock {
       const [row] = (await pool.unsafe(NOW)) as { now: number | bigint }[]
       const after = this.#local.monotonic()
       if (after - before > within_ms) return
-      this.#server_ms = Number(row!.now) / 1_000
-      this.#asked_at = (before + after) / 2
+      const server = { ms: Number(row!.now) / 1_000, at: (before + after) / 2 }
+      // A time that may still be exact is kept, so that answers of different speed do not move it to and fro.
+      const is_kept = this.#server && Math.abs(server.ms - this.#at(server.at)) <= (after - before) / 2
+      if (!is_kept) this.#server = server
     })
+  }
+
+  #at(monotonic: number): number {
+    const { ms, at } = this.#server ?? { ms: 0, at: monotonic }
+    return ms + monotonic - at
   }
 
   stop(): void {

@@ -3,7 +3,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { type AttemptResult, type Sequence, stale_lease_ms } from './job.ts'
+import { type AttemptResult, type Sequence, stale_lease_ms, stale_mail_ms } from './job.ts'
 import type { SendingKind } from './kind.ts'
 import type { Running } from './outcomes.ts'
 import type { WorkerOptions } from './worker-options.ts'
@@ -60,7 +60,8 @@ export async function attempt(
   if (request === 'paused') return { unsent: 'stale_or_paused' }
   if ('unsent' in request) return request
   if ('seen' in request) return { unsent: 'nothing_left', seen: request.seen }
-  if (clock.monotonic() - leased_at > stale_lease_ms) return { unsent: 'stale_or_paused' }
+  const stale_ms = 'to' in request ? stale_mail_ms : stale_lease_ms
+  if (clock.monotonic() - leased_at > stale_ms) return { unsent: 'stale_or_paused' }
   if ('not_before' in request) return { unsent: 'later', ...request }
   if ('next' in request) return attemptEach(options, running, request, progress)
   progress.begun()

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { attempt_ms_max as mail_attempt_ms_max } from '../callbacks/mail.ts'
 import {
   type AttemptResult,
   attemptOf,
@@ -8,6 +9,7 @@ import {
   lease_ms,
   nextAttemptAt,
   stale_lease_ms,
+  stale_mail_ms,
 } from './job.ts'
 
 const first_attempt_at = Date.UTC(2026, 0, 1)
@@ -60,6 +62,7 @@ test('there are three attempts, and a lease outlives each of them', () => {
   expect(attempts_max).toBe(3)
   const attempt_ms_max = 10_000
   expect(lease_ms).toBeGreaterThan(stale_lease_ms + attempt_ms_max)
+  expect(lease_ms).toBeGreaterThan(stale_mail_ms + mail_attempt_ms_max)
 })
 
 test.each([

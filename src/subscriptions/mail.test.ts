@@ -154,6 +154,10 @@ forEachRacedService(
       server.answer = (to) => (seen.push(to) === 1 ? '451 4.3.0 later' : '250 ok')
       const id = await subscribed(service, tenant, { to: to() })
       await tickUntil(service, async () => (await shown(service, tenant, id)).attempts === 1)
+      const refused = service.logged.filter(
+        ({ message }) => message === 'the SMTP server did not take a mail',
+      )
+      expect(refused.map(({ fields }) => fields.reply)).toContain('451 4.3.0')
       service.clock.advance(5 * second_ms)
       await tickUntil(service, () => server.mails.length === 1)
       server.answer = () => '250 2.1.5 ok'

@@ -18,6 +18,8 @@ export interface MailServer {
   mails: ReceivedMail[]
   /** The answer to RCPT, which a test may replace: `550 5.1.1 no such user`. */
   answer: (to: string) => string | Promise<string>
+  /** The greeting comes once this resolves. */
+  greets: () => Promise<void> | null
   /** The names that clients asked for in their TLS handshakes (RFC 6066 section 3), `''` for none. */
   server_names: string[]
   /** Connections that are open. */
@@ -37,7 +39,10 @@ export async function startMailServer(tls: 'none' | 'starttls' | 'implicit' = 'n
     socket.on('error', () => {})
     const used = tls === 'implicit' ? encrypted(socket, mail_server) : socket
     const starttls = () => converse(encrypted(socket, mail_server), mail_server)
-    used.write('220 mail.test ESMTP\r\n')
+    const greet = () => used.write('220 mail.test ESMTP\r\n')
+    const greets = mail_server.greets()
+    if (greets) void greets.then(greet)
+    else greet()
     converse(used, mail_server, tls === 'starttls' ? starttls : null)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -45,6 +50,7 @@ export async function startMailServer(tls: 'none' | 'starttls' | 'implicit' = 'n
     url: `${tls === 'implicit' ? 'smtps' : 'smtp'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     mails: [],
     answer: () => '250 2.1.5 ok',
+    greets: () => null,
     server_names: [],
     connections: () => sockets.size,
     stop: () =>
