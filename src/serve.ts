@@ -306,7 +306,6 @@ function firstCall({ signup_open }: Config): string {
   return signup_open ? `/v1/tenants --json '{"name": "acme", "owner_email": "you@example.com"}'` : '/llms.txt'
 }
 
-/** Infinity when it is unknown. Bun has raised the soft limit to the hard one. */
 /** `path`: of the SQLite database, or null. */
 function limitLines(path: string | null): string[] {
   const files_max = limitOf('open_files')
@@ -321,7 +320,7 @@ function limitLines(path: string | null): string[] {
   ].map((line) => `  warning     ${line}`)
 }
 
-/** The soft limit (getrlimit(2)). */
+/** The soft limit (getrlimit(2)), which Bun has raised to the hard one for files; Infinity when it is unknown. */
 function limitOf(name: 'open_files' | 'file_size_blocks'): number {
   const report = process.report.getReport() as {
     userLimits?: Record<string, { soft?: number | string }>
