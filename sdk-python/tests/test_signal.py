@@ -32,6 +32,8 @@ def interrupted(at: int, handler: Callable[[], None], work: Callable[[], object]
         return trace
 
     def run() -> None:
+        # Python 3.12.1 traces steps only when a frame has asked for them before this.
+        sys._getframe().f_trace_opcodes = True
         sys.settrace(trace)
         try:
             work()
