@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -20,6 +21,7 @@ from waystation import (
     WorkContext,
     has_code,
 )
+from waystation._sync.platform import Background
 from waystation.types import ClaimedDeadLetter
 
 
@@ -122,6 +124,36 @@ class TestAnInterrupt:
                 agent.effects.once(work, type="refund", key=key, payload=1, on_unknown="hold", on_raise="failed")
             (effect,) = agent.effects.list(type="refund", key=key)
             assert agent.effects.wait_for(effect["id"])["status"] == "unknown"
+
+
+class TestWithoutAThreadToKeepIt:
+    """As in atexit from Python 3.12 on, or at a limit of processes."""
+
+    @pytest.fixture(autouse=True)
+    def no_thread(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(work: Callable[[], None]) -> Background:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr("waystation._sync.lock.Background", refuse)
+
+    def test_a_lease_is_released(self, url: str, key_of_agent: str, key: str) -> None:
+        began: list[str] = []
+        with Waystation(url, key=key_of_agent) as agent:
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                agent.effects.once(lambda permit: began.append(permit.id), type="refund", key=key, payload=1)
+            (effect,) = agent.effects.list(type="refund", key=key)
+            assert (effect["status"], began) == ("ready", [])
+
+    @pytest.mark.parametrize("concurrency", [1, 2])
+    def test_an_item_is_released_and_the_work_ends(self, url: str, key_of_agent: str, concurrency: int) -> None:
+        drain(url, key_of_agent)
+        handled: list[str] = []
+        with Waystation(url, key=key_of_agent) as agent:
+            id = agent.dlq.create(payload=1, error="x")["id"]
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                agent.dlq.work(lambda item, context: handled.append(item["id"]), concurrency=concurrency)
+            assert (agent.dlq.get(id)["status"], handled) == ("failed", [])
+        drain(url, key_of_agent)
 
 
 class TestALostLease:

@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from waystation import AsyncWaystation, Waystation
+from waystation._async import platform
 
 names = ("a", "b", "c", "d")
 rounds = 20
@@ -253,3 +254,16 @@ def test_an_async_client_that_is_closed_sends_nothing(async_client: AsyncWaystat
             await async_client.health.live()
 
     asyncio.run(close())
+
+
+def test_a_program_whose_loop_was_never_shut_down_ends_without_a_word() -> None:
+    # As nest_asyncio runs it: its generators are let go when no loop runs.
+    loop = asyncio.new_event_loop()
+    client = httpx.AsyncClient()
+    closing = platform._closing(platform.Opened(loop, client))
+    with pytest.raises(StopIteration):
+        closing.__anext__().send(None)
+    del closing
+    gc.collect()
+    assert not client.is_closed
+    loop.close()

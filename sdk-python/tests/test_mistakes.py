@@ -245,3 +245,9 @@ def test_the_async_client_says_that_it_needs_asyncio() -> None:
     call = AsyncWaystation(at).kv.get("state", "x")
     with pytest.raises(RuntimeError, match="needs a running event loop of asyncio"):
         call.send(None)
+
+
+def test_the_refusal_of_a_proxy_by_httpx_is_raised_as_it_is(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:port")
+    with pytest.raises(httpx.InvalidURL):
+        driver.client(at).health.live()

@@ -24,6 +24,7 @@ from waystation import (
     WaystationTimeoutError,
     verify_callback,
 )
+from waystation._settings import hidden
 
 key = "svc_agt_not_to_be_shown"
 
@@ -125,6 +126,14 @@ def test_no_frame_of_httpx_shows_the_key_when_a_proxy_is_not_reached(
     text = shown(lambda: client.kv.get("state", "seen"), WaystationNetworkError)
     assert "(b'authorization', <hidden>)" in text
     assert key not in text
+
+
+@pytest.mark.parametrize("show", [repr, lambda value: repr(value[:40])], ids=["whole", "cut"])
+def test_what_is_hidden_shows_nothing_of_itself(show: Callable[[Any], str]) -> None:
+    # Rich and structlog cut a text that is longer than they want before they show it, and Elastic takes the str() of bytes.
+    value = hidden(f"Bearer {key}")
+    assert (show(value), show(value.encode()), str(value.encode())) == ("<hidden>", "<hidden>", "<hidden>")
+    assert (value[7:], value.encode()[7:], value.encode()[0]) == (key, key.encode(), ord("B"))
 
 
 class Keys(str, enum.Enum):

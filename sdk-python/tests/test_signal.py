@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import time
@@ -31,6 +32,8 @@ def interrupted(at: int, handler: Callable[[], None], work: Callable[[], object]
         return trace
 
     def run() -> None:
+        # Python 3.12.1 traces steps only when a frame has asked for them before this.
+        sys._getframe().f_trace_opcodes = True
         sys.settrace(trace)
         try:
             work()
@@ -107,3 +110,16 @@ def test_a_latch_may_be_opened_again(opened: int) -> None:
     for _ in range(opened):
         latch.open()
     assert latch.wait(0) is (opened > 0)
+
+
+def test_a_signal_with_a_time_uses_the_locks_that_threading_has_by_then() -> None:
+    # gunicorn loads an application before gevent or eventlet patches them, and one of before is none between greenlets.
+    program = """
+import threading
+from waystation import Signal
+made, real = [], threading.Condition
+threading.Condition = lambda *given: made.append(given) or real(*given)
+assert Signal.timeout(1).wait(60)
+assert () in made, made
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -45,7 +45,7 @@ class CallbackVerificationError(Exception):
         self.reason: VerificationFailure = reason
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.reason,))
+        return (type(self), (self.reason,), self.__dict__)
 
 
 @dataclass(frozen=True)

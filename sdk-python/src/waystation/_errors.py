@@ -43,7 +43,7 @@ class WaystationError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = (self.code, self._message, self.status, self.details, self.request_id, self.retry_after_seconds)
-        return (type(self), given)
+        return (type(self), given, self.__dict__)
 
     @property
     def next(self) -> str:
@@ -68,7 +68,7 @@ class WaystationNetworkError(Exception):
         """The address of the service."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.may_have_arrived, self.url))
+        return (type(self), (self.may_have_arrived, self.url), self.__dict__)
 
 
 class WaystationTimeoutError(Exception):
@@ -79,7 +79,7 @@ class WaystationTimeoutError(Exception):
         self.waited_ms = waited_ms
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.waited_ms, str(self)))
+        return (type(self), (self.waited_ms, str(self)), self.__dict__)
 
 
 FailedTry = WaystationError | WaystationNetworkError | WaystationTimeoutError

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast, overload
 from urllib.parse import quote, urlsplit
 
 from ._json import encode_json, rfc3339
@@ -54,7 +54,7 @@ class Settings:
 
 
 class Hidden(str):
-    """Reports of errors, such as those of Sentry, show the local variables of each frame by their repr."""
+    """Reports of errors, such as those of Sentry, show the local variables of each frame by their repr, and some cut it first."""
 
     __slots__ = ()
 
@@ -67,6 +67,9 @@ class Hidden(str):
     def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
         return HiddenBytes(super().encode(encoding, errors))
 
+    def __getitem__(self, at: SupportsIndex | slice, /) -> str:
+        return Hidden(super().__getitem__(at))
+
 
 class HiddenBytes(bytes):
     """As httpx hands a header on: its frames show it where a proxy is not reached."""
@@ -75,6 +78,18 @@ class HiddenBytes(bytes):
 
     def __repr__(self) -> str:
         return "<hidden>"
+
+    __str__ = __repr__
+
+    @overload
+    def __getitem__(self, at: SupportsIndex, /) -> int: ...
+
+    @overload
+    def __getitem__(self, at: slice, /) -> bytes: ...
+
+    def __getitem__(self, at: SupportsIndex | slice, /) -> int | bytes:
+        found = super().__getitem__(at)
+        return HiddenBytes(found) if isinstance(found, bytes) else found
 
 
 def hidden(value: str) -> str:

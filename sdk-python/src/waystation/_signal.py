@@ -58,7 +58,8 @@ class Signal:
         if math.isnan(ms):
             raise ValueError("ms must be a number")
         signal = cls()
-        _timers.add(signal, ms)
+        timers = _timers.get(None) or _timers.setdefault(None, _Timers())
+        timers.add(signal, ms)
         return signal
 
     @property
@@ -161,17 +162,13 @@ class _Timers:
                 self._changed.wait(min(left_ms / 1_000, threading.TIMEOUT_MAX))
 
 
-_timers = _Timers()
-
-
-def _renew() -> None:
-    """A forked process has none of the threads."""
-    global _timers
-    _timers = _Timers()
-
+# Made by the first signal with a time: gevent and eventlet may patch locks after this import, and one of before is none
+# between greenlets.
+_timers: dict[None, _Timers] = {}
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    # A forked process has none of the threads.
+    os.register_at_fork(after_in_child=_timers.clear)
 
 
 def follow(parent: Signal | None, child: Signal) -> Callable[[], None]:

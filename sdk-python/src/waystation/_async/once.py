@@ -334,15 +334,13 @@ class AsyncOnce(Generic[R]):
         stop = Signal()
         forget = follow(self._given.signal, stop)
 
-        async def extend(options: CallOptions) -> Any:
-            return await self._extend(lease, options)
-
-        async def ignore(_: Exception) -> None:
-            return None
-
-        lock = AsyncKeptLock(
-            self._platform, Lock(lease.ms, lease.asked_at, share, extend, ignore, lambda reason: stop.abort(reason))
-        )
+        try:
+            lock = self._keep(lease, stop)
+        except BaseException:
+            # Of the system, such as of one that gives no thread for it.
+            forget()
+            await finished(self._free(lease, "It was stopped before it was begun."))
+            raise
         changed = effect["effective_hash"] is not None
         permit = Permit(
             id=effect["id"],
@@ -360,6 +358,17 @@ class AsyncOnce(Generic[R]):
             raise
         forget()
         return await finished(self._succeed(lease, lock, result))
+
+    def _keep(self, lease: Lease, stop: Signal) -> AsyncKeptLock:
+        async def extend(options: CallOptions) -> Any:
+            return await self._extend(lease, options)
+
+        async def ignore(_: Exception) -> None:
+            return None
+
+        return AsyncKeptLock(
+            self._platform, Lock(lease.ms, lease.asked_at, share, extend, ignore, lambda reason: stop.abort(reason))
+        )
 
     async def _succeed(self, lease: Lease, lock: AsyncKeptLock, result: R) -> R:
         """Also when the lease was lost: it has happened."""

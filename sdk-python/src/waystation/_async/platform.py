@@ -100,7 +100,9 @@ async def _closing(opened: Opened) -> AsyncGenerator[None, None]:
         yield
     finally:
         opened.closing = None
-        await opened.client.aclose()
+        # Without a loop at the end of the program, as nest_asyncio leaves those that it ran, nothing can be closed any more.
+        if opened.loop.is_running():
+            await opened.client.aclose()
 
 
 class AsyncPlatform:

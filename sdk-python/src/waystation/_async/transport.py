@@ -153,8 +153,10 @@ class AsyncTransport:
         if request.signal:
             request.signal.raise_if_aborted()
         platform = self.platform
+        # It may be made here, and httpx may refuse a setting of the environment, such as NO_PROXY: no other try mends that.
+        client = platform.client
         try:
-            sent = platform.client.build_request(
+            sent = client.build_request(
                 request.operation.method, request.url, headers=request.headers, content=request.content, timeout=None
             )
             received = await platform.send(sent, request.timeout_ms, request.signal)

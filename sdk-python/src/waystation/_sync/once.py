@@ -335,15 +335,13 @@ class Once(Generic[R]):
         stop = Signal()
         forget = follow(self._given.signal, stop)
 
-        def extend(options: CallOptions) -> Any:
-            return self._extend(lease, options)
-
-        def ignore(_: Exception) -> None:
-            return None
-
-        lock = KeptLock(
-            self._platform, Lock(lease.ms, lease.asked_at, share, extend, ignore, lambda reason: stop.abort(reason))
-        )
+        try:
+            lock = self._keep(lease, stop)
+        except BaseException:
+            # Of the system, such as of one that gives no thread for it.
+            forget()
+            finished(self._free(lease, "It was stopped before it was begun."))
+            raise
         changed = effect["effective_hash"] is not None
         permit = Permit(
             id=effect["id"],
@@ -361,6 +359,17 @@ class Once(Generic[R]):
             raise
         forget()
         return finished(self._succeed(lease, lock, result))
+
+    def _keep(self, lease: Lease, stop: Signal) -> KeptLock:
+        def extend(options: CallOptions) -> Any:
+            return self._extend(lease, options)
+
+        def ignore(_: Exception) -> None:
+            return None
+
+        return KeptLock(
+            self._platform, Lock(lease.ms, lease.asked_at, share, extend, ignore, lambda reason: stop.abort(reason))
+        )
 
     def _succeed(self, lease: Lease, lock: KeptLock, result: R) -> R:
         """Also when the lease was lost: it has happened."""

@@ -192,7 +192,14 @@ class _Worker:
             return finished(self._settle(item, "release"))
         stop = Signal()
         forget = follow(self._ended, stop)
-        lock = self._keep(item, asked_at, stop)
+        try:
+            lock = self._keep(item, asked_at, stop)
+        except BaseException:
+            # Of the system, such as of one that gives no thread for it: no other item will fare better.
+            forget()
+            self._ended.abort()
+            finished(self._settle(item, "release", release_ms))
+            raise
         raised: BaseException | None = None
         try:
             settled(self._handler(item, WorkContext(stop)))
