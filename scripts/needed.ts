@@ -5,7 +5,10 @@ export function needProgram(script: string, program: string, get: string): void 
   if (Bun.which(program) === null) stop(`${script} needs ${program}, which is not installed: ${get}`)
 }
 
-/** The same for one that is older than this version, such as 1.21.0, by what it answers to these arguments. */
+/**
+ * Ends with 1, too, for a version older than this one, such as 1.21.0. `args` make the program say its version; one that says
+ * none, as a build of one's own may, is taken.
+ */
 export function needVersion(
   script: string,
   [program, ...args]: [program: string, ...args: string[]],
@@ -15,8 +18,8 @@ export function needVersion(
   needProgram(script, program, get)
   const answer = Bun.spawnSync([program, ...args], { stderr: 'ignore' }).stdout.toString()
   const version = /\d+\.\d+\.\d+/.exec(answer)?.[0]
-  if (version === undefined || Bun.semver.order(version, at_least) < 0)
-    stop(`${script} needs ${program} ${at_least}, and this is ${version ?? 'none'}: ${get}`)
+  if (version !== undefined && Bun.semver.order(version, at_least) < 0)
+    stop(`${script} needs ${program} ${at_least} or newer, and this is ${version}: ${get}`)
 }
 
 /** `python`: what it is called. Ends with 1 unless it is 3.10 or newer and can make environments. */

@@ -128,11 +128,11 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
       '/var/lib/waystation',
       { data_dir: '/var/lib/waystation', database_url: 'sqlite:/var/lib/waystation/waystation.db' },
     ],
-    ...['sqlite:///a/x.db', 'sqlite:~x.db', 'sqlite:a/~/x.db'].map((value): (typeof taken)[number] => [
-      'DATABASE_URL',
-      value,
-      { database_url: value },
-    ]),
+    ['DATA_DIR', '/a?b=c', { data_dir: '/a?b=c', database_url: 'sqlite:/a?b=c/waystation.db' }],
+    ...[
+      ...['sqlite:///a/x.db', 'sqlite:~x.db', 'sqlite:a/~/x.db', 'sqlite:C:\\a\\x.db'],
+      ...['sqlite:why?.db', 'sqlite:/a?b/x.db', 'sqlite:/a?b=c/x.db'],
+    ].map((value): (typeof taken)[number] => ['DATABASE_URL', value, { database_url: value }]),
     ['DEFAULT_PLAN', 'unlimited', { default_plan: 'unlimited', plans_open: ['unlimited', 'free', 'pro'] }],
     [
       'DEFAULT_PLAN',
@@ -277,11 +277,17 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ),
   ...(
     [
-      ['sqlite://x.db', 'names a host, which SQLite has not: write sqlite:x.db'],
-      ['sqlite://data/x.db', 'names a host, which SQLite has not: write sqlite:data/x.db'],
-      ['sqlite:x.db?mode=ro', 'sqlite:<file> takes no parameters after a ?'],
+      ...['sqlite://x.db', 'sqlite://data/x.db', 'sqlite://localhost/a/x.db', 'sqlite://~/x.db'].map(
+        (value): [string, string] => [
+          value,
+          'a SQLite file has no host after //: write sqlite:<file>, or sqlite:///<path> for an absolute path',
+        ],
+      ),
+      ...['sqlite:x.db?mode=ro', 'sqlite:a?/x.db?a=b&c', 'sqlite::memory:?cache=shared'].map(
+        (value): [string, string] => [value, 'sqlite:<file> takes no parameters after a ?'],
+      ),
       ['sqlite:~/x.db', '"~/x.db" begins with ~, which only a shell replaces: write the whole path'],
-    ] as const
+    ] as [string, string][]
   ).map(([value, why]): [SettingName, string, string] => ['DATABASE_URL', value, `DATABASE_URL: ${why}`]),
   ...['~', '~/data'].map((value): [SettingName, string, string] => [
     'DATA_DIR',

@@ -106,7 +106,7 @@ export function readConfig(environment: Environment): Config {
     isLoopback(host) && isLoopback(unbracketed(new URL(public_url).hostname)) && trusted_proxies.length === 0
   const data_dir = wholePath('DATA_DIR', get('DATA_DIR') ?? settings.DATA_DIR.initial)
   const table = plans(get('PLANS_FILE'))
-  const database_url = databaseUrl(get('DATABASE_URL') ?? defaultDatabase(data_dir))
+  const database_url = databaseUrl(get('DATABASE_URL')) ?? defaultDatabase(data_dir)
   return Object.freeze({
     host,
     port,
@@ -274,7 +274,8 @@ function isReadable(url: string): boolean {
   }
 }
 
-function databaseUrl(text: string): string {
+function databaseUrl(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
   requireReadable('DATABASE_URL', text)
   const known = /^sqlite:.+/.test(text) || isPostgresUrl(text)
   if (!known) throw new ConfigError('DATABASE_URL', 'must be sqlite:<file>, sqlite::memory: or postgres://…')
@@ -282,11 +283,15 @@ function databaseUrl(text: string): string {
   return text
 }
 
-/** Other programs read such a URL otherwise; here its file would be made at a place where nobody expects it. */
+/** Other programs read these URLs differently: here a file would be made at a place where nobody looks for it. */
 function requireFile(file: string): void {
   if (/^\/\/[^/]/.test(file))
-    throw new ConfigError('DATABASE_URL', `names a host, which SQLite has not: write sqlite:${file.slice(2)}`)
-  if (file.includes('?')) throw new ConfigError('DATABASE_URL', 'sqlite:<file> takes no parameters after a ?')
+    throw new ConfigError(
+      'DATABASE_URL',
+      'a SQLite file has no host after //: write sqlite:<file>, or sqlite:///<path> for an absolute path',
+    )
+  if (/\?\w+=[^/]*$/.test(file))
+    throw new ConfigError('DATABASE_URL', 'sqlite:<file> takes no parameters after a ?')
   wholePath('DATABASE_URL', file)
 }
 

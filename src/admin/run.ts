@@ -8,6 +8,7 @@ import { type Config, readConfig } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { requireCurrent } from '../db/migrate.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
+import { requireOwn } from '../db/sqlite-file.ts'
 import { migrations } from '../features.ts'
 import { requireWhole } from '../quarantine/service.ts'
 import type { Command, Given, Printed } from './command.ts'
@@ -140,6 +141,7 @@ async function open({ database_owner_url: database_url }: Config, unfinished: bo
   const path = sqlitePath(database_url)
   if (path !== null) requireDatabase(path)
   requireNoBackup(path)
+  if (path !== null) requireOwn(path)
   const db = await openDb(database_url, {
     ...{ clock: systemClock, database_time: true, movable: true, exclusive: false, role: 'none' },
     onFatal: (error) => {

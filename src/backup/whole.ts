@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
 import { sizeOf } from '../db/space.ts'
-import { SqliteFile } from '../db/sqlite-file.ts'
+import { requireOwn, SqliteFile } from '../db/sqlite-file.ts'
 import { requireWhole } from '../quarantine/service.ts'
 import { requireFinished, requireNoBackup } from './facts-store.ts'
 
@@ -14,7 +14,7 @@ export function requireDatabase(path: string): void {
   if (!existsSync(path)) throw new Error(`there is no database at ${path}; start the service first`)
 }
 
-/** Throws for one that is not there, and for one that is not whole. Changes nothing. */
+/** Throws for one that is not there, that is of another program, or that is not whole. Changes nothing. */
 export async function requireWholeDatabase(url: string): Promise<void> {
   const path = sqlitePath(url)
   if (path !== null) return requireWholeFile(path)
@@ -30,6 +30,7 @@ function requireWholeFile(path: string): void {
   requireDatabase(path)
   if (sizeOf(path) === 0) return
   requireNoBackup(path)
+  requireOwn(path)
   const file = new SqliteFile(path, { readonly: false })
   try {
     requireFinished(file)

@@ -2,8 +2,9 @@
 
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { Operator } from '../../test/support/admin.ts'
 import { databaseFolder } from '../../test/support/folders.ts'
 import { prepareDatabase } from '../app/start.ts'
 import { systemClock } from '../base/clock.ts'
@@ -28,6 +29,11 @@ function start(path: string): Promise<unknown> {
   return prepareDatabase(config, { clock: systemClock, log, onFatal() {} })
 }
 
+/** Its own and those that SQLite has made beside it. */
+function filesOf(path: string): string[] {
+  return readdirSync(folder).filter((name) => new RegExp(`^${basename(path)}(-|$)`).test(name))
+}
+
 const tables = ['a', 'b', 'c', 'd'].map(
   (name) => `create table places_${name} (id integer primary key, url text)`,
 )
@@ -44,7 +50,37 @@ describe('A database of another program', () => {
       `DATABASE_URL: ${path} is a database of another program (it has the tables ${named}): name a new file`,
     )
     expect(readFileSync(path).equals(before)).toBe(true)
-    expect(readdirSync(folder).filter((name) => name.startsWith(`${path.split('/').pop()}-`))).toEqual([])
+    expect(filesOf(path)).toEqual([basename(path)])
+  })
+
+  test.each(['delete', 'wal'])('is left as it is, and alone, in journal mode %s', async (mode) => {
+    const path = made(`pragma journal_mode = ${mode}`, tables[0]!)
+    const before = readFileSync(path)
+    await expect(start(path)).rejects.toThrow('is a database of another program')
+    const operator = new Operator({ DATABASE_URL: `sqlite:${path}`, DATA_DIR: `${path}.secrets` })
+    for (const words of [['tenants'], ['vacuum'], ['backup', `${path}.copy`]])
+      expect(await operator.refusal(...words)).toBe(
+        `waystation admin: ${path} is a database of another program (it has the tables places_a): name a new file`,
+      )
+    expect(readFileSync(path).equals(before)).toBe(true)
+    expect(filesOf(path)).toEqual([basename(path)])
+  })
+
+  test('is known also after a crash that has left a journal', async () => {
+    const running = new Database(made(tables[0]!))
+    running.run('pragma cache_size = 2')
+    running.run('begin')
+    running.run(`insert into places_a (url)
+      select hex(randomblob(500)) from (values (1), (2), (3), (4), (5)) a, (values (1), (2), (3), (4), (5)) b`)
+    const path = join(folder, 'crashed.db')
+    for (const end of ['', '-journal']) copyFileSync(`${running.filename}${end}`, `${path}${end}`)
+    running.close()
+    await expect(start(path)).rejects.toThrow('is a database of another program (it has the tables places_a)')
+  })
+
+  test('is known also with a table schema_migrations, as many programs have', async () => {
+    const path = made('create table schema_migrations (version text primary key)', tables[0]!)
+    await expect(start(path)).rejects.toThrow('(it has the tables schema_migrations, places_a)')
   })
 
   test('is known also by its log alone', async () => {

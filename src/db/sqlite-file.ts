@@ -1,10 +1,11 @@
 // A SQLite file that no service has open: a copy that is made, looked through or filled.
 
-import { Database, type SQLQueryBindings } from 'bun:sqlite'
-import { existsSync } from 'node:fs'
+import { constants, Database, type SQLQueryBindings } from 'bun:sqlite'
+import { existsSync, statSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
 import { limit } from '../base/limit.ts'
 import { type DbError, translate } from './errors.ts'
-import { explained } from './space.ts'
+import { explained, sizeOf } from './space.ts'
 
 export interface Column {
   name: string
@@ -21,11 +22,16 @@ const TABLES = `select name from sqlite_schema where type = 'table' and name not
 export class SqliteFile {
   readonly #db: Database
 
-  /** Throws when there is no such file, when it cannot be opened or is not a SQLite database, or when its schema is damaged. */
-  constructor(path: string, { readonly }: { readonly: boolean }) {
+  /**
+   * Throws when there is no such file, when it cannot be opened or is not a SQLite database, or when its schema is damaged.
+   * `immutable`: nothing is made beside the file, a log or a journal beside it is not read, and no lock is taken.
+   */
+  constructor(path: string, { readonly, immutable }: { readonly: boolean; immutable?: boolean }) {
     if (!existsSync(path)) throw new Error(`there is no file ${path}`)
     try {
-      this.#db = new Database(path, readonly ? { readonly } : { readwrite: true })
+      this.#db = immutable
+        ? immutableAt(path)
+        : new Database(path, readonly ? { readonly } : { readwrite: true })
     } catch (error) {
       throw explained(error, path)
     }
@@ -116,6 +122,11 @@ export class SqliteFile {
   }
 }
 
+function immutableAt(path: string): Database {
+  const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants
+  return new Database(`${pathToFileURL(path).href}?immutable=1`, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+}
+
 /** The migrations of a database of the service; null when it is none. */
 export function appliedIn(file: SqliteFile): { name: string; hash: string }[] | null {
   if (!file.tables().some(({ name }) => name === 'applied_migrations')) return null
@@ -125,8 +136,8 @@ export function appliedIn(file: SqliteFile): { name: string; hash: string }[] | 
 const shown_names = 3
 
 /**
- * Throws when the file is a database of another program: tables would be added to it, and its journal changed for good. Reads
- * alone. A file that cannot be read is not judged: what opens it says why.
+ * Throws when the file is a database of another program: tables would be added to it, and its journal mode would change for
+ * good. A file that cannot be read is not judged: opening it says why.
  */
 export function requireOwn(path: string): void {
   const others = tablesOfOthers(path)
@@ -138,22 +149,37 @@ export function requireOwn(path: string): void {
   )
 }
 
+/** Many programs have a table schema_migrations: that of releases before 0.1.0 is known by its columns. */
+const OWN = `select 1 from pragma_table_info('applied_migrations') where name = 'hash'
+  union all select 1 from pragma_table_info('schema_migrations') where name = 'applied_at'`
+
 /** None in a database of the service. A table whose name begins with _ belongs to what copies the file, such as Litestream. */
 function tablesOfOthers(path: string): string[] {
-  if (path === ':memory:' || !existsSync(path)) return []
-  let names: string[]
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return []
   try {
-    const file = new SqliteFile(path, { readonly: true })
+    const file = asItIs(path)
     try {
-      names = file.values(TABLES).map(String)
+      if (file.values(OWN).length > 0) return []
+      return file
+        .values(TABLES)
+        .map(String)
+        .filter((name) => !name.startsWith('_'))
     } finally {
       file.close()
     }
   } catch {
     return []
   }
-  const is_own = names.includes('applied_migrations') || names.includes('schema_migrations')
-  return is_own ? [] : names.filter((name) => !name.startsWith('_'))
+}
+
+/**
+ * Opens a file that may belong to another program, and makes no log beside it. A journal that a crash has left is rolled
+ * back, as by every program that opens the file: before that its tables are not known.
+ */
+function asItIs(path: string): SqliteFile {
+  if (sizeOf(`${path}-wal`) > 0) return new SqliteFile(path, { readonly: true })
+  if (sizeOf(`${path}-journal`) > 0) return new SqliteFile(path, { readonly: false })
+  return new SqliteFile(path, { readonly: true, immutable: true })
 }
 
 const faults_max = limit(

@@ -107,4 +107,28 @@ describe('a disk that grows quick again', () => {
     flushes.now += 10
     expect(flushes.run(quick, quick)).toBe('oi')
   })
+
+  test('stays off twice as long each time that it hangs within a hundred times what the flush took', () => {
+    const flushes = settled()
+    const hung_at: number[] = []
+    for (let n = 0; n < 12; n++) {
+      expect(flushes.run(100)).toBe('i')
+      hung_at.push(flushes.now)
+      while (flushes.run(quick) === 'o');
+      flushes.times(40, quick)
+    }
+    const pauses = hung_at.slice(1).map((at, i) => at - hung_at[i]! - 101)
+    const expected = [250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]
+    for (const [i, pause] of pauses.entries()) expect(Math.abs(pause - expected[i]! - 45)).toBeLessThan(5)
+  })
+
+  test('stays off for 250 ms again when it has hung for no more than a hundredth of the time', () => {
+    const flushes = settled()
+    for (let n = 0; n < 3; n++) {
+      expect(flushes.run(100)).toBe('i')
+      flushes.now += 250
+      expect(flushes.times(40, quick)).toBe(`o${'i'.repeat(39)}`)
+      flushes.now += 10_000
+    }
+  })
 })

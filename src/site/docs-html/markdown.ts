@@ -130,8 +130,10 @@ function diagram(source: string): string {
   return `<figure class="diagram scroller">${drawn.replace('<svg ', `<svg role="img" aria-label="${Bun.escapeHTML(label)}" `)}</figure>\n`
 }
 
-/** As code hosts make them: lower case, punctuation gone, spaces to dashes, a number behind repeats. */
-/** The id of the first heading with this text on a page, by GitHub's rule. The search of the console knows the same. */
+/**
+ * The id of the first heading with this text on a page, as code hosts make it: lower case, punctuation gone, spaces to dashes.
+ * The search in the browser has a copy, console/docs/anchors.ts.
+ */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -140,6 +142,7 @@ export function anchorOf(heading: string): string {
     .replaceAll(' ', '-')
 }
 
+/** With a number behind repeats. */
 function uniqueIds(): (text: string) => string {
   const seen = new Map<string, number>()
   return (text) => {
