@@ -158,7 +158,10 @@ describe('A quarantine', () => {
 })
 
 describe('An error of a gateway in JSON', () => {
-  const gateway = (status: number) => () => new Response(error_of('UPSTREAM_TIMEOUT'), { status })
+  const gateway =
+    (status: number, code = 'UPSTREAM_TIMEOUT') =>
+    () =>
+      new Response(error_of(code), { status })
 
   test.each([502, 503, 504, 520, 524, 530])(
     '%d may have had its effect: creating calls are sent again, claims not',
@@ -168,6 +171,15 @@ describe('An error of a gateway in JSON', () => {
       const claimed = answered([gateway(status)])
       expect(await failureOf(claimed.client.dlq.claimOldest())).toMatchObject({ status })
       expect(claimed.asked).toHaveLength(1)
+    },
+  )
+
+  test.each([502, 504, 524])(
+    '%d UNAVAILABLE is not the 503 of the service: claims are not sent again',
+    async (status) => {
+      const { client, asked } = answered([gateway(status, 'UNAVAILABLE')])
+      expect(await failureOf(client.dlq.claimOldest())).toMatchObject({ status })
+      expect(asked).toHaveLength(1)
     },
   )
 

@@ -146,7 +146,7 @@ def test_what_certainly_had_no_effect_is_sent_again(driver: Driver) -> None:
         driver.network.next = [failure, httpx.Response(200, json={"id": "x"})]
         assert client.dlq.claim("x") == {"id": "x"}
     of_gateways = [httpx.Response(status, text="gateway") for status in (504, 520, 524, 530)]
-    for failure in (refusal(503, "OUTCOME_UNKNOWN"), refusal(502, "X"), *of_gateways):
+    for failure in (refusal(503, "OUTCOME_UNKNOWN"), refusal(502, "X"), refusal(504, "UNAVAILABLE"), *of_gateways):
         driver.network.next = [failure, httpx.Response(200, json={"id": "x"})]
         with pytest.raises(WaystationError):
             client.dlq.claim("x")

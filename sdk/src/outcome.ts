@@ -73,7 +73,7 @@ export function isPermanent(error: unknown): error is WaystationError {
 export function isOutcomeUnknown(error: FailedTry): boolean {
   if (error instanceof WaystationNetworkError) return error.may_have_arrived
   if (error instanceof WaystationTimeoutError) return true
-  return isUnavailable(error) && error.code !== 'UNAVAILABLE'
+  return isUnavailable(error) && !(error.status === 503 && error.code === 'UNAVAILABLE')
 }
 
 /**
@@ -93,7 +93,7 @@ export function refusalOf(error: unknown): WaystationError | null {
 
 /**
  * 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal. Cloudflare
- * has 520 to 530 for the same: 524 comes after the request has arrived, 521 before, and 520 may be either.
+ * has 520 to 530 of its own: 524 means that the request has arrived, 521 that it has not, and 520 may mean either.
  */
 function isUnavailable({ status, code }: WaystationError): boolean {
   const is_of_gateway = (status >= 502 && status <= 504) || (status >= 520 && status <= 530)

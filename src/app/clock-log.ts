@@ -1,4 +1,4 @@
-// The log of a clock that was set: leases, timeouts and expiries go by it, so that it explains what comes too early or too late.
+// The log of a clock that was set: leases, timeouts and expiries go by it, so it explains what comes too early or too late.
 
 import { type Clock, second_ms } from '../base/clock.ts'
 import type { Log } from '../http/answers.ts'

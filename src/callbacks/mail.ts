@@ -4,14 +4,14 @@ import { type Clock, minute_ms, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { FailureClass, Outcome, OutgoingMail } from './attempt.ts'
 
-/** A server that looks its clients up, or lets those wait that talk first, greets after some seconds. */
+/** A server that looks its clients up, or waits for those that talk before their turn, greets after some seconds. */
 const connect_ms_max = limit(
   'mail.connect',
   12 * second_ms,
   'milliseconds',
   'How long a connection to the SMTP server, and its greeting, may take. Past it the attempt fails with `timeout`.',
 )
-/** A server that looks through a mail before it answers may deliver one that was given up here: it would come once an attempt. */
+/** A server that scans a mail before it answers may deliver one that was given up here, once for each attempt. */
 export const attempt_ms_max = limit(
   'mail.attempt',
   20 * second_ms,

@@ -60,8 +60,7 @@ export async function attempt(
   if (request === 'paused') return { unsent: 'stale_or_paused' }
   if ('unsent' in request) return request
   if ('seen' in request) return { unsent: 'nothing_left', seen: request.seen }
-  const stale_ms = 'to' in request ? stale_mail_ms : stale_lease_ms
-  if (clock.monotonic() - leased_at > stale_ms) return { unsent: 'stale_or_paused' }
+  if (clock.monotonic() - leased_at > stale_lease_ms) return { unsent: 'stale_or_paused' }
   if ('not_before' in request) return { unsent: 'later', ...request }
   if ('next' in request) return attemptEach(options, running, request, progress)
   progress.begun()
@@ -81,7 +80,7 @@ function unread(error: unknown): Unread {
  */
 async function attemptEach(
   { clock, send, onError }: Attempting,
-  { job }: Running<SendingKind>,
+  { job, leased_at }: Running<SendingKind>,
   sequence: Sequence,
   progress: Progress,
 ): Promise<AttemptResult | Unsent> {
@@ -95,6 +94,8 @@ async function attemptEach(
       break
     }
     if (request === null) break
+    // A mail is alone in its sequence.
+    if ('to' in request && clock.monotonic() - leased_at > stale_mail_ms) return { unsent: 'stale_or_paused' }
     if (results.length === 0) progress.begun()
     const started_at = clock.now()
     const { ok, status, error, duration_ms } = await send(job, request)

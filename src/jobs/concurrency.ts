@@ -67,9 +67,9 @@ interface LaneState {
  * is answered (as in slow start, RFC 5681 section 3.1). It is the tenant's own lane, so that no tenant can make a
  * receiver slow for others.
  *
- * A permit is held for up to 10 s and cannot be withdrawn, so a tenant with many such receivers must not get all of
- * them: some are kept in reserve for tenants that hold little (base/permits.ts). Timeouts are counted on an account of
- * their own. They send nothing and end within a commit, so they do not wait behind their tenant's silent receivers.
+ * A permit is held for up to 10 s, by a mail for up to 20 s, and cannot be withdrawn, so a tenant with many such receivers
+ * must not get all of them: some are kept in reserve for tenants that hold little (base/permits.ts). Timeouts are counted on an
+ * account of their own. They send nothing and end within a commit, so they do not wait behind their tenant's silent receivers.
  *
  * A lane that has shown to be quick, and is alone at its destination, prefetches: such jobs hold no permit, start as
  * permits of the lane become free, and are cancelled when an answer is slow or does not come, or when the

@@ -5,7 +5,7 @@ import { forEachRacedService, type TestTenant } from '../../test/support/service
 import { happen, shown, subscribe, subscribed, tick, tickUntil } from '../../test/support/subscriptions.ts'
 import { day_ms, hour_ms, minute_ms, second_ms } from '../base/clock.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
-import { lease_ms, stale_lease_ms } from '../jobs/job.ts'
+import { lease_ms, stale_mail_ms } from '../jobs/job.ts'
 import { mails_hour_max } from './address-store.ts'
 import { attempt_offsets_ms, isAddress } from './subscription.ts'
 
@@ -277,7 +277,7 @@ forEachRacedService(
           const is_counted = (await db.one(counted, { tenant_id: tenant.tenant_id })) !== null
           if (is_counted && !has_stalled) {
             has_stalled = true
-            service.clock.advance(stale_lease_ms + 1)
+            service.clock.advance(stale_mail_ms + 1)
           }
           return answer
         },

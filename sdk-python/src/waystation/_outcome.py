@@ -91,7 +91,7 @@ def is_outcome_unknown(error: FailedTry) -> bool:
         return error.may_have_arrived
     if isinstance(error, WaystationTimeoutError):
         return True
-    return _is_unavailable(error) and error.code != "UNAVAILABLE"
+    return _is_unavailable(error) and not (error.status == 503 and error.code == "UNAVAILABLE")
 
 
 def afterwards(unknown: FailedTry, later: FailedTry) -> FailedTry:
@@ -111,7 +111,7 @@ def refusal_of(error: BaseException) -> WaystationError | None:
 
 def _is_unavailable(error: WaystationError) -> bool:
     """503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. A quarantine is a refusal.
-    Cloudflare has 520 to 530 for the same: 524 comes after the request has arrived, 521 before, and 520 may be either."""
+    Cloudflare has 520 to 530 of its own: 524 means that the request has arrived, 521 that it has not, and 520 may mean either."""
     is_of_gateway = 502 <= error.status <= 504 or 520 <= error.status <= 530
     return is_of_gateway and error.code != "QUARANTINED"
 
