@@ -19,7 +19,7 @@ export function needVersion(
   const answer = Bun.spawnSync([program, ...args], { stderr: 'ignore' }).stdout.toString()
   const version = /\d+\.\d+\.\d+/.exec(answer)?.[0]
   if (version !== undefined && Bun.semver.order(version, at_least) < 0)
-    stop(`${script} needs ${program} ${at_least} or newer, and this is ${version}: ${get}`)
+    stop(`${script} needs a newer ${program} than ${version}: ${get}`)
 }
 
 /** `python`: what it is called. Ends with 1 unless it is 3.10 or newer and can make environments. */

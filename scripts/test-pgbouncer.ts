@@ -27,7 +27,7 @@ needVersion(
   'npm run test:pgbouncer',
   [program, '--version'],
   '1.21.0',
-  'get a newer one, or name it in PGBOUNCER',
+  'get PgBouncer 1.21 or newer, or name it in PGBOUNCER',
 )
 
 const cluster = await startSharedCluster()

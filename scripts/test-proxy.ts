@@ -15,7 +15,12 @@ import {
 } from '../test/support/postgres.ts'
 import { needVersion } from './needed.ts'
 
-needVersion('npm run test:proxy', ['caddy', 'version'], '2.7.0', 'https://caddyserver.com/docs/install')
+needVersion(
+  'npm run test:proxy',
+  ['caddy', 'version'],
+  '2.7.0',
+  'get Caddy 2.7 or newer, https://caddyserver.com/docs/install',
+)
 
 const root = join(import.meta.dir, '..')
 const compose = 'deploy/compose/postgres.yml'

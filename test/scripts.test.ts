@@ -1,7 +1,7 @@
 // The scripts of package.json that need more than Bun.
 
 import { afterAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -72,6 +72,13 @@ describe('A script without a program that it needs', () => {
   test('test:image without an image says how it is called', async () => {
     const stderr = 'npm run test:image needs an image: npm run test:image -- <image>\n'
     expect(await run('test:image', [])).toEqual({ code: 1, stdout: '', stderr })
+  })
+
+  test('a program that is too old is named, and its version', async () => {
+    const PGBOUNCER = join(folder, 'old-pgbouncer')
+    writeFileSync(PGBOUNCER, '#!/bin/sh\necho PgBouncer 1.20.9\n', { mode: 0o755 })
+    const stderr = `npm run test:pgbouncer needs a newer ${PGBOUNCER} than 1.20.9: get PgBouncer 1.21 or newer, or name it in PGBOUNCER\n`
+    expect(await run('test:pgbouncer', [], { PGBOUNCER })).toEqual({ code: 1, stdout: '', stderr })
   })
 
   test('a program that is no such Python is named', async () => {
