@@ -1,6 +1,6 @@
 // The operator's command: works on the database of the service, beside it or while it is stopped.
 
-import { requireNoBackup } from '../backup/facts-store.ts'
+import { requireServable } from '../backup/facts-store.ts'
 import { requireDatabase } from '../backup/whole.ts'
 import { systemClock } from '../base/clock.ts'
 import { followTestClock } from '../clock/service.ts'
@@ -8,7 +8,6 @@ import { type Config, readConfig } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import { requireCurrent } from '../db/migrate.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
-import { requireOwn } from '../db/sqlite-file.ts'
 import { migrations } from '../features.ts'
 import { requireWhole } from '../quarantine/service.ts'
 import type { Command, Given, Printed } from './command.ts'
@@ -140,8 +139,7 @@ async function show(printed: Printed, options: ReadonlySet<string>, terminal: Te
 async function open({ database_owner_url: database_url }: Config, unfinished: boolean): Promise<Db> {
   const path = sqlitePath(database_url)
   if (path !== null) requireDatabase(path)
-  requireNoBackup(path)
-  if (path !== null) requireOwn(path)
+  requireServable(path)
   const db = await openDb(database_url, {
     ...{ clock: systemClock, database_time: true, movable: true, exclusive: false, role: 'none' },
     onFatal: (error) => {

@@ -1,6 +1,6 @@
 // The steps of a start that can fail. Each throws one line that names the setting to look at.
 
-import { requireNoBackup } from '../backup/facts-store.ts'
+import { requireServable } from '../backup/facts-store.ts'
 import { removeRestoring } from '../backup/file.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { Overload } from '../base/overload.ts'
@@ -13,7 +13,6 @@ import { isDistributed } from '../db/distributed.ts'
 import type { DbMeasures } from '../db/measures.ts'
 import { migrate, requireCurrent } from '../db/migrate.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
-import { requireOwn } from '../db/sqlite-file.ts'
 import type { Sync } from '../db/sqlite-flush.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
@@ -81,8 +80,7 @@ export async function openDatabase(
   const role = rows && 'role' in rows ? rows.role : undefined
   try {
     const path = sqlitePath(config.database_url)
-    requireNoBackup(path)
-    if (path !== null) requireOwn(path)
+    requireServable(path)
     const db = await openDb(config.database_url, {
       clock,
       database_time: clock === systemClock,

@@ -1,7 +1,7 @@
 // The facts of a backup, when and by which release it was made: a table of its own in the file, which is not restored.
 
 import type { Millis } from '../base/clock.ts'
-import { SqliteFile } from '../db/sqlite-file.ts'
+import { requireOwn, SqliteFile } from '../db/sqlite-file.ts'
 import { unfinished_message } from '../quarantine/service.ts'
 import type { KeyState } from '../secrets/service.ts'
 import { version } from '../version.ts'
@@ -69,13 +69,17 @@ export function isFacts(name: string): boolean {
   return name === table
 }
 
-/** Throws when the file is a backup. Writes nothing: a service or a command would turn it into a file with a log, and spoil it. */
-export function requireNoBackup(path: string | null): void {
-  if (path === null || path === ':memory:' || !isOneFile(path)) return
-  if (isBackup(path))
+/**
+ * Throws when the file is a backup, or a database of another program. Writes nothing: a service or a command would turn it into a
+ * file with a log, and spoil it. `path`: null on PostgreSQL.
+ */
+export function requireServable(path: string | null): void {
+  if (path === null || path === ':memory:') return
+  if (isOneFile(path) && isBackup(path))
     throw new Error(
       `${path} is not opened, it is a backup itself: give admin restore the backup and an empty data folder or PostgreSQL database`,
     )
+  requireOwn(path)
 }
 
 /** False for what cannot be read: the damage is reported where the file is opened. */

@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
 import { sizeOf } from '../db/space.ts'
-import { requireOwn, SqliteFile } from '../db/sqlite-file.ts'
+import { SqliteFile } from '../db/sqlite-file.ts'
 import { requireWhole } from '../quarantine/service.ts'
-import { requireFinished, requireNoBackup } from './facts-store.ts'
+import { requireFinished, requireServable } from './facts-store.ts'
 
 /** Throws for a SQLite database that this process cannot have: one in memory, and one that is not there. */
 export function requireDatabase(path: string): void {
@@ -29,8 +29,7 @@ export async function requireWholeDatabase(url: string): Promise<void> {
 function requireWholeFile(path: string): void {
   requireDatabase(path)
   if (sizeOf(path) === 0) return
-  requireNoBackup(path)
-  requireOwn(path)
+  requireServable(path)
   const file = new SqliteFile(path, { readonly: false })
   try {
     requireFinished(file)

@@ -1,7 +1,8 @@
 // Mails, handed to the operator's SMTP server. Its address is a setting, so that the egress guard has no say in it.
 
-import { type Clock, minute_ms, second_ms } from '../base/clock.ts'
+import { type Clock, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { OnceAMinute } from '../base/once-a-minute.ts'
 import type { FailureClass, Outcome, OutgoingMail } from './attempt.ts'
 
 /** A server that looks its clients up, or waits for those that talk before their turn, greets after some seconds. */
@@ -18,7 +19,6 @@ export const attempt_ms_max = limit(
   'milliseconds',
   'How long the SMTP server has to take a mail, its greeting included. Past it the attempt fails with `timeout`.',
 )
-const tell_every_ms = minute_ms
 
 export interface MailSettings {
   /** `smtp://user:password@host:587` or `smtps://…`. */
@@ -56,7 +56,7 @@ interface SmtpError {
 /** Sends one mail a connection. `status` of an outcome is the reply code of SMTP. */
 export class Mailer {
   readonly #attempt_ms: number
-  readonly #told_at = new Map<string, number>()
+  readonly #lines: OnceAMinute
 
   constructor(
     private readonly settings: MailSettings | null,
@@ -64,6 +64,7 @@ export class Mailer {
     private readonly options: MailerOptions = {},
   ) {
     this.#attempt_ms = options.attempt_ms ?? attempt_ms_max
+    this.#lines = new OnceAMinute(clock)
   }
 
   /** Never rejects. */
@@ -94,10 +95,7 @@ export class Mailer {
     const { command = null, response = '' } = given
     const [, enhanced] = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response) ?? []
     const reply = status === null ? null : [status, ...(enhanced ? [enhanced] : [])].join(' ')
-    const kind = `${error} ${reply} ${command}`
-    const now = this.clock.monotonic()
-    if (now - (this.#told_at.get(kind) ?? Number.NEGATIVE_INFINITY) < tell_every_ms) return
-    this.#told_at.set(kind, now)
+    if (!this.#lines.isDue(`${error} ${reply} ${command}`)) return
     this.options.onFault?.({ server: new URL(smtp_url).host, error, reply, command })
   }
 

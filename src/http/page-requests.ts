@@ -3,6 +3,7 @@
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import type { Method } from '../contract/route.ts'
+import { no_bytes } from './body-stream.ts'
 import type { Exchange } from './exchange.ts'
 import type { Served } from './frame.ts'
 import { identify } from './identify.ts'
@@ -18,8 +19,6 @@ export const pages_a_turn_max = limit(
   'requests',
   'Calls of MCP that begin in one turn of the event loop; the others wait for another, tenant by tenant.',
 )
-
-const no_bytes = new Uint8Array(0)
 
 /** A page as the frame of a request sees it. `api` calls the API in process. */
 export function servedPage(

@@ -4,6 +4,7 @@ import { overloaded } from '../base/overload.ts'
 import type { Input } from '../contract/route.ts'
 import { reply } from './answers.ts'
 import { requireCron } from './auth.ts'
+import { no_bytes } from './body-stream.ts'
 import { isConsoleRead } from './console-read.ts'
 import { RequestContext } from './context.ts'
 import { create } from './create.ts'
@@ -46,7 +47,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   // The input.
   const params = prepared.params.length === 0 ? no_params : readParams(prepared.params, request)
   if (prepared.body) exchange.ignored = new IgnoredNames()
-  let bytes = no_bytes
+  let bytes: Uint8Array = no_bytes
   try {
     if (prepared.body) bytes = await exchange.upload!.read(caller?.tenant_id ?? null)
   } catch (error) {
@@ -77,7 +78,6 @@ const identified_ms = 500
 
 const no_params: Params = {}
 const no_members = {}
-const no_bytes: Uint8Array = new Uint8Array(0)
 
 type AnyInput = Input<never, never, never>
 

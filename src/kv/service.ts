@@ -56,9 +56,11 @@ export interface Put {
 export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, input: PutInput): Promise<Put> {
   requireAllowed(caller, ref)
   const may_leave_events = caller.kv_events === true
-  // Beside another put of the same key its event might come before that of the version before.
-  const apart = may_leave_events
-  const turn = turnOf(caller, ref, { line: caller.tenant_id, apart, bytes: input.value.length })
+  const turn = turnOf(caller, ref, {
+    line: caller.tenant_id,
+    apart: may_leave_events, // beside another put of the same key its event might come before that of the version before
+    bytes: input.value.length,
+  })
   return db.write(turn, async (tx) => {
     const expires_at = expiryOf(tx.now, input.ttl_seconds)
     const write = store.writeOf(ref, input.value, expires_at)

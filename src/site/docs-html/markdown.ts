@@ -1,6 +1,7 @@
 // Markdown of docs/ as HTML: headings with anchors, links that hold in the rendered pages, code with marked syntax.
 
 import { Marked, type Parser, type RendererObject, type Token, type Tokens } from 'marked'
+import { anchorOf } from '../../../console/docs/anchors.ts'
 import diagrams from './diagrams.json' with { type: 'json' }
 import { highlighted } from './highlight.js'
 
@@ -130,19 +131,7 @@ function diagram(source: string): string {
   return `<figure class="diagram scroller">${drawn.replace('<svg ', `<svg role="img" aria-label="${Bun.escapeHTML(label)}" `)}</figure>\n`
 }
 
-/**
- * The id of the first heading with this text on a page, as code hosts make it: lower case, punctuation gone, spaces to dashes.
- * The search in the browser has a copy, console/docs/anchors.ts.
- */
-export function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-    .trim()
-    .replaceAll(' ', '-')
-}
-
-/** With a number behind repeats. */
+/** An anchor for each heading of a page, with a number behind repeats. */
 function uniqueIds(): (text: string) => string {
   const seen = new Map<string, number>()
   return (text) => {

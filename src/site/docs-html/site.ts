@@ -1,10 +1,11 @@
 // The rendered pages, made of the texts of docs/. Imported at the first request for one of them.
 
+import { anchorOf } from '../../../console/docs/anchors.ts'
 import { version } from '../../version.ts'
 import { listed, localized } from '../llms.ts'
 import { type Frame, pageHtml } from './layout.ts'
 import { addressOf, renderedLink, rootFrom } from './links.ts'
-import { anchorOf, render, sectionsOf } from './markdown.ts'
+import { render, sectionsOf } from './markdown.ts'
 
 type Documents = Readonly<Record<string, string>>
 
