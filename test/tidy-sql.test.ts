@@ -24,7 +24,7 @@ describe('SQL', () => {
   }
 
   test('stands in store files and in db', () => {
-    const defines = /\b(sql|acrossTenants|byHash|unnamed|unnamedAcrossTenants)(<[^(]*>)?\(/
+    const defines = /\b(sql|writesRow|acrossTenants|byHash|unnamed|unnamedAcrossTenants)(<[^(]*>)?\(/
     const found = source.filter((file) => !isStore(file) && defines.test(codeOf(file)))
     expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted())
     const texts = /[`'"]\s*(select|insert into|update|delete from|create table|pragma|begin)\s+\w/i
@@ -38,7 +38,7 @@ describe('SQL', () => {
 
   test('is named after its feature, each statement once', () => {
     const named = source.flatMap((file) =>
-      [...textOf(file).matchAll(/\b(?:sql|acrossTenants|byHash)(?:<[^(]*>)?\(\s*['`](\w+)\./g)].map(
+      [...textOf(file).matchAll(/\b(?:sql|writesRow|acrossTenants|byHash)(?:<[^(]*>)?\(\s*['`](\w+)\./g)].map(
         (match) => [file, match[1]!] as const,
       ),
     )

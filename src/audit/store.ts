@@ -3,7 +3,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { type Reader, sql, type Tx, writesRow } from '../db/db.ts'
 
 export interface EntryRow {
   id: string
@@ -24,11 +24,12 @@ const BEGIN = sql(
 )
 
 // Time never runs backwards inside a log, so that the order of seq is the order of time.
-const NEXT = sql<{ seq: number; last_at: Millis }>(
+const NEXT = writesRow<{ seq: number; last_at: Millis }>(
   'audit.next',
   `update audit_heads set seq = seq + 1, last_at = case when last_at > :now then last_at else :now end
-    where tenant_id = :tenant_id
-   returning seq, last_at`,
+    where tenant_id = :tenant_id`,
+  'seq, last_at',
+  'audit_heads where tenant_id = :tenant_id',
 )
 
 const INSERT = sql(

@@ -18,7 +18,7 @@ import {
   turnOfStatement,
   unnamedAcrossTenants,
 } from './db.ts'
-import { postgresText, render, sqliteText } from './dialect.ts'
+import { postgresText, render, sqliteTextOf } from './dialect.ts'
 import { DbError } from './errors.ts'
 import { sqlitePath } from './open.ts'
 
@@ -39,6 +39,10 @@ const ADDED = unnamedAcrossTenants<{ n: number }>(
   'test.added',
   'update counters set n = n + :n where id = :id returning n',
 )
+const ADDED_TO = {
+  ...ADDED,
+  read_back: unnamedAcrossTenants<{ n: number }>('test.added', 'select n from counters where id = :id'),
+}
 const FIND = unnamedAcrossTenants<{ n: number }>('test.find', 'select n from counters where id = :id')
 const ALL = unnamedAcrossTenants<{ id: string; n: number }>(
   'test.all',
@@ -102,6 +106,16 @@ forEachDatabase('a database', (databases) => {
         await check.refusal(unnamedAcrossTenants('x', 'select nothing from tenants where tenant_id = :a')),
       ).toMatch(/nothing/)
       await check.close()
+    })
+
+    test('a write whose row is read back answers as with a returning clause', async () => {
+      await db.write(async (tx) => {
+        expect(await tx.one(ADDED_TO, { id: 'a', n: 2 })).toEqual({ n: 3 })
+        expect([...(await tx.all(ADDED_TO, { id: 'a', n: 1 }))]).toEqual([{ n: 4 }])
+        expect(await tx.one(ADDED_TO, { id: 'absent', n: 1 })).toBeNull()
+        expect([...(await tx.all(ADDED_TO, { id: 'absent', n: 1 }))]).toEqual([])
+      })
+      expect(await nOf(db, 'a')).toBe(4)
     })
 
     test('one answers the first row or null, all every row, run the number of rows changed', async () => {
@@ -494,8 +508,11 @@ describe('plans of statements on SQLite', () => {
     const schema = migrations.map(({ text }) => render('sqlite', text)).join(';')
     connection.run(schema)
     plans = new Map(
-      service_statements.map(({ name, text }) => {
-        const steps = connection.prepare(`explain query plan ${sqliteText(text)}`).all()
+      service_statements.map((statement) => {
+        const { name, read_back } = statement
+        const steps = [statement, ...(read_back ? [read_back] : [])].flatMap((each) =>
+          connection.prepare(`explain query plan ${sqliteTextOf(each)}`).all(),
+        )
         return [name, (steps as { detail: string }[]).map(({ detail }) => detail)]
       }),
     )
@@ -536,10 +553,12 @@ function checker(url: string): Checker {
 function sqliteChecker(path: string): Checker {
   const connection = new Database(path)
   return {
-    async refusal({ text, params }) {
+    async refusal(statement) {
+      const { params, read_back } = statement
       try {
-        const prepared = connection.prepare(sqliteText(text))
-        return prepared.paramsCount === params.length ? null : `${prepared.paramsCount} parameters`
+        const { paramsCount } = connection.prepare(sqliteTextOf(statement))
+        if (paramsCount !== params.length) return `${paramsCount} parameters`
+        return read_back ? this.refusal(read_back) : null
       } catch (error) {
         return String(error)
       }

@@ -29,6 +29,8 @@ export interface Statement<Row = never> {
   readonly searches?: true
   /** The statement that a database takes whose tables are distributed; absent: this one. */
   readonly distributed?: Statement<Row>
+  /** Finds the row that it has written. SQLite runs this instead of a `returning` clause; absent: the clause. */
+  readonly read_back?: Statement<Row>
   /** Never set: carries the row type. */
   readonly row?: Row
 }
@@ -258,6 +260,19 @@ export function forDueWork<Row>(statement: Statement<Row>): Statement<Row> {
   const search = { ...statement, searches: true as const }
   statements.set(statement.name, search)
   return search
+}
+
+/**
+ * The same for a write on a hot path, of one row at most, of which these columns are returned; `found` finds it afterwards, by its
+ * key. SQLite opens a table for a `returning` clause, which costs 0.4 µs more than to find the row again.
+ */
+export function writesRow<Row>(name: string, text: string, columns: string, found: string): Statement<Row> {
+  const statement: Statement<Row> = {
+    ...defined<Row>(name, `${text} returning ${columns}`),
+    read_back: unnamed<Row>(name, `select ${columns} from ${found}`),
+  }
+  statements.set(name, statement)
+  return statement
 }
 
 function defined<Row>(name: string, text: string, distributed?: string, given?: Scope): Statement<Row> {

@@ -50,6 +50,11 @@ export function sqliteText(text: string): string {
     .replace(/((?<![<>!])=|\bis|\blimit)(\s+)(\?\d+)/g, '$1$2likely($3)')
 }
 
+/** Without the clause that returns a row which is read back. */
+export function sqliteTextOf({ text, read_back }: { text: string; read_back?: unknown }): string {
+  return sqliteText(read_back ? text.replace(/\sreturning [^()]*$/, '') : text)
+}
+
 export function postgresText(text: string, dialect: PostgresDialect = 'postgres'): string {
   return worded(dialect, text)
 }

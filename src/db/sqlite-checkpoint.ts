@@ -8,9 +8,11 @@ import { stalled_ms_min } from './sqlite-flush.ts'
 
 /** Past this size commits wait for the copy that is under way. */
 const held_pages = 2 * log_pages
-/** The size of the log is looked at after so many writes, or so many bytes: a look costs as much as a small write. */
+/** The size of the log is looked at after so many commits, or so many bytes: a look costs as much as a small write. */
 const looked_at_every = 4
 const looked_at_bytes = 262_144
+/** Counted for each write of a commit besides its texts. */
+const write_bytes = 1_024
 /** A log that could not be begun again, because another process reads from it, is tried again after it grew by this. */
 const again_pages = log_pages / 4
 
@@ -82,7 +84,7 @@ export class Checkpoints {
   readonly #thread: CheckpointThread
   #running: Promise<void> | null = null
   #hold: (PromiseWithResolvers<void> & { since: number }) | null = null
-  /** Writes since the size of the log was looked at, and their bytes. */
+  /** Commits since the size of the log was looked at, and their bytes. */
   #unlooked = 0
   #unlooked_bytes = 0
   /** The size of the log when it was last copied; 0 once it has begun again. */
@@ -105,10 +107,10 @@ export class Checkpoints {
     return this.#hold !== null && this.options.clock.monotonic() - this.#hold.since >= stalled_ms_min
   }
 
-  /** Counts writes that are about to be committed. */
+  /** Counts a commit that is about to be made, of so many writes with texts of so many bytes. */
   count(writes: number, bytes: number): void {
-    this.#unlooked += writes
-    this.#unlooked_bytes += bytes
+    this.#unlooked += 1
+    this.#unlooked_bytes += bytes + writes * write_bytes
   }
 
   runWhenDue(): void {

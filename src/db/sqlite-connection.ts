@@ -3,13 +3,13 @@
 import { constants, Database, type Statement as Prepared } from 'bun:sqlite'
 import { sqlite_pragmas } from './connection-settings.ts'
 import { type Awaitable, bind, type Params, type Reader, type Statement } from './db.ts'
-import { sqliteText } from './dialect.ts'
+import { sqliteTextOf } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
 
 /** Each statement is prepared once. */
 export class Connection implements Reader {
   readonly #db: Database
-  readonly #prepared = new Map<Statement<unknown>, Prepared>()
+  readonly #statements = new Map<Statement<unknown>, Prepared>()
   readonly #plain = new Map<string, Prepared>()
   listener: ((name: string) => void) | null = null
   onDamaged: (error: unknown) => void = () => {}
@@ -22,13 +22,21 @@ export class Connection implements Reader {
 
   one<Row>(statement: Statement<Row>, params: Params): Row | null {
     try {
-      return (this.#prepare(statement).get(...bind(statement, params)) as Row | undefined) ?? null
+      const prepared = this.#prepare(statement)
+      const { read_back } = statement
+      if (!read_back) return (prepared.get(...bind(statement, params)) as Row | undefined) ?? null
+      const { changes } = prepared.run(...bind(statement, params))
+      return changes === 0 ? null : (this.#prepared(read_back).get(...bind(read_back, params)) as Row)
     } catch (error) {
       throw this.#translated(error)
     }
   }
 
   all<Row>(statement: Statement<Row>, params: Params): Row[] {
+    if (statement.read_back) {
+      const row = this.one(statement, params)
+      return row === null ? [] : [row]
+    }
     try {
       return this.#prepare(statement).all(...bind(statement, params)) as Row[]
     } catch (error) {
@@ -52,10 +60,14 @@ export class Connection implements Reader {
 
   #prepare(statement: Statement<unknown>): Prepared {
     this.listener?.(statement.name)
-    let prepared = this.#prepared.get(statement)
+    return this.#prepared(statement)
+  }
+
+  #prepared(statement: Statement<unknown>): Prepared {
+    let prepared = this.#statements.get(statement)
     if (!prepared) {
-      prepared = this.#db.prepare(sqliteText(statement.text))
-      this.#prepared.set(statement, prepared)
+      prepared = this.#db.prepare(sqliteTextOf(statement))
+      this.#statements.set(statement, prepared)
     }
     return prepared
   }
@@ -136,7 +148,7 @@ export class Connection implements Reader {
   }
 
   close(): void {
-    for (const prepared of [...this.#prepared.values(), ...this.#plain.values()]) prepared.finalize()
+    for (const prepared of [...this.#statements.values(), ...this.#plain.values()]) prepared.finalize()
     this.#db.close()
   }
 }

@@ -5,7 +5,7 @@
 
 import { type Clock, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { type Awaitable, type StoredCounter, sql, type Tx } from './db.ts'
+import { type Awaitable, type StoredCounter, type Tx, writesRow } from './db.ts'
 
 /** The bytes that a row counts besides its texts: ids, numbers and its places in indexes. */
 export const row_bytes = 256
@@ -27,11 +27,14 @@ export function bytesOf(rows: readonly { bytes: number }[]): number {
   return rows.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
-const ADD = sql<StoredCounter>(
+const of_tenant = `tenant_id = :tenant_id and quota = 'storage_bytes'`
+
+const ADD = writesRow<StoredCounter>(
   'stored.add',
   `update quota_usage set used = case when used + :bytes < 0 then 0 else used + :bytes end, writes = writes + 1
-    where tenant_id = :tenant_id and quota = 'storage_bytes'
-   returning used, writes`,
+    where ${of_tenant}`,
+  'used, writes',
+  `quota_usage where ${of_tenant}`,
 )
 
 /** Adds to the tenant's counter, which does not fall below 0; returns it, null when the tenant has no counter. */

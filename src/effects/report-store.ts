@@ -1,6 +1,6 @@
 // Statements by which an effect is reported, or resolved.
 
-import { sql, type Tx } from '../db/db.ts'
+import { sql, type Tx, writesRow } from '../db/db.ts'
 import type { WholeEffect } from './effect.ts'
 import { columns, ended, from, held, here, no_lease, startable } from './store.ts'
 
@@ -12,9 +12,11 @@ const as_read = 'status = :status_before and fence = :fence_before'
 
 const succeeded = `status = 'succeeded', result = :result, kept_bytes = kept_bytes + :more_bytes, lease_until = null, ${ended}`
 
-const SUCCEED = sql<WholeEffect>(
+const SUCCEED = writesRow<WholeEffect>(
   'effects.succeed',
-  `update effects set ${succeeded} where ${here} and status = 'running' and ${reported} returning ${columns}`,
+  `update effects set ${succeeded} where ${here} and status = 'running' and ${reported}`,
+  columns,
+  `effects where ${here}`,
 )
 
 const SUCCEED_LATE = sql<WholeEffect>(

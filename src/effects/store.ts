@@ -1,7 +1,7 @@
 // Every statement that moves an effect. Each is guarded by the statuses that effect.ts lets it come from.
 
 import type { Millis } from '../base/clock.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { type Reader, sql, type Tx, writesRow } from '../db/db.ts'
 import { type EffectStatus, type moves as Moves, moves, type OnUnknown, type WholeEffect } from './effect.ts'
 
 export const listed_columns = `id, status, type, key, agent_id, workflow_id, on_unknown, lease_ms, lease_ms_max, payload_hash,
@@ -25,7 +25,7 @@ export const startable = `case when checkpoint_id is null then 'ready' else 'app
 
 // One statement for the pair, and for the policies, which no effect may bypass: `policies_known` for one that was made with
 // them in mind.
-const INSERT = sql<{ id: string }>(
+const INSERT = writesRow<{ id: string }>(
   'effects.insert',
   `insert into effects
      (tenant_id, id, status, type, key, agent_id, workflow_id, on_unknown, lease_ms, lease_ms_max, payload_hash,
@@ -38,8 +38,9 @@ const INSERT = sql<{ id: string }>(
           (select 1 from effect_policies
             where effect_policies.tenant_id = :tenant_id and effect_policies.type in (:type, '*')
               and (approval = 'required' or lease_seconds_max is not null))
-   on conflict (tenant_id, key, type) do nothing
-   returning id`, // Citus counts the rows that were selected, and returns those that were inserted
+   on conflict (tenant_id, key, type) do nothing`,
+  'id', // Citus counts the rows that were selected, and returns those that were inserted
+  `effects where ${here}`,
 )
 
 const FIND = sql<WholeEffect>('effects.find', `select ${columns} from effects where ${here}`)

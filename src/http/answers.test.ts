@@ -26,6 +26,16 @@ describe('the headers of an answer', () => {
     expect(headersOf(first)).toEqual({ ...common, ...extra, 'x-request-id': 'req_a' })
   })
 
+  test('have the values of this answer where another has the same names', () => {
+    const versioned = (request_id: string, version: string) =>
+      reply(asked(request_id), v1, 200, new Reply(200, {}, { 'x-version': version }))
+    const answers = [versioned('req_a', '1'), versioned('req_b', '2')]
+    expect(answers.map(headersOf)).toEqual([
+      { ...common, 'x-version': '1', 'x-request-id': 'req_a' },
+      { ...common, 'x-version': '2', 'x-request-id': 'req_b' },
+    ])
+  })
+
   test('that a handler adds before one that is refused are not in the next one', () => {
     const extra = { etag: '"of another tenant"', 'x-version': 'a\nb' }
     expect(() => reply(asked('req_a'), v1, 200, new Reply(200, {}, extra))).toThrow(TypeError)

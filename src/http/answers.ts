@@ -74,10 +74,7 @@ type Extra = Readonly<Record<string, string>> | null
 
 export function json(asked: Asked, status: number, text: string, extra: Extra): Outgoing {
   if (isLarge(text)) return new LargeAnswer(status, new Headers(headersOf(asked, extra)), text)
-  shared.set('x-request-id', asked.request_id)
-  const response = new Response(text, { status, headers: shared })
-  // Set on the response's own copy: an answer shares nothing with the next one, also when a value is refused here.
-  for (const name in extra) response.headers.set(name, extra[name]!)
+  const response = new Response(text, { status, headers: sharedHeaders(asked.request_id, extra) })
   const names = asked.ignored?.header
   if (names) response.headers.set('x-ignored-fields', names)
   return response
@@ -89,11 +86,22 @@ const of_event_streams = { 'content-type': 'text/event-stream', 'x-accel-bufferi
 const of_every_answer = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 const common = { 'content-type': 'application/json', ...of_every_answer }
 
-/**
- * Copied into each response: that costs 0.3 µs less than to make it from an object each time. Nothing but the request id,
- * which every answer sets, is ever changed in it.
- */
-const shared = new Headers(common)
+/** By the names beside the common ones: those are written in code, so there are few. */
+const shared = new Map<string, Headers>()
+
+/** Copied into each response, 0.3 µs cheaper than an object each time. Each answer sets all values that are not common. */
+function sharedHeaders(request_id: string, extra: Extra): Headers {
+  let names = ''
+  for (const name in extra) names += `${name},`
+  let headers = shared.get(names)
+  if (!headers) {
+    headers = new Headers(common)
+    shared.set(names, headers)
+  }
+  headers.set('x-request-id', request_id)
+  for (const name in extra) headers.set(name, extra[name]!)
+  return headers
+}
 
 function headersOf({ request_id, ignored }: Asked, extra: Extra): Record<string, string> {
   const headers: Record<string, string> = { ...common, 'x-request-id': request_id, ...extra }

@@ -5,7 +5,7 @@
 // expired one as it is until the sweep; both remember the version for 24 h.
 
 import type { Millis } from '../base/clock.ts'
-import { of_shard, type Reader, type Statement, sql, type Tx } from '../db/db.ts'
+import { of_shard, type Reader, type Statement, sql, type Tx, writesRow } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
 import { boundOf, type EntryRow, type KeyRef, type Place } from './entry.ts'
 
@@ -36,21 +36,21 @@ export interface Written {
   created_version: number
 }
 
-const PUT = sql<Written>('kv.put', `${upsert} returning version, created_version, grew`)
+const writes = (name: string, text: string) =>
+  writesRow<Written>(name, text, 'version, created_version, grew', `kv_entries where ${here}`)
 
-const PUT_IF_ABSENT = sql<Written>(
+const PUT = writes('kv.put', upsert)
+
+const PUT_IF_ABSENT = writes(
   'kv.put_if_absent',
-  `${upsert}
-    where kv_entries.value is null or kv_entries.expires_at <= :now
-   returning version, created_version, grew`,
+  `${upsert} where kv_entries.value is null or kv_entries.expires_at <= :now`,
 )
 
-const PUT_IF_VERSION = sql<Written>(
+const PUT_IF_VERSION = writes(
   'kv.put_if_version',
   `update kv_entries
       set value = :value, version = version + 1, grew = :value_bytes - octet_length(value), expires_at = :expires_at, updated_at = :now
-    where ${here} and version = :version and ${live}
-   returning version, created_version, grew`,
+    where ${here} and version = :version and ${live}`,
 )
 
 const RAISE_VERSION = sql(

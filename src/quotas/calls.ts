@@ -58,7 +58,7 @@ export class Calls implements MonthlyCalls {
     const counted = () => {
       if (!count(entry, limit)) throw refusal(entry, caller, plans, now)
     }
-    if (limit !== null && !this.#isFresh(entry)) return this.#refresh(entry).then(counted)
+    if (limit !== null && !isFresh(entry, entry.asked_at)) return this.#refresh(entry).then(counted)
     counted()
     return undefined
   }
@@ -110,14 +110,10 @@ export class Calls implements MonthlyCalls {
     this.#entries.set(key, entry)
   }
 
-  #isFresh({ looked_at }: Entry): boolean {
-    return this.clock.monotonic() - looked_at < fresh_ms
-  }
-
   /** During a write it waits for that, which makes the count as fresh, unless it fails. */
   async #refresh(entry: Entry): Promise<void> {
     while (entry.busy && !entry.looking) await entry.busy.catch(nothing)
-    if (!this.#isFresh(entry)) await this.#look(entry)
+    if (!isFresh(entry, this.clock.monotonic())) await this.#look(entry)
   }
 
   /** Several callers share one look. Nothing may come between the wait and the beginning of it. */
@@ -169,6 +165,11 @@ export class Calls implements MonthlyCalls {
       if (entry.unwritten === 0 && !entry.busy && entry.asked_at < before) this.#entries.delete(key)
     }
   }
+}
+
+/** `at`: on the monotonic clock. */
+function isFresh({ looked_at }: Entry, at: Millis): boolean {
+  return at - looked_at < fresh_ms
 }
 
 /** The caller that began it gets the failure. */

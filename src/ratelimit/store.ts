@@ -4,21 +4,24 @@
 // moves expires_at.
 
 import type { Millis } from '../base/clock.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { type Reader, sql, type Tx, writesRow } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import type { Known } from './standing.ts'
 import { type Check, type Counted, type CountedSliding, ceilingOf } from './window.ts'
 
 const here = `tenant_id = :tenant_id and namespace = '__rl' and key = :key`
+const row = `kv_entries where ${here}`
+const sliding_columns = 'rl_hits as hits, rl_previous as previous, rl_taken as taken, expires_at'
 
 // 2^53, one past the largest limit: a count that reached it is above every limit, and stays there.
-const HIT_FIXED = sql<Counted>(
+const HIT_FIXED = writesRow<Counted>(
   'ratelimit.hit_fixed',
   `update kv_entries
       set rl_hits = case when rl_hits + :cost > 9007199254740992 then 9007199254740992 else rl_hits + :cost end,
           rl_limit = :limit
-    where ${here} and value = :value and expires_at > :now
-   returning rl_hits as hits, expires_at`,
+    where ${here} and value = :value and expires_at > :now`,
+  'rl_hits as hits, expires_at',
+  row,
 )
 
 // The hits left of the bucket before, rounded down, fit into this one: fits() of window.ts, in SQL.
@@ -26,14 +29,15 @@ const fits_in_bucket = `cast(rl_previous as double precision) * (expires_at - :a
   < :ceiling - rl_hits - :cost + 1`
 
 /** `ahead` is a window from now: a bucket that expires later has not ended. */
-const HIT_SLIDING = sql<CountedSliding>(
+const HIT_SLIDING = writesRow<CountedSliding>(
   'ratelimit.hit_sliding',
   `update kv_entries
       set rl_hits = rl_hits + case when ${fits_in_bucket} then :cost else 0 end,
           rl_taken = case when ${fits_in_bucket} then :cost else 0 end,
           rl_limit = :limit
-    where ${here} and value = :value and expires_at > :ahead
-   returning rl_hits as hits, rl_previous as previous, rl_taken as taken, expires_at`,
+    where ${here} and value = :value and expires_at > :ahead`,
+  sliding_columns,
+  row,
 )
 
 const fits_in_next = `cast(rl_hits as double precision) * (expires_at - :now) / rl_window_ms < :room + 1`
@@ -46,7 +50,7 @@ const NEXT_BUCKET = sql<CountedSliding>(
           rl_taken = case when ${fits_in_next} then :cost else 0 end,
           rl_limit = :limit
     where ${here} and value = :value and expires_at > :now and expires_at <= :ahead
-   returning rl_hits as hits, rl_previous as previous, rl_taken as taken, expires_at`,
+   returning ${sliding_columns}`,
 )
 
 // After the clock was set back: a window that begins later than now begins now.
