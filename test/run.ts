@@ -9,8 +9,11 @@ import { quick_variable, quickFiles } from './support/quick.ts'
 const root = join(import.meta.dir, '..')
 /** Starts the longest files first. `npm test -- --update-timings` writes it. */
 const timings = 'test/timings.json'
-/** More than there are cores, because many tests wait, and one file does little else. Each process has a browser. */
-const processes = Math.min(availableParallelism() + 4, 9)
+/**
+ * More than there are cores, because many tests wait, and one file does little else; each process has a browser. Those of the quick
+ * run wait for little, and each further process compiles the whole service once more.
+ */
+const more_than_cores = { whole: 4, quick: 2 }
 /** Freed memory goes back to the system after a second instead of 100 ms: much of it is asked for again before. */
 const keep_memory = { MIMALLOC_PURGE_DELAY: '1000' }
 /** Most functions run too seldom in a test to earn back what the last tier of the compiler takes. */
@@ -21,6 +24,7 @@ const test_ms_max = 300_000
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
 const asked = args.filter((arg) => arg !== '--quick')
+const processes = Math.min(availableParallelism() + more_than_cores[quick ? 'quick' : 'whole'], 9)
 /** A PostgreSQL that is there already is used as it is. */
 const cluster = quick || process.env[postgres_variable] ? null : await startSharedCluster()
 

@@ -10,6 +10,7 @@ import { successStatus } from '../src/contract/route.ts'
 import { features, routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
 import { requireKnown } from './support/contract-credentials.ts'
+import { until } from './support/patience.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, forEachWholeService, type TestService } from './support/service.ts'
 
@@ -223,6 +224,10 @@ forEachWholeService(
   (service) => {
     let a: Keyring
     beforeAll(async () => {
+      // From then on no key is forgotten that was used a moment ago.
+      const heard = 'signals of other nodes are heard'
+      if (service.engine === 'postgres')
+        await until(() => service.logged.some(({ message }) => message === heard))
       a = await newKeyring(service)
       // The first use of a quota makes its counter: see the last test.
       const reserving = Object.keys(budgets).filter((name) =>
