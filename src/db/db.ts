@@ -263,7 +263,7 @@ export function forDueWork<Row>(statement: Statement<Row>): Statement<Row> {
 }
 
 /**
- * The same for a write on a hot path, of one row at most, of which these columns are returned; `found` finds it afterwards, by its
+ * As `sql`, for a write on a hot path, of one row at most, of which these columns are returned; `found` finds it afterwards, by its
  * key. SQLite opens a table for a `returning` clause, which costs 0.4 µs more than to find the row again.
  */
 export function writesRow<Row>(name: string, text: string, columns: string, found: string): Statement<Row> {

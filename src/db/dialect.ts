@@ -52,7 +52,7 @@ export function sqliteText(text: string): string {
 
 /** Without the clause that returns a row which is read back. */
 export function sqliteTextOf({ text, read_back }: { text: string; read_back?: unknown }): string {
-  return sqliteText(read_back ? text.replace(/\sreturning [^()]*$/, '') : text)
+  return sqliteText(read_back ? text.slice(0, text.lastIndexOf(' returning ')) : text)
 }
 
 export function postgresText(text: string, dialect: PostgresDialect = 'postgres'): string {

@@ -33,10 +33,6 @@ export class Connection implements Reader {
   }
 
   all<Row>(statement: Statement<Row>, params: Params): Row[] {
-    if (statement.read_back) {
-      const row = this.one(statement, params)
-      return row === null ? [] : [row]
-    }
     try {
       return this.#prepare(statement).all(...bind(statement, params)) as Row[]
     } catch (error) {

@@ -41,12 +41,21 @@ export class SqliteTx implements Tx {
 
   one<Row>(statement: Statement<Row>, params: Params): Row | null {
     this.#begin(statement, params)
-    const row = this.connection.one(statement, params)
-    if (statement.writes && row !== null) this.wrote = true
-    return row
+    try {
+      const row = this.connection.one(statement, params)
+      if (statement.writes && row !== null) this.wrote = true
+      return row
+    } catch (error) {
+      if (statement.read_back) this.wrote = true // it may have been written, and not found again
+      throw error
+    }
   }
 
   all<Row>(statement: Statement<Row>, params: Params): Row[] {
+    if (statement.read_back) {
+      const row = this.one(statement, params)
+      return row === null ? [] : [row]
+    }
     this.#begin(statement, params)
     const rows = this.connection.all(statement, params)
     if (statement.writes && rows.length > 0) this.wrote = true

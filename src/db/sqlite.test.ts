@@ -302,6 +302,25 @@ describe('group commit', () => {
     expect(stdout.split('\n').toSorted()).toEqual(['', 'answered 1,2', 'uncaught from an effect'])
     expect(exitCode).toBe(0)
   })
+
+  test('keeps nothing of a write whose row cannot be found again, and all of the others', async () => {
+    const db = await counters()
+    const lost = {
+      ...ADDED,
+      read_back: unnamedAcrossTenants<{ n: number }>('test.lost', 'select m from counters'),
+    }
+    const results = await Promise.allSettled([
+      db.write((tx) => tx.run(ADD, { id: 'a', n: 1 })),
+      db.write((tx) => tx.one(lost, { id: 'a', n: 10 })),
+      db.write((tx) => tx.one(ADDED, { id: 'a', n: 100 })),
+    ])
+    expect(results).toMatchObject([
+      { status: 'fulfilled', value: 1 },
+      { status: 'rejected', reason: { message: 'no such column: m' } },
+      { status: 'fulfilled', value: { n: 101 } },
+    ])
+    expect(await nOf(db)).toBe(101)
+  })
 })
 
 describe('the queue', () => {

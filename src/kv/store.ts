@@ -36,21 +36,21 @@ export interface Written {
   created_version: number
 }
 
-const writes = (name: string, text: string) =>
-  writesRow<Written>(name, text, 'version, created_version, grew', `kv_entries where ${here}`)
+const written = 'version, created_version, grew'
+const row = `kv_entries where ${here}`
 
-const PUT = writes('kv.put', upsert)
+const PUT = writesRow<Written>('kv.put', upsert, written, row)
 
-const PUT_IF_ABSENT = writes(
-  'kv.put_if_absent',
-  `${upsert} where kv_entries.value is null or kv_entries.expires_at <= :now`,
-)
+const absent = 'kv_entries.value is null or kv_entries.expires_at <= :now'
+const PUT_IF_ABSENT = writesRow<Written>('kv.put_if_absent', `${upsert} where ${absent}`, written, row)
 
-const PUT_IF_VERSION = writes(
+const PUT_IF_VERSION = writesRow<Written>(
   'kv.put_if_version',
   `update kv_entries
       set value = :value, version = version + 1, grew = :value_bytes - octet_length(value), expires_at = :expires_at, updated_at = :now
     where ${here} and version = :version and ${live}`,
+  written,
+  row,
 )
 
 const RAISE_VERSION = sql(

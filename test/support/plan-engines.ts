@@ -5,7 +5,7 @@ import { SQL } from 'bun'
 import { boundText } from '../../src/db/bound.ts'
 import { postgres_session } from '../../src/db/connection-settings.ts'
 import { bind, type Params, type Statement } from '../../src/db/db.ts'
-import { postgresText, sqliteText } from '../../src/db/dialect.ts'
+import { postgresText, sqliteTextOf } from '../../src/db/dialect.ts'
 import { of_few_rows, reads, reads_max, type Scenario, whole_tables } from './plans.ts'
 
 /** A run of a statement: its faults in words, and its time. */
@@ -133,10 +133,9 @@ export class SqlitePlans {
   constructor(private readonly connection: Database) {}
 
   /** The faults of the plan: tables that are read whole, and tenants. */
-  plan({ name, text }: Statement<unknown>): string[] {
-    const prepared = this.connection.prepare(`explain query plan ${sqliteText(text)}`)
-    const details = (prepared.all() as { detail: string }[]).map(({ detail }) => detail)
-    prepared.finalize()
+  plan(statement: Statement<unknown>): string[] {
+    const { name, text, read_back } = statement
+    const details = [statement, ...(read_back ? [read_back] : [])].flatMap((each) => this.#detailsOf(each))
     if (name in whole_tables) return []
     const whole = details.filter((detail) => {
       const scanned = /^SCAN (\w+)/.exec(detail)?.[1]
@@ -146,8 +145,15 @@ export class SqlitePlans {
     return [...whole, ...endless]
   }
 
+  #detailsOf(statement: Statement<unknown>): string[] {
+    const prepared = this.connection.prepare(`explain query plan ${sqliteTextOf(statement)}`)
+    const details = (prepared.all() as { detail: string }[]).map(({ detail }) => detail)
+    prepared.finalize()
+    return details
+  }
+
   run(statement: Statement<unknown>, { params }: Scenario): Run {
-    const prepared = this.connection.prepare(sqliteText(statement.text))
+    const prepared = this.connection.prepare(sqliteTextOf(statement))
     this.connection.run('begin')
     try {
       const given = bind(
