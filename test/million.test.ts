@@ -8,7 +8,7 @@ import { day_ms } from '../src/base/clock.ts'
 import { limits } from '../src/base/limit.ts'
 import { postgres_session } from '../src/db/connection-settings.ts'
 import { bind, type Params, type Statement, statements } from '../src/db/db.ts'
-import { postgresText, sqliteText } from '../src/db/dialect.ts'
+import { postgresText } from '../src/db/dialect.ts'
 import { sqlitePath } from '../src/db/open.ts'
 import { lease_rows_max } from '../src/jobs/store.ts'
 import { wake_rows_max } from '../src/jobs/wake-store.ts'
@@ -17,7 +17,7 @@ import '../src/maintenance/purge.ts'
 import { TestClock } from './support/clock.ts'
 import { forEachDatabase } from './support/databases.ts'
 import { big, seeds } from './support/million.ts'
-import { rowsRead } from './support/plan-engines.ts'
+import { rowsRead, sqlitePlanOf } from './support/plan-engines.ts'
 
 const now = new TestClock().now()
 const rows_max = 500
@@ -344,10 +344,9 @@ function sqliteEngine(): Engine {
       { belief: 'without statistics', async believe() {} },
       { belief: 'with statistics', believe: async () => void connection.run('analyze') },
     ],
-    async excess({ name, text }) {
-      const plan = connection.prepare(`explain query plan ${sqliteText(text)}`)
-      const details = (plan.all() as { detail: string }[]).map(({ detail }) => detail)
-      plan.finalize()
+    async excess(statement) {
+      const { name } = statement
+      const details = sqlitePlanOf(connection, statement)
       const of_tables = details.filter(
         (detail) => /^(SEARCH|SCAN)/.test(detail) && tables.has(detail.split(' ')[1]!),
       )

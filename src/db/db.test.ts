@@ -5,6 +5,7 @@ import '../app.ts' // every store registers its statements
 import type { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { until } from '../../test/support/patience.ts'
+import { sqlitePlanOf } from '../../test/support/plan-engines.ts'
 import { migrations } from '../features.ts'
 import {
   bind,
@@ -508,13 +509,7 @@ describe('plans of statements on SQLite', () => {
     const schema = migrations.map(({ text }) => render('sqlite', text)).join(';')
     connection.run(schema)
     plans = new Map(
-      service_statements.map((statement) => {
-        const { name, read_back } = statement
-        const steps = [statement, ...(read_back ? [read_back] : [])].flatMap((each) =>
-          connection.prepare(`explain query plan ${sqliteTextOf(each)}`).all(),
-        )
-        return [name, (steps as { detail: string }[]).map(({ detail }) => detail)]
-      }),
+      service_statements.map((statement) => [statement.name, sqlitePlanOf(connection, statement)]),
     )
     connection.close()
   })

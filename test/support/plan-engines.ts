@@ -129,13 +129,21 @@ function withDefaults(
   )
 }
 
+/** The steps of SQLite's plan, and behind them those by which the row that was written is read back. */
+export function sqlitePlanOf(connection: Database, statement: Statement<unknown>): string[] {
+  const prepared = connection.prepare(`explain query plan ${sqliteTextOf(statement)}`)
+  const steps = (prepared.all() as { detail: string }[]).map(({ detail }) => detail)
+  prepared.finalize()
+  return statement.read_back ? [...steps, ...sqlitePlanOf(connection, statement.read_back)] : steps
+}
+
 export class SqlitePlans {
   constructor(private readonly connection: Database) {}
 
   /** The faults of the plan: tables that are read whole, and tenants. */
   plan(statement: Statement<unknown>): string[] {
-    const { name, text, read_back } = statement
-    const details = [statement, ...(read_back ? [read_back] : [])].flatMap((each) => this.#detailsOf(each))
+    const { name, text } = statement
+    const details = sqlitePlanOf(this.connection, statement)
     if (name in whole_tables) return []
     const whole = details.filter((detail) => {
       const scanned = /^SCAN (\w+)/.exec(detail)?.[1]
@@ -143,13 +151,6 @@ export class SqlitePlans {
     })
     const endless = /\blimit\b/.test(text) || name in of_few_rows ? [] : details.filter(isOfTenant)
     return [...whole, ...endless]
-  }
-
-  #detailsOf(statement: Statement<unknown>): string[] {
-    const prepared = this.connection.prepare(`explain query plan ${sqliteTextOf(statement)}`)
-    const details = (prepared.all() as { detail: string }[]).map(({ detail }) => detail)
-    prepared.finalize()
-    return details
   }
 
   run(statement: Statement<unknown>, { params }: Scenario): Run {
