@@ -163,6 +163,24 @@ describe('a flush that fails', () => {
   })
 })
 
+test('deletions of many rows are spread over transactions of about 4 MB, a page counted for each row', async () => {
+  const insert_many = unnamedAcrossTenants(
+    'test.insert_many',
+    'with recursive n(n) as (select 1 union all select n + 1 from n where n < 4000) insert into rows (text) select null from n',
+  )
+  const remove_to = unnamedAcrossTenants('test.remove_to', 'delete from rows where id <= :last')
+  await db.write((tx) => tx.run(insert_many, {}))
+  const commitsOf = async (lasts: number[]) => {
+    const before = flush.count
+    await Promise.all(lasts.map((last) => db.write((tx) => tx.run(remove_to, { last }))))
+    return flush.count - before
+  }
+  expect(await commitsOf([100, 200, 300])).toBe(1)
+  expect(await commitsOf([800, 1_300])).toBe(1)
+  expect(await commitsOf([1_800, 2_300, 2_800, 3_300])).toBe(2)
+  expect(await count()).toBe(700)
+})
+
 describe('the thread that copies the log', () => {
   /** Changes what becomes of messages to the thread. */
   function onPost(change: (worker: Worker, deliver: () => void, message: { copy?: true }) => void): void {

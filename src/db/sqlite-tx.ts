@@ -4,6 +4,9 @@ import type { Millis } from '../base/clock.ts'
 import type { ChangeListener, Origin, Params, Statement, StoredCounter, Tx } from './db.ts'
 import { Changes, type StoredBytes } from './stored.ts'
 
+/** Counted for each row that a statement changes besides its first: about a page of the log. */
+const row_bytes = 4_096
+
 const changes_rows = /^\s*(insert|update|delete)\b/i
 
 interface Writer {
@@ -19,7 +22,7 @@ export class SqliteTx implements Tx {
   /** A statement was run that writes and changes no rows, such as one that creates a table. */
   changed_tables = false
   finished = false
-  /** About how many bytes its statements write: the characters of their texts. */
+  /** About how many bytes its statements write: the characters of their texts, and the rows that one changes with others. */
   bytes = 0
   /** Made when it is needed: most writes of a busy service change no length. */
   changes: Changes | null = null
@@ -58,14 +61,14 @@ export class SqliteTx implements Tx {
     }
     this.#begin(statement, params)
     const rows = this.connection.all(statement, params)
-    if (statement.writes && rows.length > 0) this.wrote = true
+    if (statement.writes && rows.length > 0) this.#wrote(rows.length)
     return rows
   }
 
   run(statement: Statement, params: Params): number {
     this.#begin(statement, params)
     const changed = this.connection.run(statement, params)
-    if (changed > 0) this.wrote = true
+    if (changed > 0) this.#wrote(changed)
     else if (!changes_rows.test(statement.text)) this.changed_tables = true
     return changed
   }
@@ -92,6 +95,11 @@ export class SqliteTx implements Tx {
   #begin(statement: Statement<unknown>, params: Params): void {
     if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
     if (statement.writes) this.#countBytes(statement, params)
+  }
+
+  #wrote(rows: number): void {
+    this.wrote = true
+    this.bytes += (rows - 1) * row_bytes
   }
 
   #countBytes({ params: names }: Statement<unknown>, params: Params): void {
