@@ -43,6 +43,8 @@ export interface App {
   late_rows: LateRows | null
   cron_secret: KeptSecret
   secret_key: KeptSecret
+  /** Of every route and page: also answer callers without a connection. */
+  handlers: RequestHandlers
   /** Listens. Returns the address, `http://127.0.0.1:8420`. */
   listen(): string
   /** Null without METRICS. */
@@ -135,6 +137,7 @@ function assemble(opened: Opened): Assembled {
   return {
     nodes,
     metrics,
+    handlers,
     nodesTrouble: () => nodes?.trouble ?? null,
     listen() {
       server = naming('HOST', () => serve(config, handlers, db.clock, options))

@@ -189,7 +189,7 @@ forEachWholeService(
       async (_, named) => {
         const { route } = named
         const padded = (body: Json, bytes: number) => bytesOf(bodyText(body).padEnd(bytes, ' '))
-        await taken(named, (body) => padded(body, body_bytes_max))
+        await service.overHttp(() => taken(named, (body) => padded(body, body_bytes_max)))
         const made = await ready(service, named, a)
         const chunksTo = ({ keyring, path }: Ready) => ({
           url: service.url + path,
@@ -201,7 +201,7 @@ forEachWholeService(
 
         const other = await readyToRefuse(service, named, a)
         const over = padded(other.body!, body_bytes_max + 1)
-        const with_length = await send(named, other, over)
+        const with_length = await service.overHttp(() => send(named, other, over))
         expect(bytesButId(with_length)).toBe(errorBytes('PAYLOAD_TOO_LARGE', named.route))
         const refused = await sendChunked(chunksTo(other), over)
         expect([refused.status, ((await refused.json()) as Answer['body']).error.code]).toEqual([

@@ -29,6 +29,7 @@ const readable_alike = readable.filter(([title]) => title !== counting)
 const paths = [...new Set(routes.map(({ route }) => route.path))]
 
 forEachWholeService('a path', (service) => {
+  service.over_http = true
   let a: Keyring
   beforeAll(async () => {
     a = await newKeyring(service)
@@ -103,6 +104,7 @@ forEachWholeService('a path', (service) => {
 })
 
 forEachWholeService('a cursor', (service) => {
+  service.over_http = true
   /** Filled by the worker, not by a caller, or with an item for many: their pages are tested with their features. */
   const filled_by_us = [
     '/v1/schedules/:id/attempts',

@@ -44,6 +44,7 @@ const with_params = titled(routes.filter(({ route }) => Object.keys(route.params
 const with_ids = titled(routes.filter(({ route }) => idParams(route).length > 0))
 
 forEachWholeService('every route', (service) => {
+  service.over_http = true
   let a: Keyring
   beforeAll(async () => {
     a = await newKeyring(service)

@@ -297,6 +297,7 @@ function fits(schema: Schema, item: object): boolean {
 forEachService(
   '/openapi.json',
   (service) => {
+    service.over_http = true
     test('is served as it is in git, with the address of this server', async () => {
       const answer = await service.ask('GET', '/openapi.json')
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json'])

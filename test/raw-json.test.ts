@@ -151,6 +151,7 @@ test('the documents hold what numbers and maps in memory would lose', () => {
 })
 
 forEachService('raw JSON', (service) => {
+  service.over_http = true
   let key: string
   beforeAll(async () => {
     key = (await newKeyring(service)).keys.agent

@@ -41,6 +41,7 @@ describe('scripts/docs-index.ts', () => {
 })
 
 forEachService('The documentation as it is served', (service) => {
+  service.over_http = true
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(`${service.url}${path}`, { method, headers, redirect: 'manual' })
 

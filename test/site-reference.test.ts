@@ -19,6 +19,7 @@ const chromium = useChromium()
 describe('The API reference', () => {
   // The page is the same on both engines.
   const service = new TestService()
+  service.over_http = true
   const folder = databaseFolder()
   beforeAll(async () => {
     await service.start(`sqlite:${join(folder, 'test.db')}`)

@@ -9,6 +9,7 @@ function refusal({ status, body }: Answer) {
 const unauthorized = [401, 'UNAUTHORIZED', undefined]
 
 forEachRacedService('Credentials', (service) => {
+  service.over_http = true
   type Keys = { admin_key: string; api_key: string; other_key: string; approval_key: string }
 
   async function newKeys(): Promise<Keys> {

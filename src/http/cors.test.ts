@@ -14,6 +14,7 @@ function corsOf(headers: Headers): Record<string, string> {
 forEachService(
   'CORS_ORIGINS with two origins',
   (service) => {
+    service.over_http = true
     test.each([console_origin, local_origin])('an answer to %s may be read there', async (origin) => {
       const answer = await service.ask('GET', '/livez', { headers: { origin } })
       expect(answer.status).toBe(200)
@@ -102,6 +103,7 @@ forEachService(
 forEachService(
   'CORS_ORIGINS=*',
   (service) => {
+    service.over_http = true
     test.each(['https://anywhere.example', 'null'])('every origin may read: %s', async (origin) => {
       const answer = await service.ask('GET', '/livez', { headers: { origin } })
       expect(corsOf(answer.headers)['access-control-allow-origin']).toBe(origin)
@@ -111,6 +113,7 @@ forEachService(
 )
 
 forEachService('Without CORS_ORIGINS', (service) => {
+  service.over_http = true
   describe('no answer carries a CORS header', () => {
     test.each([
       ['GET', '/livez', 200],

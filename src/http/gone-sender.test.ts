@@ -27,6 +27,7 @@ function describeSenders(name: string, environment: Record<string, string>): voi
   forEachService(
     name,
     (service) => {
+      service.over_http = true
       let routes: Record<string, { path: string; headers: string[] }>
       beforeAll(async () => {
         const tenant = await service.signUp()

@@ -72,6 +72,7 @@ const message = 'This credential may not do that.'
 const error = { code: 'FORBIDDEN', message, details: { issues }, request_id: 'request-0001' }
 
 forEachService('While everything is loopback', (service) => {
+  service.over_http = true
   test.each([
     ['GET', '/livez'],
     ['GET', '/readyz'],
@@ -151,6 +152,7 @@ describe.each([
   forEachService(
     'any Host is served',
     (service) => {
+      service.over_http = true
       test('as a proxy may send it', async () => {
         expect((await ask(service, 'GET', '/livez', 'evil.example'))[0]).toBe('200 OK')
       })

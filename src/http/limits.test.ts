@@ -28,6 +28,7 @@ function newName(): string {
 forEachRacedService(
   "The service's own limits behind a trusted proxy",
   (service) => {
+    service.over_http = true
     const signUp = (address: string, name = newName(), headers: Record<string, string> = {}) =>
       served(() =>
         service.ask('POST', '/v1/tenants', {
@@ -202,6 +203,7 @@ forEachRacedService(
 forEachRacedService(
   'X-Forwarded-For from a peer that is not a trusted proxy',
   (service) => {
+    service.over_http = true
     test('is not believed: the peer itself is limited', async () => {
       const signUp = (address: string) =>
         service.ask('POST', '/v1/tenants', {
@@ -216,6 +218,7 @@ forEachRacedService(
 )
 
 forEachRacedService('While HOST and PUBLIC_URL are loopback and TRUST_PROXY is unset', (service) => {
+  service.over_http = true
   test('both limits are off', async () => {
     for (let i = 0; i <= sign_ups_max; i++) {
       const body = { name: newName(), owner_email: 'owner@example.com' }
@@ -230,6 +233,7 @@ forEachRacedService('While HOST and PUBLIC_URL are loopback and TRUST_PROXY is u
 forEachRacedService(
   'While PUBLIC_URL is not loopback',
   (service) => {
+    service.over_http = true
     test('both limits are on', async () => {
       for (let i = 0; i < failed_keys_max; i++) {
         expect((await service.ask('GET', '/v1/kv/a/b', { key: newKey('agent') })).status).toBe(401)

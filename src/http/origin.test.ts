@@ -11,6 +11,7 @@ function newTenant() {
 forEachService(
   'A request without a key that changes something',
   (service) => {
+    service.over_http = true
     const signUp = (origin: string | null, body: unknown = newTenant()) =>
       service.ask('POST', '/v1/tenants', {
         headers: { 'content-type': 'text/plain', ...(origin === null ? {} : { origin }) },
@@ -77,6 +78,7 @@ forEachService(
 forEachService(
   'With CORS_ORIGINS=*',
   (service) => {
+    service.over_http = true
     test('a page of any site may sign up', async () => {
       const headers = { origin: 'https://anywhere.example' }
       expect((await service.ask('POST', '/v1/tenants', { headers, body: newTenant() })).status).toBe(201)

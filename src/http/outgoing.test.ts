@@ -440,6 +440,7 @@ describe('places', () => {
 })
 
 forEachRacedService('Large answers of the service', (service: TestService) => {
+  service.over_http = true
   let tenant: TestTenant
   let key = ''
   beforeAll(async () => {

@@ -59,6 +59,7 @@ describe('a route', () => {
 })
 
 forEachService('An overloaded service', (service) => {
+  service.over_http = true
   /** The event loop has been late for two seconds. */
   function overload(): void {
     service.overload.delayed(300, 0)

@@ -125,6 +125,7 @@ const public_environment = { PUBLIC_URL: 'http://x' }
 forEachRacedService(
   'On the wire',
   (service) => {
+    service.over_http = true
     let tenant: TestTenant
     let authorization = ''
     beforeAll(async () => {

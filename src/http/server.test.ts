@@ -16,6 +16,7 @@ import type { Page } from './pages.ts'
 import { requests_max, requests_of_address_max, uncounted_max } from './under-way.ts'
 
 forEachRacedService('Every answer', (service) => {
+  service.over_http = true
   describe('carries X-Request-Id', () => {
     test.each(['12345678', 'x'.repeat(64), 'A.z_0-9-', '........'])("the caller's own %s", async (id) => {
       const seen = []

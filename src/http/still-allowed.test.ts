@@ -11,6 +11,7 @@ const metrics = { METRICS: '127.0.0.1:0' }
 forEachService(
   'A request that waits',
   (service) => {
+    service.over_http = true
     service.looks_again = false // the end of a key, or what is waited for, wakes it, and nothing else
 
     const as = (key: string, method: string, path: string, body?: object) =>

@@ -18,6 +18,7 @@ const metrics = { METRICS: '127.0.0.1:0', BACKUP_EVERY: '1d' }
 forEachRacedService(
   'Metrics',
   (service) => {
+    service.over_http = true
     let tenant: TestTenant
     let receiver: Receiver
     beforeAll(async () => {

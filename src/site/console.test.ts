@@ -17,6 +17,7 @@ const policy =
 
 const folder = mkdtempSync(join(tmpdir(), 'waystation-console-'))
 const service = new TestService({ PUBLIC_URL: 'http://127.0.0.1/below/<here>' })
+service.over_http = true
 beforeAll(() => service.start(`sqlite:${join(folder, 'test.db')}`))
 afterAll(async () => {
   await service.stop()

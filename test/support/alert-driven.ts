@@ -40,6 +40,7 @@ export class Driven {
       ...{ METRICS: '127.0.0.1:0', DISK_RESERVE: String(gib), DATABASE_CONNECTIONS: String(connections) },
       ...{ BACKUP_EVERY: '6h', BACKUP_DIR: this.backups, ...settings },
     })
+    this.service.over_http = true // metrics count what the server has in flight
     this.prometheus = new Prometheus(this.service.clock.now() / 1_000, () => this.target())
   }
 

@@ -1,4 +1,4 @@
-// The whole service on a free loopback port, asked over HTTP as a client would.
+// The whole service on a free loopback port, asked in process or over HTTP as a client would.
 
 import { afterAll, beforeAll } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,6 +12,7 @@ import { connections_default } from '../../src/db/connection-settings.ts'
 import type { Sync } from '../../src/db/sqlite-flush.ts'
 import { TestClock } from './clock.ts'
 import { forEachDatabase } from './databases.ts'
+import { InProcess, type Sent } from './in-process.ts'
 import { expectSoundJournal } from './journal.ts'
 import { listenUrlOf } from './postgres.ts'
 
@@ -93,6 +94,8 @@ export class TestService {
   background = true
   /** False: waiting requests look only when they are notified. Set before the start. */
   looks_again = true
+  /** True: `ask` opens connections, for tests of what these do. */
+  over_http = false
   /** Knows of no delay of the event loop but those that a test reports. */
   overload = new Overload()
   url = ''
@@ -100,6 +103,7 @@ export class TestService {
   database_url = ''
   #folder = ''
   #stopped: App | undefined
+  #in_process!: InProcess
 
   constructor(private readonly environment: Record<string, string> = {}) {}
 
@@ -134,6 +138,7 @@ export class TestService {
       overload: this.overload,
     })
     this.url = this.app.listen()
+    this.#in_process = new InProcess(this.app.handlers)
     return this
   }
 
@@ -153,17 +158,17 @@ export class TestService {
 
   async ask(method: string, path: string, { key, headers = {}, body }: Ask = {}): Promise<Answer> {
     const is_json = body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)
-    const response = await fetch(`${this.url}${path}`, {
+    const sent: Sent = {
       method,
       headers: {
         ...(key ? { authorization: `Bearer ${key}` } : {}),
         ...(is_json ? { 'content-type': 'application/json' } : {}),
         ...headers,
       },
-      ...(body === undefined
-        ? {}
-        : { body: is_json ? JSON.stringify(body) : (body as string | Uint8Array<ArrayBuffer>) }),
-    })
+      body: is_json ? JSON.stringify(body) : (body as Sent['body']),
+    }
+    const url = `${this.url}${path}`
+    const response = await (this.over_http ? fetch(url, sent) : this.#in_process.fetch(url, sent))
     const text = await response.text()
     const json = response.headers.get('content-type') === 'application/json' && text !== ''
     return {
@@ -171,6 +176,17 @@ export class TestService {
       headers: response.headers,
       text,
       body: json ? JSON.parse(text) : undefined,
+    }
+  }
+
+  /** Opens connections for all that `work` asks. */
+  async overHttp<T>(work: () => Promise<T>): Promise<T> {
+    const before = this.over_http
+    this.over_http = true
+    try {
+      return await work()
+    } finally {
+      this.over_http = before
     }
   }
 

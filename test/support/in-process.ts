@@ -1,0 +1,65 @@
+// Requests answered in process, as Bun's server would hand them over: for tests to which a connection adds nothing.
+// test/in-process.test.ts shows that the answers are the same.
+
+import type { BunRequest } from 'bun'
+import { nextTurn } from '../../src/base/next-turn.ts'
+import type { Connection } from '../../src/http/exchange.ts'
+import type { RequestHandlers } from '../../src/http/handlers.ts'
+import { paramsIn } from '../../src/http/params.ts'
+import { findPath, type KnownPath, knownPaths, type RoutedHandlers } from '../../src/http/unrouted.ts'
+
+export interface Sent {
+  method: string
+  headers: Record<string, string>
+  body: string | Uint8Array<ArrayBuffer> | undefined
+}
+
+type RoutedMethod = keyof RoutedHandlers[string]
+
+/** Every client is this machine, and no connection ever waits. */
+const connection: Connection = {
+  requestIP: () => ({ address: '127.0.0.1', family: 'IPv4', port: 1 }),
+  timeout: () => undefined,
+  pendingRequests: 0,
+}
+
+export class InProcess {
+  readonly #known: KnownPath[]
+
+  constructor(private readonly handlers: RequestHandlers) {
+    const served = Object.entries(handlers.routes).flatMap(([path, by_method]) =>
+      Object.keys(by_method).map((method) => ({ path, method: method as RoutedMethod, group: null })),
+    )
+    this.#known = knownPaths(served)
+  }
+
+  /** As `fetch`, to which the URL is one of this service. */
+  async fetch(url: string, { method, headers, body }: Sent): Promise<Response> {
+    await nextTurn() // as over a connection: whatever asks again and again leaves turns to others
+    const request = new Request(url, { method, body, headers: sentHeaders(url, { method, headers, body }) })
+    const found = findPath(this.#known, url)
+    const routed =
+      found && this.handlers.routes[found.path]![(method === 'HEAD' ? 'GET' : method) as RoutedMethod]
+    const params = found ? paramsIn(found.segments, request.url) : {}
+    const asked = Object.assign(request, { params }) as unknown as BunRequest
+    const response = await (routed ?? this.handlers.fetch)(asked, connection)
+    return method === 'HEAD' ? new Response(null, response) : response
+  }
+}
+
+/** Headers that `fetch` adds. */
+const of_client = {
+  accept: '*/*',
+  'accept-encoding': 'gzip, deflate, br, zstd',
+  connection: 'keep-alive',
+  'user-agent': `Bun/${Bun.version}`,
+}
+
+function sentHeaders(url: string, { method, headers, body }: Sent): Headers {
+  const sent = new Headers(of_client)
+  sent.set('host', new URL(url).host)
+  if (body !== undefined || (method !== 'GET' && method !== 'HEAD'))
+    sent.set('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)))
+  for (const [name, value] of Object.entries(headers)) sent.set(name, value)
+  return sent
+}
