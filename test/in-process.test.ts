@@ -1,6 +1,6 @@
 // An answer is the same in process as over HTTP: so tests ask in process where they are not about connections.
 
-import { beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, spyOn, test } from 'bun:test'
 import { type Route, successStatus } from '../src/contract/route.ts'
 import { routes } from '../src/features.ts'
 import { body_bytes_max } from '../src/http/body-stream.ts'
@@ -101,6 +101,54 @@ forEachWholeService('in process', (service) => {
         headers: headersOf(answer),
       })
       expect([in_process.status, seen(in_process)]).toEqual([over_http.status, seen(over_http)])
+    }
+  })
+
+  test.each([
+    ['a dot segment', 'GET', '/v1/kv/./in-process/odd'],
+    ['two dots', 'GET', '/v1/nothing/../kv/in-process/odd'],
+    ['escaped dots', 'GET', '/v1/kv/%2e%2e/agents'],
+    ['an escaped dot', 'PUT', '/v1/kv/%2e/odd'],
+    ['an escape that is not needed', 'GET', '/v1/%6Bv/in-process/odd'],
+    ['escapes in names', 'GET', '/v1/kv/in%2Dprocess/%6Fdd'],
+    ['an escaped slash', 'GET', '/v1/kv/in-process/odd%2Fodder'],
+    ['what must be escaped', 'GET', '/v1/kv/in-process/ä "'],
+    ['half an escape', 'GET', '/v1/kv/in-process/%E'],
+    ['an escape of a byte that is not UTF-8', 'GET', '/v1/kv/in-process/%FF%EF%BF%BD'],
+    ['an empty segment', 'GET', '/v1/kv//odd'],
+    ['a slash at its end', 'GET', '/v1/kv/in-process/odd/'],
+    ['capitals', 'GET', '/V1/kv/in-process/odd'],
+    ['a fragment', 'GET', '/v1/kv/in-process/odd#there'],
+    ['a query that is empty', 'GET', '/v1/kv/in-process/odd?'],
+    ['a query with a question mark', 'GET', '/v1/kv/in-process?prefix=?'],
+    ['a fixed segment where others have a parameter', 'GET', '/v1/dlq/claim'],
+    ['a method in small letters', 'get', '/v1/kv/in-process/odd'],
+    ['a method that no path has', 'PROPFIND', '/v1/kv/in-process/odd'],
+    ['the root', 'GET', '/'],
+    ['a page that is sent compressed', 'GET', '/docs'],
+  ])('%s is answered as it is over HTTP', async (_, method, path) => {
+    await service.ask('PUT', '/v1/kv/in-process/odd', { key: a.keys.agent, body: { value: 1 } })
+    const send = () =>
+      service.ask(method, path, { key: a.keys.agent, headers: { 'x-request-id': request_id } })
+    const seen = (answer: Answer) => [answer.status, answer.text, headersOf(answer)]
+    expect(seen(await send())).toEqual(seen(await service.overHttp(send)))
+  })
+
+  test('what asks over HTTP at once connects until each is done, and nothing does after', async () => {
+    const connected = spyOn(globalThis, 'fetch')
+    const ask = () => service.ask('GET', '/livez')
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    try {
+      const [one, other] = gates.map(({ promise }) => service.overHttp(() => promise.then(ask)))
+      gates[0].resolve()
+      await one
+      gates[1].resolve()
+      await other
+      expect(connected).toHaveBeenCalledTimes(2)
+      await ask()
+      expect(connected).toHaveBeenCalledTimes(2)
+    } finally {
+      connected.mockRestore()
     }
   })
 })

@@ -36,14 +36,21 @@ export class InProcess {
   /** As `fetch`, to which the URL is one of this service. */
   async fetch(url: string, { method, headers, body }: Sent): Promise<Response> {
     await nextTurn() // as over a connection: whatever asks again and again leaves turns to others
-    const request = new Request(url, { method, body, headers: sentHeaders(url, { method, headers, body }) })
-    const found = findPath(this.#known, url)
+    const request = new Request(url.split('#', 1)[0]!, {
+      method,
+      body,
+      headers: sentHeaders(url, { method, headers, body }),
+    })
+    const found = findPath(this.#known, request.url) // as it is sent: without dot segments, with escapes
     const routed =
-      found && this.handlers.routes[found.path]![(method === 'HEAD' ? 'GET' : method) as RoutedMethod]
+      found &&
+      this.handlers.routes[found.path]![(request.method === 'HEAD' ? 'GET' : request.method) as RoutedMethod]
     const params = found ? paramsIn(found.segments, request.url) : {}
     const asked = Object.assign(request, { params }) as unknown as BunRequest
     const response = await (routed ?? this.handlers.fetch)(asked, connection)
-    return method === 'HEAD' ? new Response(null, response) : response
+    if (request.method === 'HEAD') return new Response(null, response)
+    const zipped = response.headers.get('content-encoding') === 'gzip'
+    return zipped ? new Response(Bun.gunzipSync(await response.arrayBuffer()), response) : response
   }
 }
 

@@ -104,6 +104,8 @@ export class TestService {
   #folder = ''
   #stopped: App | undefined
   #in_process!: InProcess
+  /** Calls of `overHttp` under way. */
+  #connecting = 0
 
   constructor(private readonly environment: Record<string, string> = {}) {}
 
@@ -168,7 +170,8 @@ export class TestService {
       body: is_json ? JSON.stringify(body) : (body as Sent['body']),
     }
     const url = `${this.url}${path}`
-    const response = await (this.over_http ? fetch(url, sent) : this.#in_process.fetch(url, sent))
+    const connects = this.over_http || this.#connecting > 0
+    const response = await (connects ? fetch(url, sent) : this.#in_process.fetch(url, sent))
     const text = await response.text()
     const json = response.headers.get('content-type') === 'application/json' && text !== ''
     return {
@@ -181,12 +184,11 @@ export class TestService {
 
   /** Opens connections for all that `work` asks. */
   async overHttp<T>(work: () => Promise<T>): Promise<T> {
-    const before = this.over_http
-    this.over_http = true
+    this.#connecting += 1
     try {
       return await work()
     } finally {
-      this.over_http = before
+      this.#connecting -= 1
     }
   }
 
