@@ -185,7 +185,8 @@ forEachRacedService('Agents', (service) => {
     'an id is never checked for form: %s names nothing',
     async (id) => {
       const { admin_key } = await service.signUp()
-      expect(refusal(await service.ask('GET', `/v1/agents/${id}`, { key: admin_key }))).toEqual(unknown_agent)
+      const asked = () => service.ask('GET', `/v1/agents/${id}`, { key: admin_key })
+      expect(refusal(await service.overHttp(asked))).toEqual(unknown_agent)
     },
   )
 

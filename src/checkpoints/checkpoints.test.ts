@@ -1325,6 +1325,7 @@ forEachRacedService('GET …?wait', (service) => {
 forEachDatabase('A node that drains', (databases) => {
   test('answers who waits with the current state', async () => {
     const service = await new TestService().start(await databases.newUrl())
+    service.over_http = true
     const tenant = await service.signUp()
     const checkpoint = await create(service, tenant)
     const looked = new Promise<void>((resolve) => {

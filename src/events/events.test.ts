@@ -368,6 +368,7 @@ const with_metrics = { METRICS: '127.0.0.1:0' }
 forEachRacedService(
   'A node that stops',
   (service) => {
+    service.over_http = true
     test('ends streams, and answers what waits, with where to go on', async () => {
       const tenant = await service.signUp()
       const stream = await follow(service, tenant.api_key)

@@ -283,6 +283,7 @@ forEachService('Idempotency-Key', (service) => {
 forEachService(
   'Idempotency-Key on POST /tenants behind a proxy',
   (service) => {
+    service.over_http = true
     test('the scope is the client address', async () => {
       const key = crypto.randomUUID()
       const signUp = (address: string, name: string) =>

@@ -61,7 +61,8 @@ forEachService('Forwarding', (service) => {
       ...{ accept: 'a/b', 'accept-encoding': 'br', 'accept-language': 'eo' },
     }
     const path = `${inbox.path}/sub/path?theirs=1`
-    expect((await service.ask(method, path, { headers, body })).text).toBe('{"received":true}')
+    const answer = await service.overHttp(() => service.ask(method, path, { headers, body }))
+    expect(answer.text).toBe('{"received":true}')
     await receiver.received(1)
     const [request] = receiver.requests
     expect(request).toMatchObject({ method, target: '/here?mine=1' })

@@ -66,6 +66,7 @@ async function answered(service: TestService, text: string): Promise<[status: st
 }
 
 forEachRacedService('The URL of an inbox', (service) => {
+  service.over_http = true
   let tenant: TestTenant
   const fresh = async () => {
     tenant ??= await service.signUp('pro')
@@ -371,6 +372,7 @@ forEachRacedService(
 )
 
 forEachRacedService('sourceIp', (service) => {
+  service.over_http = true
   test('is the peer, whatever x-forwarded-for says', async () => {
     expect(await sourceIpOf(service)).toBe('127.0.0.1')
   })
@@ -379,6 +381,7 @@ forEachRacedService('sourceIp', (service) => {
 forEachRacedService(
   'sourceIp behind a trusted proxy',
   (service) => {
+    service.over_http = true
     test('is what the proxy says', async () => {
       expect(await sourceIpOf(service)).toBe('192.0.2.7')
     })

@@ -576,6 +576,7 @@ forEachDatabase('A detail that is sent one by one', (databases) => {
 forEachDatabase('A node that drains', (databases) => {
   test('answers who waits for a message with none', async () => {
     const service = await new TestService().start(await databases.newUrl())
+    service.over_http = true
     const tenant = await service.signUp()
     const inbox = await newInbox(service, tenant)
     const looked = lookedAt(service, 1)

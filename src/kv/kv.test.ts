@@ -2,7 +2,12 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Answer, forEachRacedService, type TestService } from '../../test/support/service.ts'
+import {
+  type Answer,
+  connectInThisBlock,
+  forEachRacedService,
+  type TestService,
+} from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { default_plans } from '../features.ts'
 import * as kv from './sweep.ts'
@@ -171,6 +176,7 @@ forEachRacedService('KV', (service) => {
   })
 
   describe('Names', () => {
+    connectInThisBlock(service) // Bun's server decodes them
     test.each([
       ['a', 'a'],
       ['_a', '_a'],

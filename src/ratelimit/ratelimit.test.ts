@@ -449,7 +449,7 @@ forEachService('the rate limiter', (service) => {
     ])('of the key %j is at %s: percent-decoded once', async (key, path) => {
       const { check, status } = await newLimiter(service)
       await check({ key })
-      const { data } = (await status(path)).body
+      const { data } = (await service.overHttp(() => status(path))).body
       expect([data.key, data.count]).toEqual([key, 1])
     })
 
@@ -457,7 +457,7 @@ forEachService('the rate limiter', (service) => {
       'of %s is 400: no key',
       async (path) => {
         const { status } = await newLimiter(service)
-        expect(broken(await status(path))).toEqual(invalid('path.key'))
+        expect(broken(await service.overHttp(() => status(path)))).toEqual(invalid('path.key'))
       },
     )
 

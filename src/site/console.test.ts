@@ -58,6 +58,7 @@ describe('The shell', () => {
 
   test('tells it nothing while sign-up is closed', async () => {
     const closed = new TestService({ SIGNUP: 'closed' })
+    closed.over_http = true
     await closed.start('sqlite::memory:')
     expect((await closed.ask('GET', '/console')).text).not.toContain('name="sign-up"')
     await closed.stop()

@@ -209,6 +209,16 @@ export class TestService {
   }
 }
 
+/** In this `describe` what is asked opens connections. */
+export function connectInThisBlock(service: TestService): void {
+  beforeAll(() => {
+    service.over_http = true
+  })
+  afterAll(() => {
+    service.over_http = false
+  })
+}
+
 /** False when a test has stopped the app itself. */
 function isOpen({ db }: App): boolean {
   try {
