@@ -31,7 +31,7 @@ export interface Batch {
   refuse(job: Job, reason: DbError): void
   stored: StoredBytes
   listener: ChangeListener
-  /** With the number of the jobs, and about how many bytes of text they have written. */
+  /** With the number of the jobs, and about how many bytes they have written. */
   commit(wrote: boolean, jobs: number, bytes: number): void
 }
 

@@ -11,7 +11,7 @@ const held_pages = 2 * log_pages
 /** The size of the log is looked at after so many commits, or so many bytes: a look costs as much as a small write. */
 const looked_at_every = 4
 const looked_at_bytes = 262_144
-/** Counted for each write of a commit besides its texts: 256 are looked at, however short they are. */
+/** Counted for each write of a commit besides its bytes: 256 are looked at, however short they are. */
 const write_bytes = 1_024
 /** A log that could not be begun again, because another process reads from it, is tried again after it grew by this. */
 const again_pages = log_pages / 4
@@ -107,7 +107,7 @@ export class Checkpoints {
     return this.#hold !== null && this.options.clock.monotonic() - this.#hold.since >= stalled_ms_min
   }
 
-  /** Counts a commit that is about to be made, of so many writes with texts of so many bytes. */
+  /** Counts a commit that is about to be made, of so many writes of about so many bytes. */
   count(writes: number, bytes: number): void {
     this.#unlooked += 1
     this.#unlooked_bytes += bytes + writes * write_bytes

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
 import { HeldFlush } from '../../test/support/held-flush.ts'
 import { sqlite_pragmas } from './connection-settings.ts'
-import { type Db, unnamedAcrossTenants } from './db.ts'
+import { type Db, type Tx, unnamedAcrossTenants } from './db.ts'
 import { openSqlite } from './sqlite.ts'
 
 const CREATE = unnamedAcrossTenants(
@@ -166,19 +166,31 @@ describe('a flush that fails', () => {
 test('deletions of many rows are spread over transactions of about 4 MB, a page counted for each row', async () => {
   const insert_many = unnamedAcrossTenants(
     'test.insert_many',
-    'with recursive n(n) as (select 1 union all select n + 1 from n where n < 4000) insert into rows (text) select null from n',
+    'with recursive n(n) as (select 1 union all select n + 1 from n where n < 8000) insert into rows (text) select null from n',
   )
   const remove_to = unnamedAcrossTenants('test.remove_to', 'delete from rows where id <= :last')
+  const removed_to = unnamedAcrossTenants(
+    'test.removed_to',
+    'delete from rows where id <= :last returning id',
+  )
   await db.write((tx) => tx.run(insert_many, {}))
-  const commitsOf = async (lasts: number[]) => {
+  const commitsOf = async (writes: ((tx: Tx) => unknown)[]) => {
     const before = flush.count
-    await Promise.all(lasts.map((last) => db.write((tx) => tx.run(remove_to, { last }))))
+    await Promise.all(writes.map((write) => db.write(write)))
     return flush.count - before
   }
-  expect(await commitsOf([100, 200, 300])).toBe(1)
-  expect(await commitsOf([800, 1_300])).toBe(1)
-  expect(await commitsOf([1_800, 2_300, 2_800, 3_300])).toBe(2)
-  expect(await count()).toBe(700)
+  const removals = (...lasts: number[]) => lasts.map((last) => (tx: Tx) => tx.run(remove_to, { last }))
+  const returned = (...lasts: number[]) => lasts.map((last) => (tx: Tx) => tx.all(removed_to, { last }))
+  expect(await commitsOf(removals(300, 600, 900))).toBe(1)
+  expect(await commitsOf(removals(1_400, 1_900))).toBe(1)
+  expect(await commitsOf(removals(2_400, 2_900, 3_400, 3_900))).toBe(2)
+  expect(await commitsOf(returned(4_400, 4_900, 5_400, 5_900))).toBe(2)
+  expect(await count()).toBe(2_100)
+  const one_by_one = (first: number) => (tx: Tx) => {
+    for (let last = first; last < first + 1_000; last++) tx.run(remove_to, { last })
+  }
+  expect(await commitsOf([one_by_one(5_901), one_by_one(6_901)])).toBe(1) // only rows besides the first count
+  expect(await count()).toBe(100)
 })
 
 describe('the thread that copies the log', () => {
