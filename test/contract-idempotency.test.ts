@@ -285,6 +285,7 @@ forEachWholeService('an Idempotency-Key', (service) => {
 forEachService(
   'an Idempotency-Key of a public route',
   (service) => {
+    service.over_http = true
     test.each(creating.filter(([, { route }]) => route.sign_up))(
       '%s: belongs to the client address',
       async (_, named) => {
