@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, Union, cast
+from typing import Any, NoReturn, TypeVar, Union, cast
 
 import httpx
 
@@ -39,6 +39,10 @@ class AsyncConnections:
         self._closed = False
         if given is None:
             self._certificates = httpx.create_ssl_context()
+
+    def __reduce__(self) -> NoReturn:
+        """Of a pickle, into which a task for another process or machine takes a client by its arguments or its closure."""
+        raise TypeError("A client of Waystation cannot be pickled: make one where it is used, from its url and key.")
 
     def client(self) -> httpx.AsyncClient:
         """Raises RuntimeError once it is closed, and for a given client that the parent of this process has used."""

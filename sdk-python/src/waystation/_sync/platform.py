@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import httpx
 
@@ -35,6 +35,10 @@ class Connections:
         if given is None:
             self._certificates = httpx.create_ssl_context()
             self.client()
+
+    def __reduce__(self) -> NoReturn:
+        """Of a pickle, into which a task for another process or machine takes a client by its arguments or its closure."""
+        raise TypeError("A client of Waystation cannot be pickled: make one where it is used, from its url and key.")
 
     def client(self) -> httpx.Client:
         """Raises RuntimeError once it is closed, and for a given client that the parent of this process has used."""
