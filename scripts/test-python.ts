@@ -94,6 +94,7 @@ function checkOldest(wheel: string): void {
     'interrupts',
     'json',
     'mistakes',
+    'never_sent',
     'operations',
     'shown',
     'transport',

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 import sys
 import threading
 import time
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -104,6 +106,14 @@ def test_a_breach_of_the_protocol_may_have_had_its_effect(driver: Driver) -> Non
         client.dlq.claim("x")
     assert raised.value.may_have_arrived
     assert len(driver.network.seen) == 1
+
+
+@pytest.mark.parametrize("of", [lambda client: client, lambda client: client.kv, lambda client: client.kv.get])
+def test_a_client_says_why_it_cannot_be_pickled(of: Callable[[Any], object]) -> None:
+    for client in (Waystation(at), AsyncWaystation(at), Waystation(at, http_client=httpx.Client())):
+        with pytest.raises(TypeError, match=r"^A client .* cannot be pickled: make one .* from its url and key\.$"):
+            pickle.dumps(of(client))
+        assert copy.copy(client).kv is client.kv
 
 
 @pytest.mark.parametrize("url", ["http://x:99999", "http://x:a", "http://[::1", "http://x:0"])

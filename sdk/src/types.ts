@@ -799,9 +799,9 @@ export interface Message {
   /** The path after the token in the URL, empty when there is none. */
   path: string
   /** Names in lower case; repeats are joined by a comma. */
-  headers: unknown
+  headers: Record<string, string>
   /** Name to value, or to an array of them when the name came more than once. */
-  query: unknown
+  query: Record<string, string | string[]>
   /** JSON as it came, else a string, else (when the bytes are not UTF-8) null. */
   body: unknown
   /** The exact bytes. */
@@ -1209,7 +1209,7 @@ export interface SealedEvent {
   request_id: string | null
   at: string
   /** By the type of the event. */
-  data: unknown
+  data: Record<string, unknown>
 }
 
 /** A proof that a journal only grew. */

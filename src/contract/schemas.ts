@@ -56,6 +56,12 @@ export function Json(description: string) {
   return Type.Unsafe<RawJson | null>({ description })
 }
 
+/** In answers: an object, whose values are any JSON unless a schema says more. */
+export function JsonObject(description: string, values?: TSchema) {
+  const schema = values ? Type.Record(Type.String(), values) : { type: 'object' }
+  return Type.Unsafe<RawJson>({ ...schema, description })
+}
+
 export function Nullable<S extends TSchema>(schema: S) {
   return Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }] })
 }

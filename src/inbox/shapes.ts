@@ -3,7 +3,7 @@
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import type { Urls } from '../contract/dependencies.ts'
-import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
+import { idParam, Json, JsonObject, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
 import { ShownWorkflowId } from '../contract/workflow.ts'
 import { list_limit_default, list_limit_max } from './inbox.ts'
 import { bytesOf, forward_statuses, type MessageRow, previewOf, textOf } from './message.ts'
@@ -27,8 +27,11 @@ export const Message = Shape('Message', 'A request that came to an inbox.', {
   id: Type.String(),
   method: Type.String(),
   path: Type.String({ description: 'The path after the token in the URL, empty when there is none.' }),
-  headers: Json('Names in lower case; repeats are joined by a comma.'),
-  query: Json('Name to value, or to an array of them when the name came more than once.'),
+  headers: JsonObject('Names in lower case; repeats are joined by a comma.', Type.String()),
+  query: JsonObject(
+    'Name to value, or to an array of them when the name came more than once.',
+    Type.Union([Type.String(), Type.Array(Type.String())]),
+  ),
   body: Json('JSON as it came, else a string, else (when the bytes are not UTF-8) null.'),
   bodyBase64: Type.String({ description: 'The exact bytes.' }),
   preview: Nullable(

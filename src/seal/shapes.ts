@@ -1,7 +1,7 @@
 // Parameters and answers that several routes share.
 
 import { Type } from 'typebox'
-import { Json, label_characters_max, Nullable, Part, Shape, Text } from '../contract/schemas.ts'
+import { JsonObject, label_characters_max, Nullable, Part, Shape, Text } from '../contract/schemas.ts'
 
 export const tag = 'Seal'
 
@@ -31,5 +31,5 @@ export const Event = Shape('SealedEvent', 'An event as it was sealed.', {
   ...{ workflow_id: Nullable(Type.String()), workflow_seq: Nullable(Type.Integer()) },
   ...{ agent_id: Nullable(Type.String()), actor: Type.String(), request_id: Nullable(Type.String()) },
   at: Type.String(),
-  data: Json('By the type of the event.'),
+  data: JsonObject('By the type of the event.'),
 })

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import httpx
 
@@ -35,6 +35,55 @@ class Answer:
 
 class TimedOut(Exception):
     """The time of a try is over."""
+
+
+class NeverSent(Exception):
+    """The request certainly never reached the service."""
+
+    def __init__(self, reason: httpx.HTTPError) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Steps:
+    """How far a request has come. httpx tells each step of it to its `trace`; a transport of the caller may tell none."""
+
+    def __init__(self) -> None:
+        self._connects = False
+        self._given_up = False
+        # The thread that sends and the one that gives up may come here together: the first decides.
+        self._first: dict[None, Literal["sent", "given up"]] = {}
+
+    def note(self, name: str, info: Mapping[str, Any]) -> None:
+        """Raises TimedOut for a request that was given up, before anything of it is sent."""
+        connects = name.endswith(("connect_tcp.started", "connect_unix_socket.started"))
+        sends = name.endswith("send_request_headers.started")
+        self._connects = self._connects or connects
+        # By a proxy, CONNECT asks for a connection alone.
+        if sends and getattr(info.get("request"), "method", None) != b"CONNECT":
+            self._first.setdefault(None, "sent")
+        if self._given_up and (connects or sends):
+            raise TimedOut
+
+    def give_up(self) -> None:
+        self._given_up = True
+        self._first.setdefault(None, "given up")
+
+    def timed_out(self, request: httpx.Request) -> TimedOut | NeverSent:
+        """The request is given up because its time is over."""
+        self.give_up()
+        if self._connects and self._first[None] == "given up":
+            return NeverSent(httpx.ConnectTimeout("There was no connection in time.", request=request))
+        return TimedOut()
+
+    def never_sent(self, error: httpx.HTTPError) -> bool:
+        """True when the connection was never made. A transport of the caller may have sent the request before it failed so."""
+        return isinstance(error, _errors_of_no_connection) and self._first.get(None) != "sent"
+
+
+_errors_of_no_connection = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
+"""httpx raises them while it connects, the handshake of TLS included, and before it sends the request. A breach of the
+protocol here may come after some of it was sent."""
 
 
 def answer_of(
@@ -114,11 +163,6 @@ def _is_unavailable(error: WaystationError) -> bool:
     Cloudflare has 520 to 530 of its own: 524 means that the request has arrived, 521 that it has not, and 520 may mean either."""
     is_of_gateway = 502 <= error.status <= 504 or 520 <= error.status <= 530
     return is_of_gateway and error.code != "QUARANTINED"
-
-
-def never_sent(error: Exception) -> bool:
-    """True when the connection was never made. A breach of the protocol here may come after some of the request was sent."""
-    return isinstance(error, (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol))
 
 
 def retry_after_ms(error: BaseException) -> float:

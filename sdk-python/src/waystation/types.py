@@ -1253,9 +1253,9 @@ class Message(TypedDict):
     method: str
     path: str
     """The path after the token in the URL, empty when there is none."""
-    headers: Any
+    headers: dict[str, str]
     """Names in lower case; repeats are joined by a comma."""
-    query: Any
+    query: dict[str, str | list[str]]
     """Name to value, or to an array of them when the name came more than once."""
     body: Any
     """JSON as it came, else a string, else (when the bytes are not UTF-8) null."""
@@ -1634,7 +1634,7 @@ class SealedEvent(TypedDict):
     actor: str
     request_id: str | None
     at: str
-    data: Any
+    data: dict[str, Any]
     """By the type of the event."""
 
 

@@ -77,6 +77,12 @@ def features() -> None:
     print(matched, status, first["data"])
 
 
+def received() -> None:
+    for message in client.inboxes.messages("inb_1", follow=True):
+        names = message["query"].get("name", [])
+        print(message["headers"].get("x-event", "").lower(), [names] if isinstance(names, str) else names)
+
+
 def handle(item: ClaimedDeadLetter, context: WorkContext) -> None:
     print(item["payload"], context.signal.aborted)
 

@@ -35,6 +35,10 @@ def wrong() -> None:
     text: int = client.effects.once(lambda permit: "x", type="refund", key="1", payload=1)  # wrong
     client.effects.once(lambda permit: "x", type="refund", key="1")  # wrong
     entries: list[AuditEntry] = client.audit.list()  # wrong
+    for message in client.inboxes.messages("inb_1", follow=True):
+        length: int = message["headers"]["content-length"]  # wrong
+        name: str = message["query"]["name"]  # wrong
+        print(length, name)
     print(version, text, entries)
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, Union, cast
+from typing import Any, NoReturn, TypeVar, Union, cast
 
 import httpx
 
 from .._forks import GivenClient, Process, process
-from .._outcome import Received, TimedOut
+from .._outcome import NeverSent, Received, Steps
 from .._settings import elapsed_ms
 from .._signal import Signal
 
@@ -38,6 +39,10 @@ class AsyncConnections:
         self._closed = False
         if given is None:
             self._certificates = httpx.create_ssl_context()
+
+    def __reduce__(self) -> NoReturn:
+        """Of a pickle, into which a task for another process or machine takes a client by its arguments or its closure."""
+        raise TypeError("A client of Waystation cannot be pickled: make one where it is used, from its url and key.")
 
     def client(self) -> httpx.AsyncClient:
         """Raises RuntimeError once it is closed, and for a given client that the parent of this process has used."""
@@ -148,8 +153,15 @@ class AsyncPlatform:
         signal.raise_if_aborted()
 
     async def send(self, request: httpx.Request, timeout_ms: float, signal: Signal | None) -> Received:
-        """Raises TimedOut, the signal's reason, and what httpx raises."""
-        task = asyncio.ensure_future(self._send(request))
+        """Raises TimedOut, NeverSent, the signal's reason, and what httpx raises."""
+        steps = Steps()
+
+        def each_step(name: str, info: dict[str, Any]) -> Awaitable[None] | None:
+            steps.note(name, info)
+            return _nothing() if _is_awaited(name) else None
+
+        request.extensions["trace"] = each_step
+        task = asyncio.ensure_future(self._send(request, steps))
         task.add_done_callback(_seen)
         forget = _listen(signal, task.cancel) if signal else lambda: None
         try:
@@ -157,18 +169,36 @@ class AsyncPlatform:
             if signal:
                 signal.raise_if_aborted()
             if not done:
-                raise TimedOut
+                raise steps.timed_out(request)
             return task.result()
         finally:
             forget()
+            steps.give_up()
             task.cancel()
 
-    async def _send(self, request: httpx.Request) -> Received:
+    async def _send(self, request: httpx.Request, steps: Steps) -> Received:
         client = self.client
         await self._connections.until_end_of_loop()
-        response = await client.send(request, follow_redirects=False)
+        try:
+            response = await client.send(request, follow_redirects=False)
+        except httpx.HTTPError as error:
+            if steps.never_sent(error):
+                raise NeverSent(error) from error
+            raise
         text = response.content.decode("utf-8", "replace")
         return Received(response.status_code, response.headers, text)
+
+
+def _is_awaited(step: str) -> bool:
+    """Up to 1.0.2, httpcore does not await the trace of these steps to a SOCKS proxy, and refuses one that has to be awaited."""
+    if not step.startswith(("socks.connect_tcp.", "socks.setup_socks5_connection.")):
+        return True
+    version = str(getattr(sys.modules.get("httpcore"), "__version__", ""))
+    return not version.startswith("0.") and version not in ("1.0.0", "1.0.1", "1.0.2")
+
+
+async def _nothing() -> None:
+    pass
 
 
 def _listen(signal: Signal, callback: Callable[[], object]) -> Callable[[], None]:

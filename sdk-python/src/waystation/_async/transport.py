@@ -11,7 +11,7 @@ import httpx
 from .._errors import FailedTry, WaystationError, WaystationNetworkError, WaystationTimeoutError, has_code
 from .._json import encode_json
 from .._operations import Operation, operations
-from .._outcome import Answer, TimedOut, afterwards, answer_of, is_outcome_unknown, is_transient, never_sent
+from .._outcome import Answer, NeverSent, TimedOut, afterwards, answer_of, is_outcome_unknown, is_transient
 from .._retries import retries as rules
 from .._settings import (
     Settings,
@@ -162,9 +162,9 @@ class AsyncTransport:
             received = await platform.send(sent, request.timeout_ms, request.signal)
         except (TimedOut, httpx.TimeoutException):
             return WaystationTimeoutError(request.timeout_ms)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            failed = WaystationNetworkError(not never_sent(error), self._settings.url)
-            failed.__cause__ = error
+        except (NeverSent, httpx.HTTPError, httpx.InvalidURL) as error:
+            failed = WaystationNetworkError(not isinstance(error, NeverSent), self._settings.url)
+            failed.__cause__ = error.reason if isinstance(error, NeverSent) else error
             return failed
         return answer_of(received, request.operation, platform.wall_ms(), conditional=request.conditional)
 

@@ -8,12 +8,12 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import httpx
 
 from .._forks import GivenClient, Process, process
-from .._outcome import Received, TimedOut
+from .._outcome import NeverSent, Received, Steps, TimedOut
 from .._settings import elapsed_ms
 from .._signal import Latch, Signal
 
@@ -35,6 +35,10 @@ class Connections:
         if given is None:
             self._certificates = httpx.create_ssl_context()
             self.client()
+
+    def __reduce__(self) -> NoReturn:
+        """Of a pickle, into which a task for another process or machine takes a client by its arguments or its closure."""
+        raise TypeError("A client of Waystation cannot be pickled: make one where it is used, from its url and key.")
 
     def client(self) -> httpx.Client:
         """Raises RuntimeError once it is closed, and for a given client that the parent of this process has used."""
@@ -103,36 +107,35 @@ class Platform:
         signal.raise_if_aborted()
 
     def send(self, request: httpx.Request, timeout_ms: float, signal: Signal | None) -> Received:
-        """Raises TimedOut, the signal's reason, and what httpx raises."""
-        given_up = threading.Event()
+        """Raises TimedOut, NeverSent, the signal's reason, and what httpx raises."""
+        steps = Steps()
         deadline_ms = elapsed_ms() + timeout_ms
         timeouts = httpx.Timeout(timeout_ms / 1_000).as_dict()
 
-        def each_step(name: str, _: object) -> None:
+        def each_step(name: str, info: dict[str, Any]) -> None:
             """httpx counts a time-out for each step of a request: what is left is that of the next one. A request that was
             given up is not begun any more."""
-            if given_up.is_set() and name.endswith(("connect_tcp.started", "send_request_headers.started")):
-                raise TimedOut
+            steps.note(name, info)
             left_seconds = max(1, deadline_ms - elapsed_ms()) / 1_000
             timeouts.update({name: left_seconds for name in timeouts})
 
         request.extensions["timeout"] = timeouts
         request.extensions["trace"] = each_step
         if signal is None:
-            return self._send(request, deadline_ms)
+            return self._send(request, steps, deadline_ms)
         try:
-            return self._send_beside(request, deadline_ms, signal)
+            return self._send_beside(request, steps, deadline_ms, signal)
         finally:
-            given_up.set()
+            steps.give_up()
 
-    def _send_beside(self, request: httpx.Request, deadline_ms: float, signal: Signal) -> Received:
+    def _send_beside(self, request: httpx.Request, steps: Steps, deadline_ms: float, signal: Signal) -> Received:
         """In a thread of its own: a read that blocks ends with its time-out alone, and the signal is not to wait for that."""
         over = Latch()
         outcome: list[Received | BaseException] = []
 
         def run() -> None:
             try:
-                outcome.append(self._send(request, deadline_ms))
+                outcome.append(self._send(request, steps, deadline_ms))
             except BaseException as error:
                 outcome.append(error)
             over.open()
@@ -145,13 +148,13 @@ class Platform:
             forget()
         signal.raise_if_aborted()
         if not is_over:
-            raise TimedOut
+            raise steps.timed_out(request)
         (found,) = outcome
         if isinstance(found, BaseException):
             raise found
         return found
 
-    def _send(self, request: httpx.Request, deadline_ms: float) -> Received:
+    def _send(self, request: httpx.Request, steps: Steps, deadline_ms: float) -> Received:
         try:
             response = self.client.send(request, stream=True, follow_redirects=False)
             chunks: list[bytes] = []
@@ -162,7 +165,11 @@ class Platform:
                         raise TimedOut
             finally:
                 response.close()
-        except (httpx.HTTPError, httpx.InvalidURL, TimedOut):
+        except httpx.HTTPError as error:
+            if steps.never_sent(error):
+                raise NeverSent(error) from error
+            raise
+        except (httpx.InvalidURL, TimedOut):
             raise
         except BaseException:
             # A handler of signals may raise an Exception as well, as Celery does at a soft time limit.
