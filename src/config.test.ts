@@ -163,6 +163,12 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ],
     [
       'SMTP_URL',
+      'smtp://ada@example.com:p@ss%2F@mail/',
+      { smtp_url: 'smtp://ada@example.com:p@ss%2F@mail/', mail_from: 'a@example.com' },
+      { MAIL_FROM: 'a@example.com' },
+    ],
+    [
+      'SMTP_URL',
       'smtp://mail?requireTLS=true&tls.servername=a.example&ignoreTLS=false',
       {
         smtp_url: 'smtp://mail?requireTLS=true&tls.servername=a.example&ignoreTLS=false',
@@ -337,6 +343,20 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ['SIGNUP', 'yes', 'SIGNUP: "yes" is none of open, closed'],
   ...['mail.example.com', 'https://user:secret@mail.example.com', 'smtp://'].map(
     (value): [SettingName, string, string] => ['SMTP_URL', value, 'SMTP_URL: must be smtp://… or smtps://…'],
+  ),
+  ...['smtp://user:12/34@mail', 'smtp://user:sec@ret/1@mail', 'smtp://user:12#34@mail', 'smtps://mail/x'].map(
+    (value): [SettingName, string, string] => [
+      'SMTP_URL',
+      value,
+      'SMTP_URL: cannot be read: it has no path, and a password has %2F for /, %3F for ?, %23 for #, %25 for %',
+    ],
+  ),
+  ...['smtp://user@mail', 'smtp://user:@mail', 'smtp://:secret@mail'].map(
+    (value): [SettingName, string, string] => [
+      'SMTP_URL',
+      value,
+      'SMTP_URL: has a user and a password, or neither',
+    ],
   ),
   ...['requiretls', 'tls.rejectunauthorized', 'secret@mail'].map((name): [SettingName, string, string] => [
     'SMTP_URL',

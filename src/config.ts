@@ -253,13 +253,12 @@ function isPostgresUrl(text: string): boolean {
   return /^postgres(ql)?:\/\//.test(text)
 }
 
+const encoded_in_passwords = 'a password has %2F for /, %3F for ?, %23 for #, %25 for %'
+
 /** Throws for a URL of PostgreSQL that nobody can read, without its text, which has a password. */
 function requireReadable(name: SettingName, text: string): void {
   if (isPostgresUrl(text) && !isReadable(text))
-    throw new ConfigError(
-      name,
-      'cannot be read: it names one host, and a password has %2F for /, %3F for ?, %23 for #, %25 for %',
-    )
+    throw new ConfigError(name, `cannot be read: it names one host, and ${encoded_in_passwords}`)
 }
 
 function isReadable(url: string): boolean {
@@ -378,12 +377,22 @@ function mail(url: string | undefined, from: string | undefined): Pick<Config, '
   if (!parsed || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') {
     throw new ConfigError('SMTP_URL', 'must be smtp://… or smtps://…')
   }
+  checkSmtpLogin(parsed)
   checkSmtpOptions(parsed.searchParams)
   if (from === undefined) throw new ConfigError('MAIL_FROM', 'is needed with SMTP_URL: the sender of mails')
   if (!/^([^<>@\r\n]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(from)) {
     throw new ConfigError('MAIL_FROM', `"${from}" is not an address such as waystation@example.com`)
   }
   return { smtp_url: url, mail_from: from }
+}
+
+function checkSmtpLogin({ username, password, pathname, hash }: URL): void {
+  // Of a password such as 12/34 or a@b/c a part is taken for the server, and would be looked up and logged.
+  if (/[^/]/.test(pathname) || hash !== '')
+    throw new ConfigError('SMTP_URL', `cannot be read: it has no path, and ${encoded_in_passwords}`)
+  // Nodemailer fails each mail to a server that asks for a login.
+  if ((username === '') !== (password === ''))
+    throw new ConfigError('SMTP_URL', 'has a user and a password, or neither')
 }
 
 function checkSmtpOptions(options: URLSearchParams): void {

@@ -411,6 +411,14 @@ forEachRacedService(
         expect(await connection.rest()).toBe('')
       })
 
+      test('end with a large answer to HTTP/1.0, which knows no chunks', async () => {
+        const connection = new Connection(service).send('GET /openapi.json HTTP/1.0\r\n\r\n')
+        const { status, headers } = await connection.answer()
+        expect([status, headers['transfer-encoding']]).toEqual(['HTTP/1.1 200 OK', undefined])
+        const document = JSON.parse(await connection.rest())
+        expect(Object.keys(document.paths)).toContain('/v1/kv/{namespace}/{key}')
+      })
+
       test('skip a body that a GET brings along', async () => {
         const connection = new Connection(service).send(
           `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello${livez}`,

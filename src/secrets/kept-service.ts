@@ -64,11 +64,22 @@ function writeNew(
     writeFileSync(draft, `${value}\n`, { mode: 0o600, flag: 'wx', flush: true })
     linkSync(draft, file)
   } catch (error) {
-    if ((error as { code?: string }).code !== 'EEXIST') throw error
-  } finally {
-    rmSync(draft, { force: true }) // also what a full disk took of it
+    if ((error as { code?: string }).code !== 'EEXIST') {
+      discard(draft)
+      throw error
+    }
   }
+  rmSync(draft, { force: true })
   flush(data_dir)
+}
+
+/** Removes what a full disk took of it. Never throws: the reason why it was not written is the one to tell. */
+function discard(draft: string): void {
+  try {
+    rmSync(draft, { force: true })
+  } catch {
+    // A folder that takes no files has none to remove.
+  }
 }
 
 /** SECRET_KEY, and while it is rotated the one before, or the one that comes: what either sealed is opened. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beginFileRotation, endFileRotation, foundKeys, keptSecret } from './service.ts'
@@ -36,4 +36,16 @@ test('a secret that the disk does not take leaves nothing behind', () => {
   const without_room = `trap '' XFSZ; ulimit -f 0; exec "$0" -e "$1"`
   const { stdout } = Bun.spawnSync(['sh', '-c', without_room, process.execPath, program])
   expect([String(stdout), readdirSync(folder)]).toEqual(['EFBIG\n', []])
+})
+
+test('a folder of somebody else is told by what could not be done in it first', () => {
+  mkdirSync(folder, { recursive: true })
+  chmodSync(folder, 0o000)
+  const program = `
+    import { keptSecret } from '${join(import.meta.dir, 'service.ts')}'
+    if (process.getuid() === 0) process.setuid(65534) // the superuser may write everywhere
+    try { keptSecret(null, '${folder}', 'secret_key') } catch (error) { console.log(error.code, error.syscall) }`
+  const { stdout } = Bun.spawnSync([process.execPath, '-e', program])
+  chmodSync(folder, 0o700)
+  expect([String(stdout), readdirSync(folder)]).toEqual(['EACCES open\n', []])
 })
