@@ -58,15 +58,24 @@ class Network:
         given = self.next.pop(0) if self.next else None
         if isinstance(given, httpx.Response):
             return given, False
+        if given == "refuse":
+            given = httpx.ConnectError("the connection was refused")
         if isinstance(given, Exception):
+            if isinstance(given, (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)):
+                _tell_that_it_connects(request)
             raise given
         if given == "lose_request":
             raise httpx.ReadError("the connection was closed")
-        if given == "refuse":
-            raise httpx.ConnectError("the connection was refused")
         if self.always is not None and given is None:
             return self.always(request), False
         return None, given == "lose_answer"
+
+
+def _tell_that_it_connects(request: httpx.Request) -> None:
+    """As httpx's own transport does before it fails."""
+    told = request.extensions["trace"]("connection.connect_tcp.started", {})
+    if told is not None:
+        told.close()
 
 
 class LossyTransport(httpx.BaseTransport):

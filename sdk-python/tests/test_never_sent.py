@@ -184,3 +184,20 @@ def test_a_transport_that_sends_again_by_itself_does_not_hide_its_first_try(driv
     assert error.may_have_arrived
     assert error.__cause__ is refused
     assert len(driver.network.seen) == 1
+
+
+@pytest.mark.parametrize("error", [httpx.ConnectTimeout("x"), httpx.ConnectError("x"), httpx.ProxyError("x")])
+def test_a_transport_that_tells_no_step_may_have_sent_it(driver: Driver, error: Exception) -> None:
+    """That of httpx-aiohttp raises ConnectTimeout for a connection that ends in place of the answer."""
+    seen: list[httpx.Request] = []
+
+    def ends(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        raise error
+
+    kind: Any = httpx.AsyncClient if driver.kind.is_async else httpx.Client
+    client = driver.client(at, http_client=kind(transport=httpx.MockTransport(ends)))
+    with pytest.raises((WaystationNetworkError, WaystationTimeoutError)) as raised:
+        client.rate_limit.check("k", limit=1, window_seconds=1)
+    assert not isinstance(raised.value, WaystationNetworkError) or raised.value.may_have_arrived
+    assert len(seen) == 1

@@ -77,11 +77,14 @@ class Steps:
         return TimedOut()
 
     def never_sent(self, error: httpx.HTTPError) -> bool:
-        """True when the connection was never made. A transport of the caller may have sent the request before it failed so."""
-        return isinstance(error, _errors_of_no_connection) and self._first.get(None) != "sent"
+        """True when the connection was never made. A transport of the caller may have sent the request before it failed so: that
+        of httpx-aiohttp raises ConnectTimeout for a connection that ends in place of the answer, and tells no step."""
+        if isinstance(error, _errors_of_no_connection) and self._connects:
+            return self._first.get(None) != "sent"
+        return isinstance(error, httpx.UnsupportedProtocol) and self._first.get(None) != "sent"
 
 
-_errors_of_no_connection = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
+_errors_of_no_connection = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 """httpx raises them while it connects, the handshake of TLS included, and before it sends the request. A breach of the
 protocol here may come after some of it was sent."""
 
