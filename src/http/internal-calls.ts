@@ -1,7 +1,7 @@
 // Calls of the API that a page makes in process.
 
 import type { BunRequest } from 'bun'
-import type { Exchange, Handler } from './exchange.ts'
+import type { Connection, Exchange, Handler } from './exchange.ts'
 import { paramsIn, pathSegments } from './params.ts'
 import { findPath, type KnownPath, type RoutedHandlers } from './unrouted.ts'
 
@@ -20,22 +20,34 @@ export type InProcess = (request: Request, outer: Exchange) => Promise<Response>
 
 /** Calls a route as Bun's router would, on the connection of another request. */
 export function inProcess(routes: RoutedHandlers, known: readonly KnownPath[], unrouted: Handler): InProcess {
+  const answer = routed(routes, known, unrouted)
   return (request, outer) => {
     const { server } = outer
-    const found = findPath(known, request.url)
-    const method = request.method === 'HEAD' ? 'GET' : request.method
-    const handler = found && routes[found.path]![method as keyof RoutedHandlers[string]]
     const proxies = outer.request.headers.get('x-forwarded-for')
     if (proxies === null) request.headers.delete('x-forwarded-for')
     else request.headers.set('x-forwarded-for', proxies)
-    const routed = Object.assign(request, {
-      params: found ? paramsIn(found.segments, request.url) : {},
-    }) as unknown as BunRequest
-    return (handler ?? unrouted)(routed, {
+    return answer(request, {
       requestIP: () => server.requestIP(outer.request),
       timeout: (_, seconds) => server.timeout(outer.request, seconds),
       pendingRequests: 0,
       outer,
     })
+  }
+}
+
+/** Hands a request to its handler as Bun's router would. */
+export function routed(
+  routes: RoutedHandlers,
+  known: readonly KnownPath[],
+  unrouted: Handler,
+): (request: Request, server: Connection) => Promise<Response> {
+  return (request, server) => {
+    const found = findPath(known, request.url)
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const handler = found && routes[found.path]![method as keyof RoutedHandlers[string]]
+    const asked = Object.assign(request, {
+      params: found ? paramsIn(found.segments, request.url) : {},
+    }) as unknown as BunRequest
+    return (handler ?? unrouted)(asked, server)
   }
 }

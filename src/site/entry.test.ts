@@ -26,7 +26,6 @@ describe('A client', () => {
 })
 
 forEachService('The address of the service alone', (service) => {
-  service.over_http = true
   const get = (path: string, accept: string, method = 'GET') =>
     fetch(`${service.url}${path}`, { method, redirect: 'manual', headers: { accept } })
 
@@ -54,7 +53,6 @@ forEachService('The address of the service alone', (service) => {
 forEachService(
   'Below a path',
   (service) => {
-    service.over_http = true
     test('/ leads to the console below it', async () => {
       const headers = { accept: browsers[0]! }
       const { status, headers: sent } = await fetch(`${service.url}/`, { redirect: 'manual', headers })

@@ -1,12 +1,11 @@
 // Requests answered in process, as Bun's server would hand them over: for tests to which a connection adds nothing.
 // test/in-process.test.ts shows that the answers are the same.
 
-import type { BunRequest } from 'bun'
 import { nextTurn } from '../../src/base/next-turn.ts'
 import type { Connection } from '../../src/http/exchange.ts'
 import type { RequestHandlers } from '../../src/http/handlers.ts'
-import { paramsIn } from '../../src/http/params.ts'
-import { findPath, type KnownPath, knownPaths, type RoutedHandlers } from '../../src/http/unrouted.ts'
+import { routed } from '../../src/http/internal-calls.ts'
+import { knownPaths, type RoutedHandlers } from '../../src/http/unrouted.ts'
 
 export interface Sent {
   method: string
@@ -24,13 +23,13 @@ const connection: Connection = {
 }
 
 export class InProcess {
-  readonly #known: KnownPath[]
+  readonly #answer: (request: Request, server: Connection) => Promise<Response>
 
-  constructor(private readonly handlers: RequestHandlers) {
-    const served = Object.entries(handlers.routes).flatMap(([path, by_method]) =>
+  constructor({ routes, fetch }: RequestHandlers) {
+    const served = Object.entries(routes).flatMap(([path, by_method]) =>
       Object.keys(by_method).map((method) => ({ path, method: method as RoutedMethod, group: null })),
     )
-    this.#known = knownPaths(served)
+    this.#answer = routed(routes, knownPaths(served), fetch)
   }
 
   /** As `fetch`, to which the URL is one of this service. */
@@ -41,13 +40,7 @@ export class InProcess {
       body,
       headers: sentHeaders(url, { method, headers, body }),
     })
-    const found = findPath(this.#known, request.url) // as it is sent: without dot segments, with escapes
-    const routed =
-      found &&
-      this.handlers.routes[found.path]![(request.method === 'HEAD' ? 'GET' : request.method) as RoutedMethod]
-    const params = found ? paramsIn(found.segments, request.url) : {}
-    const asked = Object.assign(request, { params }) as unknown as BunRequest
-    const response = await (routed ?? this.handlers.fetch)(asked, connection)
+    const response = await this.#answer(request, connection) // routed by the URL as it is sent: without dot segments, with escapes
     if (request.method === 'HEAD') return new Response(null, response)
     const zipped = response.headers.get('content-encoding') === 'gzip'
     return zipped ? new Response(Bun.gunzipSync(await response.arrayBuffer()), response) : response
