@@ -7,6 +7,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { after_all } from './after-all.ts'
 import { Contexts } from './chromium-context.ts'
 import { memoryHasRoom } from './folders.ts'
 import { test_ms_max } from './patience.ts'
@@ -30,23 +31,29 @@ export interface Chromium {
   ): Promise<T>
 }
 
-// One for all test files of the process: Bun gives each file its own modules but one global object. setup.ts closes it.
-const shared = globalThis as { waystation_browser?: Promise<Browser> }
+/** One for all test files of the process. */
+let shared: Promise<Browser> | undefined
 
 /** The browser of the run, started before the tests of the block or file that calls this, unless it is there. */
 export function useChromium(): Chromium {
   let browser: Browser | undefined
   const contexts = new Map<string, Contexts>()
   beforeAll(async () => {
-    const started = await shared.waystation_browser?.catch(() => undefined)
-    if (!started?.isConnected()) shared.waystation_browser = launch()
-    browser = await shared.waystation_browser
+    const started = await shared?.catch(() => undefined)
+    if (!started?.isConnected()) shared = launchForAll()
+    browser = await shared
   }, test_ms_max)
   afterAll(async () => {
     for (const of of contexts.values()) await of.close()
     contexts.clear()
   })
   return chromiumOf(() => browser!, contexts)
+}
+
+async function launchForAll(): Promise<Browser> {
+  const launched = await launch()
+  after_all.push(() => launched.close())
+  return launched
 }
 
 /** The same for scripts, which close it themselves. */

@@ -66,8 +66,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   }
 }
 
-// One for the run, however many test files ask: Bun gives each file its own modules but one global object.
-const shared = globalThis as { waystation_cluster?: Promise<Cluster> }
+/** One for all test files of the process, unless the run has one. */
+let shared: Promise<Cluster> | undefined
 const template = 'waystation_template'
 
 /** Where the run of several processes says which cluster they share. */
@@ -104,8 +104,8 @@ export async function startSharedCluster(): Promise<Cluster> {
 async function baseUrl(): Promise<string> {
   const given = process.env[postgres_variable]
   if (given) return given
-  shared.waystation_cluster ??= startSharedCluster()
-  return (await shared.waystation_cluster).base_url
+  shared ??= startSharedCluster()
+  return (await shared).base_url
 }
 
 let copying: Promise<'file_copy' | 'wal_log'> | undefined
@@ -177,8 +177,8 @@ function maintenance(base_url: string): SQL {
 export async function stopPostgres(): Promise<void> {
   for (const connection of maintenance_connections.values()) await connection.close()
   maintenance_connections.clear()
-  await (await shared.waystation_cluster)?.stop()
-  delete shared.waystation_cluster
+  await (await shared)?.stop()
+  shared = undefined
 }
 
 /** The servers beside the first one, when the tests run on a database that Citus distributes (scripts/citus.ts). */

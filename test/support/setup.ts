@@ -1,6 +1,7 @@
 // Loaded before the tests: what was started for them is stopped after the last one, and the event loop never sleeps for long.
 
 import { afterAll } from 'bun:test'
+import { after_all } from './after-all.ts'
 import { stopPostgres } from './postgres.ts'
 
 /**
@@ -13,7 +14,5 @@ setInterval(() => {}, wake_ms).unref()
 
 afterAll(stopPostgres)
 afterAll(async () => {
-  // Not imported: most tests need no browser, and loading its driver takes a while.
-  const { waystation_browser } = globalThis as { waystation_browser?: Promise<{ close(): Promise<void> }> }
-  await (await waystation_browser)?.close()
+  for (const stop of after_all) await stop()
 })
