@@ -2,6 +2,7 @@
 
 import { TurnBudget } from '../base/event-loop.ts'
 import { FairTurns } from '../base/fair-turns.ts'
+import { Places } from '../base/places.ts'
 import type { NamedRoute } from '../contract/feature.ts'
 import type { Group } from '../contract/group.ts'
 import type { Method } from '../contract/route.ts'
@@ -15,7 +16,6 @@ import type { Page } from './pages.ts'
 import { type Prepared, prepare } from './prepared.ts'
 import { answer } from './server.ts'
 import { KeyChecks } from './still-allowed.ts'
-import { RequestsUnderWay } from './under-way.ts'
 import { knownPaths, type RoutedHandlers, unroutedHandler } from './unrouted.ts'
 import { UrgentLookUps } from './urgent-look-ups.ts'
 
@@ -41,7 +41,7 @@ export function requestHandlers(
     timed: Boolean(given.measures ?? given.request_log),
     turn_budget: new TurnBudget(given.clock),
     page_turns: new FairTurns(given.clock, pages_a_turn_max),
-    under_way: new RequestsUnderWay(),
+    under_way: new Places(),
     look_ups: new UrgentLookUps(given.clock),
     key_checks: new KeyChecks(given),
   }
