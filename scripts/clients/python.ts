@@ -1,17 +1,10 @@
 // The Python SDK: a class for each resource, the client that has them all, the table of operations, the rules of its retries.
 // The text is that of the async client; scripts/clients/python-sync.ts makes the other one of it.
 
-import {
-  type Document,
-  type Field,
-  isList,
-  methodOf,
-  type Operation,
-  resourceOf,
-  restOfBody,
-} from './model.ts'
+import type { Document } from '../../mcp/schema.ts'
+import { type Field, isList, methodOf, type Operation, resourceOf, restOfBody } from './model.ts'
 import { call, docstring, python_header, snake } from './python-print.ts'
-import { capitalized, describedBy, type PythonTypes, python_words, type Schema } from './python-types.ts'
+import { capitalized, describedBy, type PythonTypes, python_words } from './python-types.ts'
 
 /** They iterate, wait, or narrow what the contract takes: sdk-python/src/waystation/_async. */
 const by_hand = ['inboxes.messages', 'events.list', 'wait', 'rateLimit.check']
@@ -119,7 +112,7 @@ class Printer {
   parameter(operation: Operation, field: Field): Parameter {
     const { name, required, schema } = field
     const type = this.use(this.typeOf(operation, field))
-    const doc = describedBy(schema as Schema)?.replace(/\s+/g, ' ')
+    const doc = describedBy(schema)?.replace(/\s+/g, ' ')
     const text = `${argument(name)}: `
     if (required) return { text: `${text}${type}`, doc }
     if (isNullable(type))
@@ -132,7 +125,7 @@ class Printer {
 
   typeOf({ id }: Operation, { name, schema }: Field): string {
     if (schema['x-flag']) return 'bool'
-    return this.types.of(schema as Schema, `${capitalized(id)}${capitalized(name)}`, 'input')
+    return this.types.of(schema, `${capitalized(id)}${capitalized(name)}`, 'input')
   }
 
   /** Remembers the types that must be imported. */
@@ -209,27 +202,18 @@ function docOf({ summary, description, errors }: Operation): string {
 
 /** The text of sdk-python/src/waystation/_operations.py. */
 export function pythonOperations(operations: Operation[], document: Document): string {
-  const contract = document as unknown as {
-    paths: Record<string, Record<string, { operationId: string; 'x-wrapped'?: boolean }>>
-    'x-errors': Record<string, { next: string; exit: string }>
-  }
-  const wrapped = new Set(
-    Object.values(contract.paths)
-      .flatMap((methods) => Object.values(methods))
-      .flatMap((operation) => (operation['x-wrapped'] ? [operation.operationId] : [])),
-  )
   const rows = operations
     .filter(({ sdk }) => sdk)
-    .map(({ id, method, path, creates, has_empty, answer_member }) => {
+    .map(({ id, method, path, creates, wrapped, has_empty, answer_member }) => {
       const marks = [
         ...(creates ? ['creates=True'] : []),
-        ...(wrapped.has(id) ? ['wrapped=True'] : []),
+        ...(wrapped ? ['wrapped=True'] : []),
         ...(has_empty ? ['empty=True'] : []),
         ...(answer_member ? [`has="${answer_member}"`] : []),
       ]
       return `    "${id}": Operation(${[JSON.stringify(method), JSON.stringify(path), ...marks].join(', ')}),\n`
     })
-  const errors = Object.entries(contract['x-errors']).map(
+  const errors = Object.entries(document['x-errors']).map(
     ([code, { next, exit }]) =>
       `    "${code}": (\n        ${JSON.stringify(next)},\n        "${exit}",\n    ),\n`,
   )
