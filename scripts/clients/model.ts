@@ -83,6 +83,12 @@ export function methodOf({ sdk }: Operation): string {
   return sdk!.name.split('.').at(-1)!
 }
 
+/** The sentences about a method; `raises`: the word for the codes that it may fail with. */
+export function docOf({ summary, description, errors }: Operation, raises: 'Throws' | 'Raises'): string {
+  const codes = errors.length > 0 ? `${raises} ${errors.join(', ')}.` : ''
+  return [`${summary}.`, description ?? '', codes].filter((text) => text !== '').join(' ')
+}
+
 /** A list of pages; `whole` has only one. */
 export function isList({ pages }: Operation): boolean {
   return pages === 'cursor' || pages === 'offset'

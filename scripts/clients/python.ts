@@ -2,7 +2,8 @@
 // The text is that of the async client; scripts/clients/python-sync.ts makes the other one of it.
 
 import type { Document } from '../../mcp/schema.ts'
-import { type Field, isList, methodOf, type Operation, resourceOf, restOfBody } from './model.ts'
+import type { Done } from '../../src/contract/clients.ts'
+import { docOf, type Field, isList, methodOf, type Operation, resourceOf, restOfBody } from './model.ts'
 import { call, docstring, python_header, snake } from './python-print.ts'
 import { capitalized, describedBy, type PythonTypes, python_words } from './python-types.ts'
 
@@ -106,7 +107,7 @@ class Printer {
       doc ? [`${text.split(':')[0]}: ${doc}`] : [],
     )
     const head = call(`${async}def ${snake(methodOf(operation))}(`, parameters, `) -> ${returned}:`, '    ')
-    return `${head}${docstring(docOf(operation), '        ', docs)}${this.body(operation, answer)}`
+    return `${head}${docstring(docOf(operation, 'Raises'), '        ', docs)}${this.body(operation, answer)}`
   }
 
   parameter(operation: Operation, field: Field): Parameter {
@@ -136,7 +137,7 @@ class Printer {
   }
 
   body(operation: Operation, answer: string): string {
-    const { id, pages, path_fields, query_fields } = operation
+    const { id, pages, path_fields, query_fields, body_fields } = operation
     const params = `{${path_fields.map(({ name }) => `"${name}": ${argument(name)}`).join(', ')}}`
     const query = this.fields(operation, query_fields)
     if (isList(operation)) {
@@ -146,19 +147,13 @@ class Printer {
     const members = [
       path_fields.length > 0 ? `params=${params}` : '',
       query_fields.length > 0 ? `query=${query}` : '',
-      this.bodyOf(operation),
+      body_fields.length > 0 ? `body=${this.fields(operation, body_fields)}` : '',
       operation.conditional ? 'headers=if_match(if_version)' : '',
       query_fields.some(({ name }) => name === 'wait') ? 'held_ms=(wait or 0) * 1_000' : '',
     ].filter((text) => text !== '')
     const given = call('given_ = Input(', members, ')', '        ')
     if (answer === 'None') return `${given}        await self._transport.call("${id}", given_, options)\n`
     return `${given}        answer_: ${answer} = await self._transport.call("${id}", given_, options)\n        return answer_\n`
-  }
-
-  /** None when there is nothing to say. */
-  bodyOf(operation: Operation): string {
-    const { body_fields } = operation
-    return body_fields.length > 0 ? `body=${this.fields(operation, body_fields)}` : ''
   }
 
   /** Members whose null counts are exact; of the others None means that they are not given. */
@@ -193,11 +188,6 @@ function isNullable(type: string): boolean {
 
 function withoutNone(type: string): string {
   return type.replace(/ \| None$/, '')
-}
-
-function docOf({ summary, description, errors }: Operation): string {
-  const raises = errors.length > 0 ? `Raises ${errors.join(', ')}.` : ''
-  return [`${summary}.`, description ?? '', raises].filter((text) => text !== '').join(' ')
 }
 
 /** The text of sdk-python/src/waystation/_operations.py. */
@@ -285,12 +275,7 @@ ${rules.join('')}}
 `
 }
 
-type DoneRule = Exclude<
-  NonNullable<NonNullable<NonNullable<Operation['sdk']>['retry']>['done']>,
-  readonly unknown[]
->
-
-function doneText(done: DoneRule): string {
+function doneText(done: Done): string {
   const parts = Object.entries(done).map(([name, value]) => `${name}=${pythonOf(value)}`)
   return `Done(${parts.join(', ')})`
 }
