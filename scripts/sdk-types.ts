@@ -4,9 +4,9 @@
 import { readFileSync } from 'node:fs'
 import { type Document, type OperationObject, resolved, type Schema } from '../mcp/schema.ts'
 import { answersOf, memberOfAll } from './clients/model.ts'
-import { commentOf } from './clients/print.ts'
+import { commentOf, formatted } from './clients/print.ts'
 
-/** The text of sdk/src/types.ts. */
+/** The text of sdk/src/types.ts, but for its lines: the formatter breaks those that are too long. */
 export function sdkTypesText(): string {
   const text = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')
   const document = resolved(JSON.parse(text) as Document)
@@ -25,9 +25,7 @@ export function sdkTypesText(): string {
       ...(member ? [`has: '${member}'`] : []),
     ]
     const members = [`method: '${method}'`, `path: '${path}'`, ...marks]
-    const line = `  ${operation.operationId}: { ${members.join(', ')} },\n`
-    if (line.length - 1 <= columns_max) return line
-    return `  ${operation.operationId}: {\n${members.map((member) => `    ${member},\n`).join('')}  },\n`
+    return `  ${operation.operationId}: { ${members.join(', ')} },\n`
   })
   const errors = Object.entries(document['x-errors'])
   return `// Made from openapi.json by scripts/sdk-types.ts: do not edit.
@@ -60,18 +58,8 @@ ${table.join('')}}
 export type ExitClass =
 ${[...new Set(errors.map(([, { exit }]) => `  | ${literal(exit)}\n`))].toSorted().join('')}
 export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; readonly exit: ExitClass }>> = {
-${errors.map(([code, row]) => errorLines(code, row)).join('')}}
+${errors.map(([code, { next, exit }]) => `  ${code}: { next: ${literal(next)}, exit: ${literal(exit)} },\n`).join('')}}
 `
-}
-
-function errorLines(code: string, { next, exit }: { next: string; exit: string }): string {
-  const head = `  ${code}: {`
-  const line = `${head} next: ${literal(next)}, exit: ${literal(exit)} },`
-  if (line.length <= columns_max) return `${line}\n`
-  const whole = `    next: ${literal(next)},`
-  const below = `      ${literal(next)},`
-  const broken = whole.length > columns_max && below.length <= columns_max ? `    next:\n${below}` : whole
-  return `${head}\n${broken}\n    exit: ${literal(exit)},\n  },\n`
 }
 
 interface Found {
@@ -190,25 +178,13 @@ class Shapes {
       const comment = field.description && !field['x-name'] ? `${inner}/** ${field.description} */\n` : ''
       const type = this.#typeOf(field, inner, is_input)
       const or_undefined = optional && is_input && type !== 'unknown' ? ' | undefined' : ''
-      return `${comment}${fieldLine(inner, `${name}${optional ? '?' : ''}:`, `${type}${or_undefined}`)}\n`
+      return `${comment}${inner}${name}${optional ? '?' : ''}: ${type}${or_undefined}\n`
     })
     const short = `{ ${fields.map((field) => field.trim()).join('; ')} }`
     const fits = !short.includes('/**') && !short.includes('\n') && short.length + indent.length <= 90
     return fits && indent !== '' ? short : `{\n${fields.join('')}${indent}}`
   }
 }
-
-/** A union that is too long for a line has one for each member. */
-function fieldLine(indent: string, head: string, type: string): string {
-  const line = `${indent}${head} ${type}`
-  if (line.length <= columns_max || type.includes('\n')) return line
-  return `${indent}${head}\n${type
-    .split(' | ')
-    .map((one) => `${indent}  | ${one}`)
-    .join('\n')}`
-}
-
-const columns_max = 110
 
 const primitives: Record<string, string> = {
   string: 'string',
@@ -235,4 +211,8 @@ export function keyOf(schema: Schema): string {
   })
 }
 
-if (import.meta.main) await Bun.write(new URL('../sdk/src/types.ts', import.meta.url), sdkTypesText())
+if (import.meta.main)
+  await Bun.write(
+    new URL('../sdk/src/types.ts', import.meta.url),
+    formatted(sdkTypesText(), 'sdk/src/types.ts'),
+  )
