@@ -13,6 +13,7 @@ import {
   postgres_variable,
   startSharedCluster,
 } from '../test/support/postgres.ts'
+import { becomesReady } from './deploy/main-job.ts'
 import { needVersion } from './needed.ts'
 import { newKeys } from './new-keys.ts'
 
@@ -27,7 +28,6 @@ const root = join(import.meta.dir, '..')
 const compose = 'deploy/compose/postgres.yml'
 const writers = 4
 const writes_of_each = 150
-const ready_ms_max = 60_000
 
 interface Composed {
   services: Record<string, { environment: Record<string, string> }>
@@ -127,10 +127,5 @@ function start(command: string[], env: Readonly<Record<string, string>>): Bun.Su
 }
 
 async function ready(url: string): Promise<void> {
-  const until = performance.now() + ready_ms_max
-  while (performance.now() < until) {
-    if ((await fetch(`${url}/readyz`).catch(() => null))?.ok) return
-    await Bun.sleep(100)
-  }
-  throw new Error(`${url} is not ready`)
+  if (!(await becomesReady(url))) throw new Error(`${url} is not ready`)
 }

@@ -48,14 +48,20 @@ export async function mainJob(
 
 async function ready(url: string, start: () => Running): Promise<Running> {
   const service = start()
+  if (await becomesReady(url)) return service
+  await service.end('SIGKILL').catch(() => null) // it may have ended by itself
+  throw new Error(`it was not ready after ${ready_ms_max / 1_000} s\n${service.log()}`)
+}
+
+/** False when it is not within the time. */
+export async function becomesReady(url: string): Promise<boolean> {
   const until = performance.now() + ready_ms_max
   while (performance.now() < until) {
     const answer = await fetch(`${url}/readyz`).catch(() => null)
-    if (answer?.ok) return service
+    if (answer?.ok) return true
     await Bun.sleep(look_again_ms)
   }
-  await service.end('SIGKILL').catch(() => null) // it may have ended by itself
-  throw new Error(`it was not ready after ${ready_ms_max / 1_000} s\n${service.log()}`)
+  return false
 }
 
 /** The process that this one became or started, at the end of the chain of children. */
