@@ -5,6 +5,7 @@ import { second_ms } from './clock.ts'
 import { limit } from './limit.ts'
 import { Places } from './places.ts'
 import { groupOf, topicOf } from './signal-text.ts'
+import type { Signals } from './signals.ts'
 
 /** Waiting requests on one node at once: each holds a connection and a little memory. */
 export const waiting_max = limit(
@@ -39,16 +40,10 @@ export interface Waiting {
   stop(): void
 }
 
+type Outlet = Pick<Signals, 'changed' | 'waits'>
+
 const slice_ms = 50
 const slice_looks = (looks_a_second_max * slice_ms) / second_ms
-
-/** The other nodes. */
-export interface NotifierOutlet {
-  /** Something changed here. */
-  changed(topic: string): void
-  /** A request here begins to wait. */
-  waits(topic: string): void
-}
 
 export class Notifier {
   /** By topic. */
@@ -56,7 +51,8 @@ export class Notifier {
   /** Of tenants, for their requests that wait. */
   readonly #places = new Places(waiting_max)
   readonly #looks_again: boolean
-  #outlet: NotifierOutlet | null = null
+  /** The other nodes. */
+  #outlet: Outlet | null = null
   #heard = false
   /** Waits that are still to end so that their requests look, a slice at a time. */
   #to_look: (() => void)[] = []
@@ -70,7 +66,7 @@ export class Notifier {
     this.#looks_again = looks_again
   }
 
-  connect(outlet: NotifierOutlet): void {
+  connect(outlet: Outlet): void {
     this.#outlet = outlet
   }
 
