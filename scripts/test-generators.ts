@@ -27,24 +27,19 @@ const versions = {
 }
 
 /** Shows what it printed when it fails. */
-async function run(command: string[], cwd: string): Promise<void> {
-  const child = Bun.spawn(command, { cwd, stdout: 'pipe', stderr: 'pipe' })
-  const [stdout, stderr, exit_code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  if (exit_code !== 0) throw new Error(`${command.join(' ')} ended with ${exit_code}\n${stdout}${stderr}`)
+function run(command: string[], cwd: string): void {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd })
+  if (exitCode !== 0) throw new Error(`${command.join(' ')} ended with ${exitCode}\n${stdout}${stderr}`)
 }
 
-async function pythonClient(folder: string): Promise<string[]> {
+function pythonClient(folder: string): string[] {
   const python = join(folder, 'venv/bin/python')
-  await run([python_program, '-m', 'venv', 'venv'], folder)
-  await run([python, '-m', 'pip', 'install', '--quiet', versions.python], folder)
+  run([python_program, '-m', 'venv', 'venv'], folder)
+  run([python, '-m', 'pip', 'install', '--quiet', versions.python], folder)
   // Without ruff, which only formats: the names are the same.
   writeFileSync(join(folder, 'config.yml'), 'post_hooks: []\npackage_name_override: client\n')
   const generate = ['generate', '--path', document, '--meta', 'none', '--output-path', 'client']
-  await run([join(folder, 'venv/bin/openapi-python-client'), ...generate, '--config', 'config.yml'], folder)
+  run([join(folder, 'venv/bin/openapi-python-client'), ...generate, '--config', 'config.yml'], folder)
   checkPython(join(folder, 'client'))
   cpSync(join(here, 'calls.py'), join(folder, 'calls.py'))
   return [python, join(folder, 'calls.py')]
@@ -67,10 +62,10 @@ function checkPython(client: string): void {
   console.log(`openapi-python-client: ${models.length} model files, no name with a number`)
 }
 
-async function typescriptClient(folder: string): Promise<string[]> {
+function typescriptClient(folder: string): string[] {
   writeFileSync(join(folder, 'package.json'), '{"type": "module", "private": true}')
-  await run(['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts', ...versions.typescript], folder)
-  await run(['node_modules/.bin/openapi-typescript', document, '-o', 'schema.d.ts'], folder)
+  run(['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts', ...versions.typescript], folder)
+  run(['node_modules/.bin/openapi-typescript', document, '-o', 'schema.d.ts'], folder)
   cpSync(join(here, 'calls.ts'), join(folder, 'calls.ts'))
   const options = [
     '--strict',
@@ -81,20 +76,20 @@ async function typescriptClient(folder: string): Promise<string[]> {
     'node',
   ]
   const modules = ['--module', 'esnext', '--moduleResolution', 'bundler', '--target', 'es2022']
-  await run(['node_modules/.bin/tsc', ...options, ...modules, 'calls.ts'], folder)
+  run(['node_modules/.bin/tsc', ...options, ...modules, 'calls.ts'], folder)
   console.log('openapi-typescript: the types hold')
   return [process.execPath, join(folder, 'calls.ts')]
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'waystation-generators-'))
 try {
-  const clients = { python: await pythonClient(folder), typescript: await typescriptClient(folder) }
+  const clients = { python: pythonClient(folder), typescript: typescriptClient(folder) }
   const { url, stop } = await startServer({ DATA_DIR: join(folder, 'data') })
   try {
     for (const [name, command] of Object.entries(clients)) {
       // A tenant of its own for each.
       const { admin_key, api_key } = await newKeys(url, name)
-      await run([...command, url, api_key, admin_key], folder)
+      run([...command, url, api_key, admin_key], folder)
       console.log(`${name}: five calls, as expected`)
     }
   } finally {
