@@ -23,7 +23,7 @@ import { tenantDelete, tenantRotateKey, tenantUsage } from './commands/tenant.ts
 import { verify } from './commands/verify.ts'
 import { workflowShow } from './commands/workflow.ts'
 import { usageError } from './failures.ts'
-import { generated, groups } from './generated.ts'
+import { generated } from './generated.ts'
 import { timeoutSeconds, wholeNumber } from './input.ts'
 import type { Override } from './spec.ts'
 import { addCommand } from './tree.ts'
@@ -99,7 +99,7 @@ export function programOf(cli: Cli): Command {
     .exitOverride()
     .addHelpText('after', after)
     .hook('preAction', () => cli.begin(program.opts<GlobalOptions>()))
-  for (const command of commands) addCommand(program, cli, groups, command)
+  for (const command of commands) addCommand(program, cli, command)
   return program
 }
 

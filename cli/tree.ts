@@ -3,6 +3,7 @@
 import { type Command, Option } from 'commander'
 import type { Cli } from './cli.ts'
 import { usageError } from './failures.ts'
+import { groups } from './generated.ts'
 import {
   fileText,
   idempotencyKey,
@@ -18,15 +19,10 @@ import {
 import type { CommandOption, Given, Group, OwnCommand } from './spec.ts'
 
 /** Adds a command, and the group it is the first of. */
-export function addCommand(
-  program: Command,
-  cli: Cli,
-  groups: Readonly<Record<string, Group>>,
-  spec: OwnCommand,
-): void {
+export function addCommand(program: Command, cli: Cli, spec: OwnCommand): void {
   const [, words, args = ''] = /^([a-z -]+?)( [<[].*)?$/.exec(spec.usage)!
   const [name, parent] = words!.split(' ').toReversed()
-  const owner = parent === undefined ? program : groupOf(program, parent, groups)
+  const owner = parent === undefined ? program : groupOf(program, parent)
   const command = described(owner.command(name! + args), spec)
   for (const argument of command.registeredArguments) {
     const choices = spec.choices?.[argument.name()]
@@ -39,7 +35,7 @@ export function addCommand(
   })
 }
 
-function groupOf(program: Command, name: string, groups: Readonly<Record<string, Group>>): Command {
+function groupOf(program: Command, name: string): Command {
   const known = program.commands.find((command) => command.name() === name)
   if (known) return known
   const group = groups[name]

@@ -28,24 +28,19 @@ interface SpectralFinding {
 }
 
 /** The report of a tool, which ends with 1 when it has found something. */
-async function reported(command: string[], cwd: string): Promise<unknown> {
-  const child = Bun.spawn(['npx', '--yes', ...command], { cwd, stdout: 'pipe', stderr: 'pipe' })
-  const [stdout, stderr] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
+function reported(command: string[], cwd: string): unknown {
+  const { stdout, stderr } = Bun.spawnSync(['npx', '--yes', ...command], { cwd })
   try {
-    return JSON.parse(stdout)
+    return JSON.parse(stdout.toString())
   } catch {
     throw new Error(`${command[0]} has no report: ${stdout}${stderr}`)
   }
 }
 
-async function byRedocly(folder: string): Promise<Finding[]> {
+function byRedocly(folder: string): Finding[] {
   writeFileSync(join(folder, 'redocly.yaml'), 'extends: [recommended]\n')
   const command = ['@redocly/cli@2.77.0', 'lint', document, '--format=json', '--config=redocly.yaml']
-  const { problems } = (await reported([...command, '--max-problems=1000'], folder)) as RedoclyReport
+  const { problems } = reported([...command, '--max-problems=1000'], folder) as RedoclyReport
   return problems.map(({ ruleId: rule, message, location }) => ({
     tool: 'redocly',
     rule,
@@ -54,10 +49,10 @@ async function byRedocly(folder: string): Promise<Finding[]> {
   }))
 }
 
-async function bySpectral(folder: string): Promise<Finding[]> {
+function bySpectral(folder: string): Finding[] {
   writeFileSync(join(folder, 'spectral.yaml'), 'extends: ["spectral:oas"]\n')
   const command = ['@stoplight/spectral-cli@6.16.3', 'lint', document, '--format=json', '--quiet']
-  const found = (await reported([...command, '--ruleset=spectral.yaml'], folder)) as SpectralFinding[]
+  const found = reported([...command, '--ruleset=spectral.yaml'], folder) as SpectralFinding[]
   return found.map(({ code, message, path }) => ({
     tool: 'spectral',
     rule: code,
@@ -68,7 +63,7 @@ async function bySpectral(folder: string): Promise<Finding[]> {
 
 const folder = mkdtempSync(join(tmpdir(), 'waystation-check-'))
 try {
-  const found = [...(await byRedocly(folder)), ...(await bySpectral(folder))]
+  const found = [...byRedocly(folder), ...bySpectral(folder)]
   const covers = (excuse: (typeof excused)[number], { tool, rule, at }: Finding) =>
     excuse.tool === tool && excuse.rule === rule && at.startsWith(excuse.at)
   const left = found.filter((finding) => !excused.some((excuse) => covers(excuse, finding)))

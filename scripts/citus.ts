@@ -15,6 +15,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeDistributedTemplate, postgres_variable } from '../test/support/postgres.ts'
+import { apiTests } from './api-tests.ts'
 import { measureCost } from './citus/cost.ts'
 import { newCitusDatabase, type PostgresServer, run, withServers } from './citus/servers.ts'
 
@@ -22,13 +23,18 @@ const repository = 'https://github.com/citusdata/citus'
 const release = 'v13.2.2'
 const root = join(import.meta.dir, '..')
 const names = ['coordinator', 'worker-1', 'worker-2']
+/**
+ * Tests of migrations, which begin with an empty schema, where the extension lies; of plans, which are other plans here; and of
+ * backups, which a distributed database refuses.
+ */
+const not_here = /^src\/(db\/migrate\.test|backup\/)|^test\/(plans|million|backups|runbook)\.test/
 
 const [verb, ...args] = process.argv.slice(2)
 let status = 0
 if (verb === 'build') build()
 else if (verb === 'test')
   status = await withServers(names, { citus: true }, (servers) =>
-    runTests(servers, [...(args.length > 0 ? args : filesOnBothEngines()), '-t', '\\(postgres\\)']),
+    runTests(servers, [...(args.length > 0 ? args : apiTests(not_here)), '-t', '\\(postgres\\)']),
   )
 else if (verb === 'nodes')
   status = await withServers(names, { citus: true }, (servers) =>
@@ -76,24 +82,6 @@ async function runTests(servers: PostgresServer[], asked: string[]): Promise<num
     stdio: ['inherit', 'inherit', 'inherit'],
   })
   return child.exited
-}
-
-/**
- * Not those of migrations, which begin with an empty schema, where the extension lies; nor those of plans, which are
- * other plans here; nor those of backups, which a distributed database refuses.
- */
-function filesOnBothEngines(): string[] {
-  const tested = /\bforEach(Service|Database)\(/
-  const other = [
-    ...['src/db/migrate.test.ts', 'test/plans.test.ts', 'test/million.test.ts'],
-    ...['test/backups.test.ts', 'test/runbook.test.ts'],
-  ]
-  return [...new Bun.Glob('{src,test}/**/*.test.ts').scanSync(root)].filter(
-    (file) =>
-      tested.test(readFileSync(join(root, file), 'utf8')) &&
-      !other.includes(file) &&
-      !file.startsWith('src/backup/'),
-  )
 }
 
 async function waitForSignal(servers: PostgresServer[]): Promise<number> {

@@ -112,7 +112,7 @@ function titleOf(area: string): string | undefined {
 function section(area: string, own: Limit[]): string {
   const rows = own
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map((one) => row([`\`${one.name}\``, shown(one), settingOf(one), one.protects]))
+    .map((one) => row([`\`${one.name}\``, valueText(one.value, one.unit), settingOf(one), one.protects]))
   const head = [row(['Limit', 'Default', 'Setting', 'What it is for']), row(['---', '---', '---', '---'])]
   return [`## ${titleOf(area)}`, '', ...head, ...rows].join('\n')
 }
@@ -144,10 +144,6 @@ function plansText(): string {
 
 function row(cells: string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`.replaceAll('|  |', '| |')
-}
-
-function shown({ value, unit }: Limit): string {
-  return valueText(value, unit)
 }
 
 const byte_units = [

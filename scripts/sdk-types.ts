@@ -2,43 +2,11 @@
 // the file in git is not this. Our schemas are plain, so what this reads of JSON Schema is all they use.
 
 import { readFileSync } from 'node:fs'
-import { resolved } from '../mcp/schema.ts'
-import { memberOfAll } from './clients/model.ts'
-import { commentOf } from './clients/print.ts'
+import { type Document, type OperationObject, resolved, type Schema } from '../mcp/schema.ts'
+import { answersOf, memberOfAll } from './clients/model.ts'
+import { commentOf, formatted } from './clients/print.ts'
 
-interface Schema {
-  type?: string | string[]
-  description?: string
-  enum?: unknown[]
-  const?: unknown
-  anyOf?: Schema[]
-  items?: Schema
-  required?: string[]
-  properties?: Record<string, Schema>
-  additionalProperties?: Schema | boolean
-  'x-any-json'?: 'any' | 'object'
-  'x-name'?: string
-}
-
-interface Operation {
-  operationId: string
-  /** Answers lie in an envelope. */
-  'x-wrapped'?: true
-  /** Takes any bytes without a key: the SDK has no method for it. */
-  'x-raw'?: true
-  parameters?: { in: string; name: string; required: boolean; description?: string; schema: Schema }[]
-  requestBody?: { content: Record<string, { schema: Schema }> }
-  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
-}
-
-interface Document {
-  components: { schemas: object }
-  info: { version: string }
-  paths: Record<string, Record<string, Operation>>
-  'x-errors': Record<string, { next: string; exit: string }>
-}
-
-/** The text of sdk/src/types.ts. */
+/** The text of sdk/src/types.ts, but for its lines: the formatter breaks those that are too long. */
 export function sdkTypesText(): string {
   const text = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')
   const document = resolved(JSON.parse(text) as Document)
@@ -46,20 +14,18 @@ export function sdkTypesText(): string {
   const shapes = new Shapes()
   for (const { answers } of operations) for (const [, schema] of answers) shapes.addNamed(schema)
   const members = operations.map((found) => memberOf(found, shapes))
-  const table = operations.map(({ operation, method, path, wrapped, answers }) => {
+  const table = operations.map(({ operation, method, path, answers }) => {
     const creates = operation.parameters?.some(({ name }) => name === 'Idempotency-Key') ?? false
     const bodies = answers.map(([, schema]) => schema)
     const member = memberOfAll(bodies)
     const marks = [
       ...(creates ? ['creates: true'] : []),
-      ...(wrapped ? ['wrapped: true'] : []),
+      ...(operation['x-wrapped'] ? ['wrapped: true'] : []),
       ...(bodies.includes(undefined) ? ['empty: true'] : []),
       ...(member ? [`has: '${member}'`] : []),
     ]
     const members = [`method: '${method}'`, `path: '${path}'`, ...marks]
-    const line = `  ${operation.operationId}: { ${members.join(', ')} },\n`
-    if (line.length - 1 <= columns_max) return line
-    return `  ${operation.operationId}: {\n${members.map((member) => `    ${member},\n`).join('')}  },\n`
+    return `  ${operation.operationId}: { ${members.join(', ')} },\n`
   })
   const errors = Object.entries(document['x-errors'])
   return `// Made from openapi.json by scripts/sdk-types.ts: do not edit.
@@ -92,49 +58,26 @@ ${table.join('')}}
 export type ExitClass =
 ${[...new Set(errors.map(([, { exit }]) => `  | ${literal(exit)}\n`))].toSorted().join('')}
 export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; readonly exit: ExitClass }>> = {
-${errors.map(([code, row]) => errorLines(code, row)).join('')}}
+${errors.map(([code, { next, exit }]) => `  ${code}: { next: ${literal(next)}, exit: ${literal(exit)} },\n`).join('')}}
 `
-}
-
-function errorLines(code: string, { next, exit }: { next: string; exit: string }): string {
-  const head = `  ${code}: {`
-  const line = `${head} next: ${literal(next)}, exit: ${literal(exit)} },`
-  if (line.length <= columns_max) return `${line}\n`
-  const whole = `    next: ${literal(next)},`
-  const below = `      ${literal(next)},`
-  const broken = whole.length > columns_max && below.length <= columns_max ? `    next:\n${below}` : whole
-  return `${head}\n${broken}\n    exit: ${literal(exit)},\n  },\n`
 }
 
 interface Found {
   method: string
   path: string
-  operation: Operation
-  wrapped: boolean
+  operation: OperationObject
   /** Status to body, of every answer that is not an error. */
   answers: [status: string, body: Schema | undefined][]
 }
 
 function operationsOf({ paths }: Document): Found[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).flatMap(([method, operation]) => {
-      if (operation['x-raw']) return []
-      const wrapped = operation['x-wrapped'] ?? false
-      return [
-        { method: method.toUpperCase(), path, operation, wrapped, answers: answersOf(operation, wrapped) },
-      ]
-    }),
+    Object.entries(methods)
+      .filter(([, operation]) => !operation['x-raw'])
+      .map(([method, operation]) => ({
+        ...{ method: method.toUpperCase(), path, operation, answers: answersOf(operation) },
+      })),
   )
-}
-
-function answersOf({ responses }: Operation, wrapped: boolean): Found['answers'] {
-  return Object.entries(responses).flatMap(([status, { content }]) => {
-    const whole = content?.['application/json']?.schema
-    // Beside an error stands the answer that has the same status.
-    const schema = whole?.anyOf?.[0] ?? whole
-    if (status === '304' || (Number(status) >= 400 && !whole?.anyOf)) return []
-    return [[status, wrapped ? schema?.properties?.data : schema] as [string, Schema | undefined]]
-  })
 }
 
 function memberOf({ operation, answers }: Found, shapes: Shapes): string {
@@ -152,7 +95,7 @@ function memberOf({ operation, answers }: Found, shapes: Shapes): string {
       ),
     }
   }
-  const body = requestBody?.content['application/json']?.schema
+  const body = requestBody?.content?.['application/json']?.schema
   const shown = answers.map(([, schema]) => (schema ? shapes.output(schema, '    ') : 'undefined'))
   const answer = [...new Set(shown)].join(' | ')
   return [
@@ -235,25 +178,13 @@ class Shapes {
       const comment = field.description && !field['x-name'] ? `${inner}/** ${field.description} */\n` : ''
       const type = this.#typeOf(field, inner, is_input)
       const or_undefined = optional && is_input && type !== 'unknown' ? ' | undefined' : ''
-      return `${comment}${fieldLine(inner, `${name}${optional ? '?' : ''}:`, `${type}${or_undefined}`)}\n`
+      return `${comment}${inner}${name}${optional ? '?' : ''}: ${type}${or_undefined}\n`
     })
     const short = `{ ${fields.map((field) => field.trim()).join('; ')} }`
     const fits = !short.includes('/**') && !short.includes('\n') && short.length + indent.length <= 90
     return fits && indent !== '' ? short : `{\n${fields.join('')}${indent}}`
   }
 }
-
-/** A union that is too long for a line has one for each member. */
-function fieldLine(indent: string, head: string, type: string): string {
-  const line = `${indent}${head} ${type}`
-  if (line.length <= columns_max || type.includes('\n')) return line
-  return `${indent}${head}\n${type
-    .split(' | ')
-    .map((one) => `${indent}  | ${one}`)
-    .join('\n')}`
-}
-
-const columns_max = 110
 
 const primitives: Record<string, string> = {
   string: 'string',
@@ -280,4 +211,8 @@ export function keyOf(schema: Schema): string {
   })
 }
 
-if (import.meta.main) await Bun.write(new URL('../sdk/src/types.ts', import.meta.url), sdkTypesText())
+if (import.meta.main)
+  await Bun.write(
+    new URL('../sdk/src/types.ts', import.meta.url),
+    formatted(sdkTypesText(), 'sdk/src/types.ts'),
+  )

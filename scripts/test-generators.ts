@@ -4,7 +4,9 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startServer } from '../test/support/server-process.ts'
 import { needPython } from './needed.ts'
+import { newKeys } from './new-keys.ts'
 
 const python_program = process.env.PYTHON || 'python3'
 needPython('npm run test:generators', python_program)
@@ -25,24 +27,19 @@ const versions = {
 }
 
 /** Shows what it printed when it fails. */
-async function run(command: string[], cwd: string): Promise<void> {
-  const child = Bun.spawn(command, { cwd, stdout: 'pipe', stderr: 'pipe' })
-  const [stdout, stderr, exit_code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  if (exit_code !== 0) throw new Error(`${command.join(' ')} ended with ${exit_code}\n${stdout}${stderr}`)
+function run(command: string[], cwd: string): void {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd })
+  if (exitCode !== 0) throw new Error(`${command.join(' ')} ended with ${exitCode}\n${stdout}${stderr}`)
 }
 
-async function pythonClient(folder: string): Promise<string[]> {
+function pythonClient(folder: string): string[] {
   const python = join(folder, 'venv/bin/python')
-  await run([python_program, '-m', 'venv', 'venv'], folder)
-  await run([python, '-m', 'pip', 'install', '--quiet', versions.python], folder)
+  run([python_program, '-m', 'venv', 'venv'], folder)
+  run([python, '-m', 'pip', 'install', '--quiet', versions.python], folder)
   // Without ruff, which only formats: the names are the same.
   writeFileSync(join(folder, 'config.yml'), 'post_hooks: []\npackage_name_override: client\n')
   const generate = ['generate', '--path', document, '--meta', 'none', '--output-path', 'client']
-  await run([join(folder, 'venv/bin/openapi-python-client'), ...generate, '--config', 'config.yml'], folder)
+  run([join(folder, 'venv/bin/openapi-python-client'), ...generate, '--config', 'config.yml'], folder)
   checkPython(join(folder, 'client'))
   cpSync(join(here, 'calls.py'), join(folder, 'calls.py'))
   return [python, join(folder, 'calls.py')]
@@ -65,10 +62,10 @@ function checkPython(client: string): void {
   console.log(`openapi-python-client: ${models.length} model files, no name with a number`)
 }
 
-async function typescriptClient(folder: string): Promise<string[]> {
+function typescriptClient(folder: string): string[] {
   writeFileSync(join(folder, 'package.json'), '{"type": "module", "private": true}')
-  await run(['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts', ...versions.typescript], folder)
-  await run(['node_modules/.bin/openapi-typescript', document, '-o', 'schema.d.ts'], folder)
+  run(['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts', ...versions.typescript], folder)
+  run(['node_modules/.bin/openapi-typescript', document, '-o', 'schema.d.ts'], folder)
   cpSync(join(here, 'calls.ts'), join(folder, 'calls.ts'))
   const options = [
     '--strict',
@@ -79,59 +76,25 @@ async function typescriptClient(folder: string): Promise<string[]> {
     'node',
   ]
   const modules = ['--module', 'esnext', '--moduleResolution', 'bundler', '--target', 'es2022']
-  await run(['node_modules/.bin/tsc', ...options, ...modules, 'calls.ts'], folder)
+  run(['node_modules/.bin/tsc', ...options, ...modules, 'calls.ts'], folder)
   console.log('openapi-typescript: the types hold')
   return [process.execPath, join(folder, 'calls.ts')]
 }
 
-interface Keys {
-  url: string
-  agent: string
-  admin: string
-}
-
-async function post(url: string, body: object, key?: string): Promise<Record<string, string>> {
-  const headers = { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) }
-  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
-  if (!answer.ok) throw new Error(`POST ${url}: ${answer.status} ${await answer.text()}`)
-  return (await answer.json()) as Record<string, string>
-}
-
-/** A tenant of its own for each client. */
-async function keysAt(url: string, name: string): Promise<Keys> {
-  const tenant = await post(`${url}/v1/tenants`, { name, owner_email: 'owner@example.com' })
-  const agent = await post(`${url}/v1/agents`, { name: 'worker-1' }, tenant.admin_key)
-  return { url, agent: agent.api_key!, admin: tenant.admin_key! }
-}
-
-async function served(folder: string, use: (url: string) => Promise<void>): Promise<void> {
-  const service = Bun.spawn([process.execPath, join(root, 'src/main.ts')], {
-    env: { PATH: process.env.PATH ?? '', PORT: '0', LOG_LEVEL: 'error', DATA_DIR: join(folder, 'data') },
-    stdout: 'pipe',
-  })
-  try {
-    let banner = ''
-    for await (const bytes of service.stdout) {
-      banner += new TextDecoder().decode(bytes)
-      if (banner.includes('first call')) break
-    }
-    await use(/address +(\S+)/.exec(banner)![1]!)
-  } finally {
-    service.kill()
-    await service.exited
-  }
-}
-
 const folder = mkdtempSync(join(tmpdir(), 'waystation-generators-'))
 try {
-  const clients = { python: await pythonClient(folder), typescript: await typescriptClient(folder) }
-  await served(folder, async (url) => {
+  const clients = { python: pythonClient(folder), typescript: typescriptClient(folder) }
+  const { url, stop } = await startServer({ DATA_DIR: join(folder, 'data') })
+  try {
     for (const [name, command] of Object.entries(clients)) {
-      const { agent, admin } = await keysAt(url, name)
-      await run([...command, url, agent, admin], folder)
+      // A tenant of its own for each.
+      const { admin_key, api_key } = await newKeys(url, name)
+      run([...command, url, api_key, admin_key], folder)
       console.log(`${name}: five calls, as expected`)
     }
-  })
+  } finally {
+    await stop()
+  }
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

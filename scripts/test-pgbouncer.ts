@@ -1,7 +1,7 @@
 // The API tests on PostgreSQL behind PgBouncer in transaction mode, as an operator would set it up: docs/postgres.md.
 // PGBOUNCER names the program; arguments go to `bun test` instead of the usual folders.
 
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { whole_session } from '../src/db/postgres-session.ts'
@@ -13,6 +13,7 @@ import {
   postgres_variable,
   startSharedCluster,
 } from '../test/support/postgres.ts'
+import { apiTests } from './api-tests.ts'
 import { needVersion } from './needed.ts'
 
 const root = join(import.meta.dir, '..')
@@ -21,7 +22,6 @@ const role = 'waystation'
 const test_ms_max = 120_000
 /** Tests with connections of their own: those of the driver, which block and cut them by their number at the server, and of plans. */
 const beside_services = /^src\/db\/|^test\/(plans|million)\.test/
-const asks_a_service = /\bforEach(Service|Database)\(/
 
 needVersion(
   'npm run test:pgbouncer',
@@ -76,7 +76,7 @@ function startPooler(): Bun.Subprocess {
 
 async function runTests(): Promise<number> {
   const asked = process.argv.slice(2)
-  const files = asked.length > 0 ? asked : apiTests()
+  const files = asked.length > 0 ? asked : apiTests(beside_services).map((file) => `./${file}`)
   // The blocks of forEachService and forEachDatabase that run on PostgreSQL.
   const command = [process.execPath, 'test', `--timeout=${test_ms_max}`, '-t', '\\(postgres\\)', ...files]
   const child = Bun.spawn(command, {
@@ -86,13 +86,4 @@ async function runTests(): Promise<number> {
   })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   return child.exited
-}
-
-function apiTests(): string[] {
-  return [...new Bun.Glob('{src,test}/**/*.test.ts').scanSync(root)]
-    .filter(
-      (file) => !beside_services.test(file) && asks_a_service.test(readFileSync(join(root, file), 'utf8')),
-    )
-    .map((file) => `./${file}`)
-    .toSorted()
 }

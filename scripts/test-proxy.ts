@@ -13,7 +13,9 @@ import {
   postgres_variable,
   startSharedCluster,
 } from '../test/support/postgres.ts'
+import { becomesReady } from './deploy/main-job.ts'
 import { needVersion } from './needed.ts'
+import { newKeys } from './new-keys.ts'
 
 needVersion(
   'npm run test:proxy',
@@ -26,7 +28,6 @@ const root = join(import.meta.dir, '..')
 const compose = 'deploy/compose/postgres.yml'
 const writers = 4
 const writes_of_each = 150
-const ready_ms_max = 60_000
 
 interface Composed {
   services: Record<string, { environment: Record<string, string> }>
@@ -45,10 +46,9 @@ try {
   const url = `http://127.0.0.1:${freePort()}`
   startProxy(url, nodes.map(({ port }) => `127.0.0.1:${port}`).join(' '))
   await ready(url)
-  const tenant = await new Waystation({ url }).tenants.create({ name: 'acme', owner_email: 'a@example.com' })
-  const { api_key } = await new Waystation({ url, key: tenant.admin_key }).agents.create({ name: 'worker-1' })
+  const { api_key } = await newKeys(url, 'acme')
   // No retries: what the proxy cannot hide shall be seen.
-  const agent = new Waystation({ url, key: api_key!, retries: 0 })
+  const agent = new Waystation({ url, key: api_key, retries: 0 })
   await loaded(agent, 'all-nodes', async () => {})
   const lost = await loaded(agent, 'sigterm', async () => {
     started[0]!.kill('SIGTERM')
@@ -127,10 +127,5 @@ function start(command: string[], env: Readonly<Record<string, string>>): Bun.Su
 }
 
 async function ready(url: string): Promise<void> {
-  const until = performance.now() + ready_ms_max
-  while (performance.now() < until) {
-    if ((await fetch(`${url}/readyz`).catch(() => null))?.ok) return
-    await Bun.sleep(100)
-  }
-  throw new Error(`${url} is not ready`)
+  if (!(await becomesReady(url))) throw new Error(`${url} is not ready`)
 }

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Waystation } from '../../sdk/src/index.ts'
+import { newKeys } from '../new-keys.ts'
 
 export interface Running {
   /** The process of the service itself. */
@@ -25,10 +26,8 @@ export async function mainJob(
 ): Promise<string[]> {
   const seen: string[] = []
   let service = await ready(url, start)
-  const tenant = await new Waystation({ url }).tenants.create({ name: 'acme', owner_email: 'a@example.com' })
-  const admin = new Waystation({ url, key: tenant.admin_key })
-  const { api_key } = await admin.agents.create({ name: 'worker-1' })
-  const agent = new Waystation({ url, key: api_key! })
+  const { api_key } = await newKeys(url, 'acme')
+  const agent = new Waystation({ url, key: api_key })
   seen.push(`${look(service.pid())}; created a tenant and an agent`)
 
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -49,14 +48,20 @@ export async function mainJob(
 
 async function ready(url: string, start: () => Running): Promise<Running> {
   const service = start()
+  if (await becomesReady(url)) return service
+  await service.end('SIGKILL').catch(() => null) // it may have ended by itself
+  throw new Error(`it was not ready after ${ready_ms_max / 1_000} s\n${service.log()}`)
+}
+
+/** False when it is not within the time. */
+export async function becomesReady(url: string): Promise<boolean> {
   const until = performance.now() + ready_ms_max
   while (performance.now() < until) {
     const answer = await fetch(`${url}/readyz`).catch(() => null)
-    if (answer?.ok) return service
+    if (answer?.ok) return true
     await Bun.sleep(look_again_ms)
   }
-  await service.end('SIGKILL').catch(() => null) // it may have ended by itself
-  throw new Error(`it was not ready after ${ready_ms_max / 1_000} s\n${service.log()}`)
+  return false
 }
 
 /** The process that this one became or started, at the end of the chain of children. */

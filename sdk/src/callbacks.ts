@@ -165,21 +165,17 @@ function isHeaders(headers: CallbackRequest['headers']): headers is Headers {
 
 /** Throws TypeError when the exact body is not there: another mistake of set-up. */
 async function bytesOf(request: CallbackRequest, bytes_max: number): Promise<Uint8Array> {
-  const { body } = request
-  if (isRequest(request)) {
+  if ('bodyUsed' in request) {
     if (request.bodyUsed)
       throw new TypeError('the body was read before: give its exact text as { headers, body }')
     return request.body ? readUpTo(request.body, bytes_max) : new Uint8Array()
   }
+  const { body } = request
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
   if (!ArrayBuffer.isView(bytes))
     throw new TypeError('body must be the exact body, text or bytes, not parsed')
   if (!(bytes.byteLength <= bytes_max)) throw new CallbackVerificationError('too_large')
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
-function isRequest(request: CallbackRequest): request is Request {
-  return 'bodyUsed' in request
 }
 
 async function readUpTo(body: ReadableStream<Uint8Array>, bytes_max: number): Promise<Uint8Array> {

@@ -22,33 +22,27 @@ export interface Lock {
   extend(options: CallOptions): Promise<unknown>
 }
 
-export interface KeptLock {
-  /** Stops the extensions. True when the lock was lost. */
-  stop(): Promise<boolean>
-}
-
 /**
  * Extends a new lock at every `share` of its time, and at every tenth while the service does not answer. `on.lost` is called
  * when an extension is refused for good, and when the time is over here without one: whatever the service answers
- * later, another agent may have the item from then on.
+ * later, another agent may have the item from then on. The function that it returns stops the extensions: true when the lock was
+ * lost.
  */
 export function keepLock(
   { now, sleep, timer }: Platform,
   { lock_ms, asked_at, share, extend }: Lock,
   on: { error(error: unknown): void; lost(reason: unknown): void },
-): KeptLock {
+): () => Promise<boolean> {
   const timeout_ms = extendTimeoutMs(lock_ms)
   const over = new AbortController()
   let lost = false
   let stopTimer = timer(Math.max(0, asked_at + lock_ms - now()), expire)
   const keeping = keep()
-  return {
-    async stop() {
-      stopTimer()
-      over.abort()
-      await keeping
-      return lost
-    },
+  return async () => {
+    stopTimer()
+    over.abort()
+    await keeping
+    return lost
   }
 
   async function keep(): Promise<void> {

@@ -308,7 +308,7 @@ class Once<T, P> {
     // It may have been aborted since the lease was confirmed.
     if (signal?.aborted) stop.abort(signal.reason)
     const stopListening = onAbort(signal, () => stop.abort(signal?.reason))
-    const lock = keepLock(
+    const stopKeeping = keepLock(
       this.transport.platform,
       {
         ...{ lock_ms: this.#leaseMs(lease), asked_at, share },
@@ -323,7 +323,7 @@ class Once<T, P> {
         payload: (effective_hash === null ? effect.payload : effect.effective_payload) as P,
       })
     })
-    await lock.stop()
+    await stopKeeping()
     stopListening()
     if (!thrown) return this.#succeed(lease, result!)
     await this.#threw(lease, thrown.error)

@@ -189,7 +189,7 @@ class Worker {
     if (ended.aborted) return this.#settle(item, 'release')
     const stop = new AbortController()
     const stopListening = onAbort(ended, () => stop.abort(ended.reason))
-    const lock = keepLock(
+    const stopKeeping = keepLock(
       this.platform,
       {
         ...{ lock_ms: this.#lockSeconds(item) * 1_000, asked_at, share },
@@ -201,7 +201,7 @@ class Worker {
       },
     )
     const thrown = await caught(() => this.handler(item, { signal: stop.signal }))
-    const lost = await lock.stop()
+    const lost = await stopKeeping()
     stopListening()
     if (thrown) this.#report(thrown.error, item)
     if (lost) {

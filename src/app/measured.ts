@@ -4,11 +4,9 @@ import { backupFigures } from '../backup/figures.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
-import { job_kinds } from '../features.ts'
 import type { Figure } from '../metrics/figure.ts'
 import { listenForMetrics, type MetricsListener } from '../metrics/listener.ts'
 import { type Measures, serviceFigures } from '../metrics/service.ts'
-import { version } from '../version.ts'
 import { naming } from './start.ts'
 
 export interface Measured {
@@ -48,7 +46,7 @@ export class Metrics {
   async collect(): Promise<Figure[]> {
     const { config, db, measures, dependencies, worker } = this.#measured
     const figures = await serviceFigures({
-      ...{ measures, db, dependencies, version, kinds: job_kinds, started_at: this.#started_at },
+      ...{ measures, db, dependencies, started_at: this.#started_at },
       secures_rows: config.row_level_security !== 'off',
       ...{ jobs_running: worker.running, requests_running: this.#requests() },
     })

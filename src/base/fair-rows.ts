@@ -1,15 +1,9 @@
 // Rows that several transactions change, one after the other: few of one row run at once, the others wait in order.
 
 /** A permit, or the wait for one. */
-export interface Place {
-  readonly key: string
-  /** Resolves when the permit is there; null when it was there at once. */
-  readonly turn: Promise<void> | null
-  readonly running: boolean
-}
-
-export class Held implements Place {
+export class Place {
   running = false
+  /** Resolves when the permit is there; null when it was there at once. */
   turn: Promise<void> | null = null
   go: () => void = () => {}
   /** When it began to wait for a permit alone. */
@@ -27,7 +21,7 @@ export class Held implements Place {
 
 interface Row {
   running: number
-  waiting: Set<Held>
+  waiting: Set<Place>
 }
 
 export class FairRows {
@@ -35,18 +29,18 @@ export class FairRows {
 
   constructor(private readonly running_max: number) {}
 
-  isFree({ row_name }: Held): boolean {
+  isFree({ row_name }: Place): boolean {
     if (row_name === null) return true
     const row = this.#rows.get(row_name)
     return row === undefined || (row.running < this.running_max && row.waiting.size === 0)
   }
 
   /** Those that wait for the row of this one, which is not free. */
-  waitingFor({ row_name }: Held): Set<Held> {
+  waitingFor({ row_name }: Place): Set<Place> {
     return this.#rows.get(row_name!)!.waiting
   }
 
-  acquire({ row_name }: Held): void {
+  acquire({ row_name }: Place): void {
     if (row_name === null) return
     const row = this.#rows.get(row_name) ?? { running: 0, waiting: new Set() }
     row.running += 1
@@ -54,7 +48,7 @@ export class FairRows {
   }
 
   /** Returns the place that has the row instead, or null when none waits for it. */
-  release({ row_name }: Held): Held | null {
+  release({ row_name }: Place): Place | null {
     if (row_name === null) return null
     const row = this.#rows.get(row_name)!
     const next = row.waiting.values().next().value

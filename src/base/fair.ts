@@ -2,7 +2,7 @@
 // permit goes to an urgent key that holds none, if one waits.
 
 import type { Clock } from './clock.ts'
-import { FairRows, Held, type Place } from './fair-rows.ts'
+import { FairRows, Place } from './fair-rows.ts'
 
 export interface FairLimits {
   /** Permits that are out at once. */
@@ -29,7 +29,7 @@ interface Line {
   /** Places of this key that wait, those that wait for a row included. */
   waiting: number
   /** Places that wait for a permit alone, in order. */
-  ready: Set<Held>
+  ready: Set<Place>
   /** The number of the last permit that it got; at first just before the last that any key got. */
   served: number
   urgent: boolean
@@ -63,7 +63,7 @@ export class FairQueue {
    */
   enter(key: string, row?: string, group?: string, patient = false, urgent = false): Place | null {
     const line = this.#lines.get(key) ?? this.#newLine(urgent)
-    const place = new Held(key, row === undefined ? null : `${key} ${row}`, group ?? null, patient)
+    const place = new Place(key, row === undefined ? null : `${key} ${row}`, group ?? null, patient)
     const row_is_free = this.#rows.isFree(place)
     if (row_is_free && line.ready.size === 0 && this.#mayStart(line)) {
       this.#lines.set(key, line)
@@ -108,28 +108,27 @@ export class FairQueue {
 
   /** Releases the permit, or ends the wait. Called once for each place. */
   leave(place: Place): void {
-    const held = place as Held
-    const line = this.#lines.get(held.key)!
-    if (held.running) {
+    const line = this.#lines.get(place.key)!
+    if (place.running) {
       line.running -= 1
       this.#running -= 1
-      this.#releaseRow(held)
+      this.#releaseRow(place)
     } else {
-      this.#countWaiting(line, held, -1)
-      if (line.ready.delete(held)) this.#releaseRow(held)
-      else this.#rows.waitingFor(held).delete(held)
+      this.#countWaiting(line, place, -1)
+      if (line.ready.delete(place)) this.#releaseRow(place)
+      else this.#rows.waitingFor(place).delete(place)
     }
-    if (line.running === 0 && line.waiting === 0) this.#lines.delete(held.key)
+    if (line.running === 0 && line.waiting === 0) this.#lines.delete(place.key)
     this.#startNext()
   }
 
   /** The next of this row waits for a permit alone from now on. */
-  #releaseRow(held: Held): void {
-    const next = this.#rows.release(held)
+  #releaseRow(place: Place): void {
+    const next = this.#rows.release(place)
     if (next) this.#ready(this.#lines.get(next.key)!, next)
   }
 
-  #ready(line: Line, place: Held): void {
+  #ready(line: Line, place: Place): void {
     place.ready_since = this.clock.monotonic()
     line.ready.add(place)
   }
@@ -156,7 +155,7 @@ export class FairQueue {
     return now - first.seen_late_at >= confirmed_ms
   }
 
-  #countWaiting(line: Line, { group }: Held, by: 1 | -1): void {
+  #countWaiting(line: Line, { group }: Place, by: 1 | -1): void {
     line.waiting += by
     this.#waiting += by
     if (group === null) return
@@ -175,7 +174,7 @@ export class FairQueue {
     return running < (line.running === 0 ? running_max : running_max - reserve)
   }
 
-  #start(line: Line, place: Held): void {
+  #start(line: Line, place: Place): void {
     line.running += 1
     this.#running += 1
     this.#served += 1

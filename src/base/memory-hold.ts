@@ -20,35 +20,18 @@ export interface Owner {
   tenant_id: string | null
 }
 
-/** The memory that one request or one answer takes. */
-export interface Hold {
-  /** Counts more bytes. False when there is no room, or when this hold was cut off: then nothing was counted. */
-  grow(bytes: number): boolean
-  /** Counts fewer bytes: part of an answer was sent. */
-  shrink(bytes: number): void
-  /** Bytes arrived, or were taken by the receiver. */
-  progress(): void
-  /** Names the tenant, once it is known. False when its share has no room for what is held: then nothing was changed. */
-  assign(tenant_id: string): boolean
-  /** Keeps it from being cut off from now on: what it holds is in use and has no sender to wait for. */
-  pin(): void
-  /** Releases all of it. May be called again. */
-  release(): void
-  readonly bytes: number
-  /** True once it was cut off: it holds nothing then. */
-  readonly is_cut: boolean
-}
-
 /** Bytes of one address, one tenant or of all, with those that can be cut off: longest without progress first. */
 export class Account {
   bytes = 0
-  readonly cuttable = new Set<BudgetHold>()
+  readonly cuttable = new Set<Hold>()
 
   constructor(readonly bytes_max: number) {}
 }
 
-export class BudgetHold implements Hold {
+/** The memory that one request or one answer takes. */
+export class Hold {
   bytes = 0
+  /** True once it was cut off: it holds nothing then. */
   is_cut = false
   #accounts: Account[] = []
   #owner: Owner
@@ -64,6 +47,7 @@ export class BudgetHold implements Hold {
     this.#progressed_at = budget.clock.monotonic()
   }
 
+  /** Counts more bytes. False when there is no room, or when this hold was cut off: then nothing was counted. */
   grow(bytes: number): boolean {
     if (!Number.isSafeInteger(bytes)) throw new Error(`not a number of bytes: ${bytes}`)
     if (this.is_cut) return false
@@ -79,6 +63,7 @@ export class BudgetHold implements Hold {
     return found
   }
 
+  /** Counts fewer bytes: part of an answer was sent. */
   shrink(bytes: number): void {
     const fewer = Math.min(bytes, this.bytes)
     this.bytes -= fewer
@@ -86,6 +71,7 @@ export class BudgetHold implements Hold {
     if (this.bytes === 0) this.release()
   }
 
+  /** Bytes arrived, or were taken by the receiver. */
   progress(): void {
     const now = this.budget.clock.monotonic()
     if (now - this.#progressed_at < note_every_ms) return
@@ -94,6 +80,7 @@ export class BudgetHold implements Hold {
       for (const { cuttable } of this.#accounts) if (cuttable.delete(this)) cuttable.add(this)
   }
 
+  /** Names the tenant, once it is known. False when its share has no room for what is held: then nothing was changed. */
   assign(tenant_id: string): boolean {
     if (this.is_cut) return false
     if (this.bytes > 0) {
@@ -106,11 +93,13 @@ export class BudgetHold implements Hold {
     return true
   }
 
+  /** Keeps it from being cut off from now on: what it holds is in use and has no sender to wait for. */
   pin(): void {
     this.#pinned = true
     for (const { cuttable } of this.#accounts) cuttable.delete(this)
   }
 
+  /** Releases all of it. May be called again. */
   release(): void {
     for (const account of this.#accounts) {
       account.bytes -= this.bytes

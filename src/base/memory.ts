@@ -4,7 +4,7 @@
 import type { Clock } from './clock.ts'
 import { ApiError } from './errors.ts'
 import { limit } from './limit.ts'
-import { Account, BudgetHold, type Hold, type Owner } from './memory-hold.ts'
+import { Account, Hold, type Owner } from './memory-hold.ts'
 
 const mebibyte = 1_048_576
 
@@ -75,7 +75,7 @@ export class MemoryBudget {
 
   /** `cut` is called at most once; it drops what is held, and must not throw. */
   hold(owner: Owner, cut: () => void): Hold {
-    return new BudgetHold(this, owner, cut)
+    return new Hold(this, owner, cut)
   }
 
   /** Counts a small body without an object. After true, the caller calls `releaseSmall` with the same number. */

@@ -30,20 +30,6 @@ export interface Deadlines {
   move(tx: Tx, move: Move, after_id: string, rows_max: number): Promise<Moved>
 }
 
-declare module './feature.ts' {
-  interface Feature {
-    /** Its rows that run out, and are moved by the time that their tenant was frozen. */
-    deadlines?: readonly Deadlines[]
-  }
-}
-
-declare module './dependencies.ts' {
-  interface Dependencies {
-    /** In the order of their names, in which they are moved. */
-    deadlines: readonly Deadlines[]
-  }
-}
-
 /** Of rows that were moved together, in whatever order, with the bytes that were bounded. */
 export function movedOf(
   rows: readonly { id: string; bytes: number }[],

@@ -32,16 +32,3 @@ export type Decides = (
   dependencies: Dependencies,
   decided: { tenant_id: string; checkpoint: DecidedCheckpoint; cause: Cause },
 ) => Awaitable<unknown>
-
-declare module './feature.ts' {
-  interface Feature {
-    /** Called in the transaction that settles a checkpoint; those of others leave it alone. */
-    decides?: Decides
-  }
-}
-
-declare module './dependencies.ts' {
-  interface Dependencies {
-    decides: readonly Decides[]
-  }
-}

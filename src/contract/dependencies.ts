@@ -7,8 +7,11 @@ import type { Notifier } from '../base/notifier.ts'
 import type { Remembered } from '../base/remembered.ts'
 import type { Awaitable, Tx } from '../db/db.ts'
 import type { KeyHolder, TenantFacts } from './caller.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { Decides } from './decides.ts'
 import type { EventType } from './event.ts'
 import type { CountedQuota } from './feature.ts'
+import type { Redrives } from './redrive.ts'
 import type { Tails } from './tails.ts'
 
 /** A number per limit that features declare; null is unlimited. Durations in seconds. */
@@ -184,5 +187,9 @@ export interface Dependencies {
   test_clock: TestClock | null
   /** The types of events, by name. */
   event_types: ReadonlyMap<string, EventType>
+  /** In the order of their names, in which they are moved. */
+  deadlines: readonly Deadlines[]
+  decides: readonly Decides[]
+  redrives: Redrives
   service: ServiceFacts
 }

@@ -27,11 +27,11 @@ export function together(all: Record<string, Json>, more: Record<string, Json>):
 
 /** A schema that takes what either takes. */
 function eitherOf(one: Json, other: Json): Json {
-  if (same(bare(one), bare(other))) return one
+  if (bare(one) === bare(other)) return one
   const description = one.description ? { description: one.description } : {}
   const choices = [...choicesOf(one)]
   for (const added of choicesOf(other)) {
-    const known = choices.findIndex((choice) => same(bare(choice), bare(added)) || isAlike(choice, added))
+    const known = choices.findIndex((choice) => bare(choice) === bare(added) || isAlike(choice, added))
     if (known === -1) choices.push(added)
     else choices[known] = loosest(choices[known]!, added)
   }
@@ -50,18 +50,16 @@ function isAlike({ type }: Json, other: Json): boolean {
 
 /** Of the same type: with the keywords that both have alike. */
 function loosest(one: Json, other: Json): Json {
-  if (same(bare(one), bare(other))) return one
+  if (bare(one) === bare(other)) return one
   const shared = commonOf([one, other])
   if (one.type !== 'array') return shared
   return { ...shared, type: 'array', items: eitherOf(one.items as Json, other.items as Json) }
 }
 
-/** Without words. */
-function bare(schema: Json): Json {
-  return JSON.parse(
-    JSON.stringify(schema, (keyword, value) =>
-      keyword === 'description' && typeof value === 'string' ? undefined : value,
-    ),
+/** Its text without words. */
+function bare(schema: Json): string {
+  return JSON.stringify(schema, (keyword, value) =>
+    keyword === 'description' && typeof value === 'string' ? undefined : value,
   )
 }
 

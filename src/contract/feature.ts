@@ -8,8 +8,11 @@ import type { Migration } from '../db/migrate.ts'
 import type { StoredTable } from '../db/recount.ts'
 import type { SealedColumn } from '../db/reseal.ts'
 import type { Due, DueLists } from '../db/sweep-tenants.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { Decides } from './decides.ts'
 import type { Dependencies } from './dependencies.ts'
 import type { EventRow, EventType } from './event.ts'
+import type { Redrive } from './redrive.ts'
 import type { Route } from './route.ts'
 
 /** Plans that the service comes with; a PLANS_FILE may have others. */
@@ -112,6 +115,12 @@ export interface Feature {
   expiries?: Sweep
   purge?: Purge
   purgeable?: Purgeable
+  /** Its rows that run out, and are moved by the time that their tenant was frozen. */
+  deadlines?: readonly Deadlines[]
+  /** Called in the transaction that settles a checkpoint; those of others leave it alone. */
+  decides?: Decides
+  /** How the sources that it dead-letters are sent again. */
+  redrives?: readonly Redrive[]
   /** Numbers that its jobs raise; the kinds of jobs are added to this type by `jobs/kind.ts`. */
   counters?: Counters
   /** `kv.md` in docs/, loaded at the first request for a page: the start of the service does not wait for it. */

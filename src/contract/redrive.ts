@@ -24,19 +24,6 @@ export interface Redrive {
 /** By their source. */
 export type Redrives = ReadonlyMap<string, Redrive>
 
-declare module './feature.ts' {
-  interface Feature {
-    /** How the sources that it dead-letters are sent again. */
-    redrives?: readonly Redrive[]
-  }
-}
-
-declare module './dependencies.ts' {
-  interface Dependencies {
-    redrives: Redrives
-  }
-}
-
 /** Throws when two features have the same source. */
 export function redrivesOf(list: readonly Redrive[]): Redrives {
   const by_source = new Map(list.map((redrive) => [redrive.source, redrive]))

@@ -75,40 +75,25 @@ export class Chunks {
   }
 }
 
-export class BodyStream {
-  readonly #chunks: Chunks
-
-  /** `bytes_max`: the length that the request says, or the limit of any body. */
-  constructor(
-    stream: ReadableStream<Uint8Array>,
-    private readonly bytes_max: number,
-    private readonly hold: Hold,
-  ) {
-    this.#chunks = new Chunks(stream)
-  }
-
-  /** Ends the reading: `read` rejects with the first of these errors. */
-  stop(error: ApiError): void {
-    this.#chunks.stop(error)
-  }
-
-  /** Into one buffer that grows: a chunk each would cost a hundred times what it holds. */
-  async read(): Promise<Uint8Array> {
-    let buffer = no_bytes
-    let bytes = 0
-    let progressed = 0
-    await this.#chunks.each((chunk) => {
-      const end = bytes + chunk.length
-      if (end > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
-      if (end > buffer.length) buffer = grown(buffer, bytes, sizeFor(end, buffer, this.bytes_max), this.hold)
-      buffer.set(chunk, bytes)
-      bytes = end
-      if (bytes - progressed < progress_bytes_min) return
-      progressed = bytes
-      this.hold.progress()
-    })
-    return buffer.subarray(0, bytes)
-  }
+/**
+ * Into one buffer that grows: a chunk each would cost a hundred times what it holds. `bytes_max`: the length that the request says,
+ * or the limit of any body.
+ */
+export async function readWhole(chunks: Chunks, bytes_max: number, hold: Hold): Promise<Uint8Array> {
+  let buffer = no_bytes
+  let bytes = 0
+  let progressed = 0
+  await chunks.each((chunk) => {
+    const end = bytes + chunk.length
+    if (end > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
+    if (end > buffer.length) buffer = grown(buffer, bytes, sizeFor(end, buffer, bytes_max), hold)
+    buffer.set(chunk, bytes)
+    bytes = end
+    if (bytes - progressed < progress_bytes_min) return
+    progressed = bytes
+    hold.progress()
+  })
+  return buffer.subarray(0, bytes)
 }
 
 /** The next size of a buffer for so many bytes: twice what it is. */

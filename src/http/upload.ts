@@ -6,7 +6,7 @@ import { limit } from '../base/limit.ts'
 import { type MemoryBudget, outOfMemory } from '../base/memory.ts'
 import type { Hold } from '../base/memory-hold.ts'
 import { clientKey } from './address.ts'
-import { BodyStream, body_bytes_max, no_bytes } from './body-stream.ts'
+import { body_bytes_max, Chunks, no_bytes, readWhole } from './body-stream.ts'
 
 export const drained_bytes_max = limit(
   'http.drained_bytes',
@@ -41,7 +41,7 @@ export class Upload {
   readonly #length: number | null
   #small_bytes = 0
   #hold: Hold | null = null
-  #stream: BodyStream | null = null
+  #chunks: Chunks | null = null
 
   /**
    * Counts what Bun receives on its own until `read`, which is up to 1 MiB. Throws UNAVAILABLE when there is no room
@@ -91,9 +91,9 @@ export class Upload {
     hold.shrink(hold.bytes)
     if (hold.is_cut) throw outOfMemory(true)
     if (tenant_id !== null) hold.assign(tenant_id)
-    this.#stream = new BodyStream(this.request.body!, length ?? body_bytes_max, hold)
-    const bytes = await this.#stream.read()
-    this.#stream = null
+    this.#chunks = new Chunks(this.request.body!)
+    const bytes = await readWhole(this.#chunks, length ?? body_bytes_max, hold)
+    this.#chunks = null
     hold.pin()
     if (bytes.length > small_bytes_max) await large_bodies.pass(bytes.length)
     return bytes
@@ -108,7 +108,7 @@ export class Upload {
 
   #newHold(): Hold {
     const owner = { address: clientKey(this.sender.address), tenant_id: null }
-    return this.memory.hold(owner, () => this.#stream?.stop(outOfMemory(true)))
+    return this.memory.hold(owner, () => this.#chunks?.stop(outOfMemory(true)))
   }
 }
 

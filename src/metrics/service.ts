@@ -4,14 +4,16 @@ import { Counter, Histogram } from '../base/measures.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import { DbMeasures } from '../db/measures.ts'
+import { job_kinds } from '../features.ts'
 import { RequestMeasures } from '../http/measures.ts'
 import { JobMeasures } from '../jobs/measures.ts'
+import { version } from '../version.ts'
 import { databaseFigures } from './database.ts'
 import { counter, type Figure, gauge, histogram, value } from './figure.ts'
 import { jobFigures } from './jobs.ts'
 import { readyFigure } from './ready.ts'
 import { requestFigures } from './requests.ts'
-import { loopFigures, processFigures } from './resources.ts'
+import { processFigures } from './resources.ts'
 
 const delay_bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const sweep_bounds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60]
@@ -30,10 +32,8 @@ export interface Measured {
   measures: Measures
   db: Db
   dependencies: Dependencies
-  kinds: readonly { name: string }[]
   /** When the service was opened. */
   started_at: number
-  version: string
   /** False where row-level security is not wanted. */
   secures_rows: boolean
   /** Jobs that are leased and not settled. */
@@ -43,10 +43,10 @@ export interface Measured {
 }
 
 export async function serviceFigures(measured: Measured): Promise<Figure[]> {
-  const { measures, db, kinds, dependencies } = measured
+  const { measures, db, dependencies } = measured
   const { requests, jobs, loop_delay_seconds } = measures
   const now = db.clock.now()
-  const due = { db, now, kinds, measures: jobs, running: measured.jobs_running }
+  const due = { db, now, kinds: job_kinds, measures: jobs, running: measured.jobs_running }
   const [readiness, database, of_jobs] = await Promise.all([
     dependencies.service.readiness(),
     databaseFigures(db, measures.db, measured.secures_rows),
@@ -56,7 +56,7 @@ export async function serviceFigures(measured: Measured): Promise<Figure[]> {
     gauge(
       'waystation_info',
       '1, with the version and the engine of the database.',
-      [{ labels: { version: measured.version, engine: db.engine }, value: 1 }],
+      [{ labels: { version, engine: db.engine }, value: 1 }],
       'max',
     ),
     readyFigure(readiness.reason === null),
@@ -72,7 +72,11 @@ export async function serviceFigures(measured: Measured): Promise<Figure[]> {
     ...of_jobs,
     ...upkeepFigures(measures),
     ...sharedFigures(dependencies),
-    ...loopFigures(loop_delay_seconds),
+    histogram(
+      'waystation_event_loop_delay_seconds',
+      'Seconds by which a timer fired later than asked, looked at 20 times a second.',
+      [{ measure: loop_delay_seconds }],
+    ),
     ...processFigures(measured.started_at),
   ]
 }

@@ -2,13 +2,8 @@
 
 import type { Figure } from './figure.ts'
 
-export interface Exposition {
-  content_type: string
-  text: string
-}
-
 /** OpenMetrics where the collector asks for it, and the text format of Prometheus 0.0.4 otherwise. */
-export async function exposition(figures: readonly Figure[], accept: string | null): Promise<Exposition> {
+export async function exposition(figures: readonly Figure[], accept: string | null) {
   const { Registry } = await import('prom-client')
   const is_open = accept?.includes('application/openmetrics-text') ?? false
   const content_type = is_open ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE
