@@ -13,7 +13,6 @@ import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import * as store from './store.ts'
 
-export const purge = store.purge
 export const idsFrom = store.idsFrom
 export const unpaused = store.unpaused
 

@@ -5,6 +5,7 @@ import type { AgentMode } from '../contract/caller.ts'
 import type { PageRequest } from '../contract/page.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 export interface AgentRow {
   agent_id: string
@@ -162,15 +163,4 @@ export function remove(tx: Tx, tenant_id: string, agent_id: string) {
   return tx.one(DELETE, { tenant_id, agent_id })
 }
 
-const PURGE = sql(
-  'agents.purge',
-  `delete from agents where ${inChunk({
-    ...{ table: 'agents', key: 'tenant_id, agent_id', index: null, order: 'tenant_id, agent_id' },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('agents.purge', { table: 'agents', key: 'tenant_id, agent_id' })

@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk, lockFirst } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 export interface ApprovalKeyRow {
   approval_key_id: string
@@ -87,9 +88,4 @@ export function remove(tx: Tx, tenant_id: string, approval_key_id: string) {
   return tx.one(DELETE, { tenant_id, approval_key_id })
 }
 
-const PURGE = sql('approval_keys.purge', `delete from approval_keys where ${inChunk(chunk)}`)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('approval_keys.purge', chunk)

@@ -14,7 +14,6 @@ import { events } from './events.ts'
 import * as store from './store.ts'
 
 export const begin = store.begin
-export const purge = store.purge
 
 export interface Append {
   action: string

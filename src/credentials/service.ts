@@ -14,7 +14,6 @@ import { voterIssue } from './voter-service.ts'
 export type { KeyRow } from './list-service.ts'
 export type { Subject } from './store.ts'
 export { endSome, requireHeld, unused, voterIssue }
-export const purge = store.purge
 
 /** Removes keys whose grace period has ended; returns how many. */
 export async function sweep(tx: Tx, rows_max: number): Promise<number> {

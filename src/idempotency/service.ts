@@ -158,8 +158,3 @@ export async function sweep(
   for (const { tenant_id, bytes } of gone) tx.stores(tenant_id, -bytes - row_bytes)
   return { removed: gone.length, more: gone.length >= rows_max || bytesOf(gone) >= bytes_max }
 }
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return store.purge(tx, tenant_id, rows_max, bytes_max)
-}

@@ -1,8 +1,9 @@
 // Statements on idempotency_keys.
 
 import type { Millis } from '../base/clock.ts'
-import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
+import { amongFirst, upToLastOf } from '../db/chunk.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import { row_bytes } from '../db/stored.ts'
 
 // The insert is the claim. It also claims a row whose 24 hours are past. On PostgreSQL it waits for another
@@ -52,12 +53,6 @@ const SWEEP = acrossTenants<{ tenant_id: string; bytes: number }>(
   `delete from idempotency_keys where ${upToLastOf(expired)} ${returned}`,
 )
 
-const PURGE = sql(
-  'idempotency.purge',
-  `delete from idempotency_keys
-    where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
-)
-
 /** A key of a principal, and what it was sent with. */
 export interface KeyRow {
   /** '' for the public route. */
@@ -92,6 +87,4 @@ export function sweep(tx: Tx, rows_max: number, bytes_max: number) {
   return tx.all(SWEEP, { now: tx.now, rows_max, bytes_max })
 }
 
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
-}
+export const purge = purging('idempotency.purge', table)

@@ -30,7 +30,6 @@ export const add = store.add
 export const create = store.create
 export const release = store.release
 export const lock = store.lock
-export const purge = store.purge
 export const raiseFloor = store.raiseFloor
 export { limitOf }
 
