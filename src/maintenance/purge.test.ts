@@ -473,7 +473,7 @@ forEachDatabase('A chunk of a purge', (databases) => {
       'audit_entries',
       'seq, id, action, actor, metadata, request_id, created_at',
       ":seq, :id, '', '', :text, '', 0",
-      purgeAudit,
+      purgeAudit[0],
     ],
   ]
   const bounds: [rows_max: number, bytes_max: number, taken: number][] = [
