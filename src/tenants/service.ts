@@ -8,7 +8,7 @@ import { newId } from '../base/ids.ts'
 import { newSigningSecret } from '../base/seal.ts'
 import type { AdminCaller, TenantFacts } from '../contract/caller.ts'
 import type { Jobs, Keys, Plans, Secrets } from '../contract/dependencies.ts'
-import { type Cause, causeOf, operator_cause, service_cause } from '../contract/event.ts'
+import { type Cause, causeOf, operator_cause } from '../contract/event.ts'
 import type { CountedQuota } from '../contract/feature.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
@@ -81,12 +81,12 @@ interface CreateDependencies {
   counts: { quotas: readonly CountedQuota[] }
 }
 
-/** Throws TENANT_NAME_TAKEN. `name` is already trimmed. */
+/** By the operator, also while sign-up is closed, unless another made it. Throws TENANT_NAME_TAKEN. `name` is already trimmed. */
 export async function create(
   tx: Tx,
   { plans, keys, counts }: CreateDependencies,
   input: { name: string; owner_email: string; plan: string },
-  cause: Cause = service_cause,
+  cause: Cause = operator_cause,
 ): Promise<Created> {
   quotas.requireDisk(tx)
   const tenant_id = newId('ten', tx.now)
@@ -109,15 +109,6 @@ export async function create(
   const nothing = { calls: 0, storedBytes: () => 0 }
   const quota = await quotas.usage(tx, tenant, nothing, { plans, quotas: counts.quotas })
   return { tenant, admin_key, signing_secret, quota }
-}
-
-/** For the operator, also while sign-up is closed. Throws TENANT_NAME_TAKEN. */
-export function createByOperator(
-  tx: Tx,
-  dependencies: CreateDependencies,
-  input: { name: string; owner_email: string; plan: string },
-): Promise<Created> {
-  return create(tx, dependencies, input, operator_cause)
 }
 
 /** From now on only the admin key may read, delete again or restore; the purge comes 30 days later. A second deletion changes nothing. */
