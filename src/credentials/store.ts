@@ -7,11 +7,7 @@ import { amongFirst, upToLastOf } from '../db/chunk.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 import { purging } from '../db/purge.ts'
 
-export interface FoundRow
-  extends Omit<
-    TenantFacts,
-    'stored' | 'storage_bytes_max' | 'kv_events' | 'frozen_at' | 'frozen_again_at' | 'frozen_reason'
-  > {
+export interface FoundRow extends Pick<TenantFacts, 'tenant_id' | 'plan' | 'status'> {
   stored_bytes: number | null
   stored_writes: number | null
   storage_bytes_max: number | null
