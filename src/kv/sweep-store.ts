@@ -106,13 +106,10 @@ const DELETE_TOMBSTONES = sql<{ version: number; bytes: number }>(
 )
 
 /** A key that has become a tombstone because its time was over. */
-export interface Expired extends KeyRef {
+export interface Tombstoned extends KeyRef {
   version: number
   expires_at: Millis
-}
-
-/** With the bytes that its row grew, which are negative. */
-export interface Tombstoned extends Expired {
+  /** By how many its row grew: a negative number. */
   bytes: number
 }
 

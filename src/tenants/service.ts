@@ -7,9 +7,8 @@ import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { newSigningSecret } from '../base/seal.ts'
 import type { AdminCaller, TenantFacts } from '../contract/caller.ts'
-import type { Jobs, Keys, Plans, Secrets } from '../contract/dependencies.ts'
+import type { Jobs, Keys, Secrets } from '../contract/dependencies.ts'
 import { type Cause, causeOf, operator_cause } from '../contract/event.ts'
-import type { CountedQuota } from '../contract/feature.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
@@ -38,6 +37,7 @@ import {
   read,
   requireOwn,
   requireOwnOrMe,
+  type Shown,
   type TenantView,
   type ViewDependencies,
   view,
@@ -68,17 +68,13 @@ export async function facts(tx: Tx, tenant_id: string): Promise<TenantFacts | nu
   return { tenant_id, plan, status, storage_bytes_max, stored: await quotas.storedCounter(tx, tenant_id) }
 }
 
-export interface Created {
-  tenant: TenantRow
+export interface Created extends TenantView {
   admin_key: string
   signing_secret: string
-  quota: quotas.QuotaObject
 }
 
-interface CreateDependencies {
-  plans: Plans
+interface CreateDependencies extends Shown {
   keys: { secrets: Secrets }
-  counts: { quotas: readonly CountedQuota[] }
 }
 
 /** By the operator, also while sign-up is closed, unless another made it. Throws TENANT_NAME_TAKEN. `name` is already trimmed. */
