@@ -33,16 +33,6 @@ const REPLAY = sql<MessageRow & { forward_fence: number | null }>(
    returning ${message}, forward_fence`,
 )
 
-const FORWARD_OF = sql<Pick<MessageRow, 'forward_status' | 'forward_error'>>(
-  'inbox.forward_of',
-  `select forward_status, forward_error from inbox_messages where ${in_inbox} and seq = :seq and id = :id`,
-)
-
-const HEADERS_OF = sql<Pick<MessageRow, 'headers'>>(
-  'inbox.headers_of',
-  `select headers from inbox_messages where ${in_inbox} and seq = :seq`,
-)
-
 /** Null when the message, or its inbox, is gone. */
 export function forwardable(q: Reader, { tenant_id, inbox_id }: InboxKey, seq: number) {
   return q.one(FORWARDABLE, { tenant_id, inbox_id, seq })
@@ -65,18 +55,4 @@ export function forwarded(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number
 /** The forward is pending again. Null when it is, or cannot be, or the message is not there. */
 export function replay(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number, id: string) {
   return tx.one(REPLAY, { tenant_id, inbox_id, seq, id })
-}
-
-/** Null when the message is not there. */
-export function forwardOf(q: Reader, { tenant_id, inbox_id }: InboxKey, seq: number, id: string) {
-  return q.one(FORWARD_OF, { tenant_id, inbox_id, seq, id })
-}
-
-/** JSON text of an object; null when the message is gone. */
-export async function headersOf(
-  q: Reader,
-  { tenant_id, inbox_id }: InboxKey,
-  seq: number,
-): Promise<string | null> {
-  return (await q.one(HEADERS_OF, { tenant_id, inbox_id, seq }))?.headers ?? null
 }

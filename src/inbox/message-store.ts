@@ -78,9 +78,9 @@ const BEFORE = sql<MessageRow>(
     order by seq desc`,
 )
 
-const ID_AT = sql<{ id: string }>(
-  'inbox.id_at',
-  `select id from inbox_messages where ${in_inbox} and seq = :seq`,
+const FIND = sql<Pick<MessageRow, 'id' | 'headers' | 'forward_status' | 'forward_error'>>(
+  'inbox.find_message',
+  `select id, headers, forward_status, forward_error from inbox_messages where ${in_inbox} and seq = :seq`,
 )
 
 /** The bytes that a removed row's texts had. */
@@ -172,10 +172,7 @@ export function before(
   return q.all(BEFORE, { tenant_id, inbox_id, after_seq, before_seq, rows_max, bytes_max })
 }
 
-export async function idAt(
-  q: Reader,
-  { tenant_id, inbox_id }: InboxKey,
-  seq: number,
-): Promise<string | null> {
-  return (await q.one(ID_AT, { tenant_id, inbox_id, seq }))?.id ?? null
+/** Null when it is gone. */
+export function find(q: Reader, { tenant_id, inbox_id }: InboxKey, seq: number) {
+  return q.one(FIND, { tenant_id, inbox_id, seq })
 }
