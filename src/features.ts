@@ -50,7 +50,9 @@ const journal = journalFeature(tenants)
 const events = eventsFeature([
   ...new Set(['audit.appended', 'dlq.created', ...eventTypesOf([tenants, ...nouns]).keys()]),
 ])
-const usage = usageFeature(usageGroups([tenants, ...nouns, events]))
+const usage = usageFeature([
+  ...new Set([tenants, ...nouns, events].flatMap((feature) => feature.usage ?? [])),
+])
 const before_maintenance = [
   ...[secrets, quarantine, lookups, tenants, credentials, quotas, journal, usage, ...nouns, events],
 ]
@@ -99,8 +101,4 @@ export function planInWords(plan: Plan): string {
     plan,
     [...(quotas.plan_limits ?? []), ...counted_quotas].map(({ name }) => name),
   )
-}
-
-function usageGroups(list: readonly Feature[]): string[] {
-  return [...new Set(list.flatMap((feature) => feature.usage ?? []))]
 }

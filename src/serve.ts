@@ -84,7 +84,7 @@ async function serve(config: Config): Promise<void> {
     stop()
   })
   const backups = backupsOf(config, log)
-  const app = await openApp(config, { clock: systemClock, log, onFatal: fatal(log), lingers: true })
+  const app = await openApp(config, { ...optionsOf(log), lingers: true })
   stop = () => {
     backups?.stop()
     exitAfter(log, app.stop())
@@ -116,8 +116,8 @@ async function serveAsWorker(config: Config, number: number): Promise<void> {
   // A signal to all processes of the service at once, such as Ctrl-C, comes twice: from the terminal and by the supervisor.
   onSignals(() => stop())
   const app = await openApp(config, {
-    ...{ clock: systemClock, log, onFatal: fatal(log), lingers: true },
-    ...{ shares_port: true, limiters: worker.limiters },
+    ...optionsOf(log),
+    ...{ lingers: true, shares_port: true, limiters: worker.limiters },
   })
   let stopping = false
   stop = () => {
@@ -152,11 +152,7 @@ async function supervise(config: Config): Promise<void> {
     })
     exitAfter(log, stopped)
   })
-  const { cron_secret, secret_key } = await prepareDatabase(config, {
-    clock: systemClock,
-    log,
-    onFatal: fatal(log),
-  })
+  const { cron_secret, secret_key } = await prepareDatabase(config, optionsOf(log))
   const port = naming('HOST', () => claimPort(config.host, config.port))
   const start = startOf(process.env, port.number)
   const supervisor = new Supervisor({ workers: config.workers, start, clock: systemClock, log })
@@ -206,8 +202,10 @@ function crash(log: Logger, error: unknown, message: string): never {
   process.exit(1)
 }
 
-function fatal(log: Logger): (error: unknown) => never {
-  return (error) => crash(log, error, 'the disk failed under a write: nothing more can be trusted')
+function optionsOf(log: Logger) {
+  const onFatal = (error: unknown) =>
+    crash(log, error, 'the disk failed under a write: nothing more can be trusted')
+  return { clock: systemClock, log, onFatal }
 }
 
 function onSignals(listener: (signal: string, is_second: boolean) => void): void {

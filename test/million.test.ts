@@ -35,7 +35,15 @@ const given: Params = {
     month: '2025-01',
   },
   fence_step: 1,
-  ...{ after_seq: 0, dropped_up_to: 40_000, looked_max, last_place: rows_max, until: now + day_ms },
+  ...{
+    after_seq: 0,
+    first_seq: 1,
+    last_seq: rows_max,
+    dropped_up_to: 40_000,
+    looked_max,
+    last_place: rows_max,
+    until: now + day_ms,
+  },
   ...{ before_id: '~', from_id: '', status: 'fired', before_seq: 60_001, at: now },
   ...{
     action: 'even',
@@ -169,11 +177,10 @@ const letters = {
 /** The same for pages, and what is asked for them. */
 const pages: Record<string, string> = {
   'kv.scan': 'PRIMARY KEY ((tenant_id,namespace,key)>(?,?,?))',
-  'kv.scan_from': 'PRIMARY KEY ((tenant_id,namespace,key)>(?,?,?))',
   'kv.count_expired': 'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'inbox.count_expired': 'INDEX inboxes_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'inbox.latest_sizes': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
-  'inbox.latest': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
+  'inbox.between': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>? AND seq<?)',
   'inbox.before': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>? AND seq<?)',
   'inbox.page': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
   'audit.list': 'PRIMARY KEY (tenant_id=? AND seq>? AND seq<?)',

@@ -61,7 +61,7 @@ const create: DatabaseCommand = {
     const dependencies = { plans: config.plans, keys: { secrets }, counts: { quotas: counted_quotas } }
     const input = { name: trimmed, owner_email: owner_email!, plan: chosen }
     const { tenant, admin_key, signing_secret } = await db.write((tx) =>
-      tenants.createByOperator(tx, dependencies, input),
+      tenants.create(tx, dependencies, input),
     )
     const { tenant_id } = tenant
     return {

@@ -4,7 +4,7 @@ import './errors.ts'
 import { ApiError } from '../base/errors.ts'
 import type { AdminCaller, AgentMode } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
-import type { Db, Tx } from '../db/db.ts'
+import type { Awaitable, Db, Tx } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
 import { events } from './events.ts'
 import { aboutOf } from './service.ts'
@@ -20,11 +20,8 @@ export function pause(
 ): Promise<store.AgentRow> {
   return change(db, key_cache, caller, agent_id, {
     isSo: ({ paused_at }) => paused_at !== null,
-    async work(tx) {
-      if (!(await store.pause(tx, caller.tenant_id, agent_id, reason))) return false
-      await journal.emit(tx, events['agent.paused'], { ...aboutOf(caller, agent_id), data: { reason } })
-      return true
-    },
+    work: (tx) => store.pause(tx, caller.tenant_id, agent_id, reason),
+    emit: (tx, about) => journal.emit(tx, events['agent.paused'], { ...about, data: { reason } }),
   })
 }
 
@@ -37,11 +34,8 @@ export function resume(
 ): Promise<store.AgentRow> {
   return change(db, key_cache, caller, agent_id, {
     isSo: ({ paused_at }) => paused_at === null,
-    async work(tx) {
-      if (!(await store.resume(tx, caller.tenant_id, agent_id))) return false
-      await journal.emit(tx, events['agent.resumed'], { ...aboutOf(caller, agent_id), data: {} })
-      return true
-    },
+    work: (tx) => store.resume(tx, caller.tenant_id, agent_id),
+    emit: (tx, about) => journal.emit(tx, events['agent.resumed'], { ...about, data: {} }),
   })
 }
 
@@ -55,11 +49,8 @@ export function setMode(
 ): Promise<store.AgentRow> {
   return change(db, key_cache, caller, agent_id, {
     isSo: (agent) => agent.mode === mode,
-    async work(tx) {
-      if (!(await store.setMode(tx, caller.tenant_id, agent_id, mode))) return false
-      await journal.emit(tx, events['agent.mode_changed'], { ...aboutOf(caller, agent_id), data: { mode } })
-      return true
-    },
+    work: (tx) => store.setMode(tx, caller.tenant_id, agent_id, mode),
+    emit: (tx, about) => journal.emit(tx, events['agent.mode_changed'], { ...about, data: { mode } }),
   })
 }
 
@@ -67,6 +58,8 @@ interface Change {
   /** False when the agent is so already, as far as the statement saw, or is not there. */
   work: (tx: Tx) => Promise<boolean>
   isSo: (agent: Pick<store.AgentRow, 'mode' | 'paused_at'>) => boolean
+  /** The event of what has changed. */
+  emit: (tx: Tx, about: ReturnType<typeof aboutOf>) => Awaitable<unknown>
 }
 
 /**
@@ -76,13 +69,15 @@ interface Change {
 function change(
   db: Db,
   key_cache: KeyCache,
-  { tenant_id }: AdminCaller,
+  caller: AdminCaller,
   agent_id: string,
-  { work, isSo }: Change,
+  { work, isSo, emit }: Change,
 ): Promise<store.AgentRow> {
+  const { tenant_id } = caller
   return db.write(tenant_id, async (tx) => {
     for (;;) {
       if (await work(tx)) {
+        await emit(tx, aboutOf(caller, agent_id))
         tx.afterCommit(() => key_cache.clear(tenant_id))
         break
       }

@@ -113,7 +113,7 @@ export interface Feature {
   sweep?: Sweep
   /** One bounded step that ends what has expired and must leave its event within a second. It runs twice a second. */
   expiries?: Sweep
-  purge?: Purge
+  purge?: Purge | readonly Purge[]
   purgeable?: Purgeable
   /** Its rows that run out, and are moved by the time that their tenant was frozen. */
   deadlines?: readonly Deadlines[]

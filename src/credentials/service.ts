@@ -4,7 +4,7 @@ import { day_ms, type Millis, minute_ms, second_ms } from '../base/clock.ts'
 import { hashKey, lastFour, newKey } from '../base/keys.ts'
 import type { KeyHolder } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
-import type { Awaitable, Db, Tx } from '../db/db.ts'
+import type { Db, Tx } from '../db/db.ts'
 import * as lookups from '../lookups/service.ts'
 import { requireHeld } from './held-service.ts'
 import { endSome, unused } from './list-service.ts'
@@ -14,7 +14,6 @@ import { voterIssue } from './voter-service.ts'
 export type { KeyRow } from './list-service.ts'
 export type { Subject } from './store.ts'
 export { endSome, requireHeld, unused, voterIssue }
-export const purge = store.purge
 
 /** Removes keys whose grace period has ended; returns how many. */
 export async function sweep(tx: Tx, rows_max: number): Promise<number> {
@@ -34,7 +33,7 @@ export async function issue(tx: Tx, subject: store.Subject): Promise<string> {
 
 /** The keys that a transaction ends. */
 export interface Ending {
-  key_cache: KeyCache
+  key_cache: Pick<KeyCache, 'clear'>
   hashes: string[]
 }
 
@@ -45,7 +44,7 @@ export interface Ending {
  */
 export async function endKeys<T>(
   db: Db,
-  key_cache: KeyCache,
+  key_cache: Pick<KeyCache, 'clear'>,
   tenant_id: string,
   work: (tx: Tx, ending: Ending) => Promise<T>,
 ): Promise<T> {
@@ -114,52 +113,33 @@ export async function identify(
   const caller = callerOf(row, hash)
   const { expires_at, key_expires_at } = row
   key_cache.put(key, asked, caller, expires_at ?? key_expires_at)
-  if (caller.kind === 'approval') noteUse(db, key_cache, row, now)
-  else noteDayOfUse(db, key_cache, row, { hash, now })
+  noteUse(db, key_cache, row, hash, now)
   return caller
 }
-
-/** How exact the last use of an approval key is: no more than one write each minute. */
-const use_ms = minute_ms
 
 /** Keys whose use is being written, of each node. */
 const noting = new WeakMap<KeyCache, Set<string>>()
 
-function noteUse(db: Db, key_cache: KeyCache, row: store.FoundRow, now: Millis): void {
-  const { tenant_id, subject, last_used_at } = row
-  const used_before = now - use_ms
-  if (last_used_at !== null && last_used_at > used_before) return
-  note(db, key_cache, { tenant_id, name: subject }, (tx) =>
-    store.used(tx, { tenant_id, subject }, used_before),
-  )
-}
-
-/** The same for other keys, which are used far more often: no more than one write each day. */
-function noteDayOfUse(
-  db: Db,
-  key_cache: KeyCache,
-  { tenant_id, known_used_at }: store.FoundRow,
-  { hash, now }: { hash: string; now: Millis },
-): void {
-  const used_before = now - day_ms
-  if (known_used_at > used_before) return
-  note(db, key_cache, { tenant_id, name: hash }, (tx) => store.usedKey(tx, tenant_id, hash, used_before))
-}
-
-/** Nobody waits for it: a use is served also where it cannot be noted, or not at once. */
-function note(
-  db: Db,
-  key_cache: KeyCache,
-  { tenant_id, name }: { tenant_id: string; name: string },
-  write: (tx: Tx) => Awaitable<unknown>,
-): void {
-  const names = noting.get(key_cache) ?? new Set()
-  noting.set(key_cache, names)
-  if (names.has(name)) return
-  names.add(name)
-  db.write(tenant_id, async (tx) => void (await write(tx)))
+/**
+ * Notes the use of an approval key once each minute at most, and of other keys, which are used far more often, once each day.
+ * Nobody waits for it: a use is served also where it cannot be noted, or not at once.
+ */
+function noteUse(db: Db, key_cache: KeyCache, row: store.FoundRow, hash: string, now: Millis): void {
+  const { tenant_id, subject } = row
+  const is_approval = row.kind === 'approval'
+  const used_before = now - (is_approval ? minute_ms : day_ms)
+  const used_at = is_approval ? row.last_used_at : row.known_used_at
+  if (used_at !== null && used_at > used_before) return
+  const hashes = noting.get(key_cache) ?? new Set()
+  noting.set(key_cache, hashes)
+  if (hashes.has(hash)) return
+  hashes.add(hash)
+  db.write(tenant_id, async (tx) => {
+    if (is_approval) await store.used(tx, { tenant_id, subject }, used_before)
+    else await store.usedKey(tx, tenant_id, hash, used_before)
+  })
     .catch(() => {})
-    .finally(() => names.delete(name))
+    .finally(() => hashes.delete(hash))
 }
 
 function callerOf(row: store.FoundRow, key_hash: string): KeyHolder {

@@ -3,14 +3,11 @@
 import type { Millis } from '../base/clock.ts'
 import type { KeyKind } from '../base/keys.ts'
 import type { AgentMode, TenantFacts } from '../contract/caller.ts'
-import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
+import { amongFirst, upToLastOf } from '../db/chunk.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
-export interface FoundRow
-  extends Omit<
-    TenantFacts,
-    'stored' | 'storage_bytes_max' | 'kv_events' | 'frozen_at' | 'frozen_again_at' | 'frozen_reason'
-  > {
+export interface FoundRow extends Pick<TenantFacts, 'tenant_id' | 'plan' | 'status'> {
   stored_bytes: number | null
   stored_writes: number | null
   storage_bytes_max: number | null
@@ -153,13 +150,4 @@ export function sweep(tx: Tx, rows_max: number) {
   return tx.all(SWEEP, { now: tx.now, rows_max })
 }
 
-const PURGE = sql(
-  'credentials.purge',
-  `delete from credentials
-    where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
-)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('credentials.purge', table)

@@ -8,9 +8,7 @@ import { type InboxKey, in_inbox, message } from './message-store.ts'
 
 const FORWARDABLE = sql<Forwardable>(
   'inbox.forwardable',
-  `select m.id, m.seq, m.method, m.kind, m.encoding, m.forward_status, m.forward_status_code, m.forward_error,
-          m.forward_duration_ms, m.forward_attempted_at, m.source_ip, m.content_type, m.created_at, m.path, m.query,
-          m.headers, m.body, i.forward_url, i.workflow_id,
+  `select m.method, m.encoding, m.headers, m.body, i.forward_url, i.workflow_id,
           (select frozen_at from tenants where tenants.tenant_id = :tenant_id) as frozen_at
      from inboxes i join inbox_messages m on m.tenant_id = i.tenant_id and m.inbox_id = i.id
     where i.tenant_id = :tenant_id and i.id = :inbox_id and i.deleted = 0 and i.forward_url is not null and m.seq = :seq`,
@@ -35,16 +33,6 @@ const REPLAY = sql<MessageRow & { forward_fence: number | null }>(
    returning ${message}, forward_fence`,
 )
 
-const FORWARD_OF = sql<Pick<MessageRow, 'forward_status' | 'forward_error'>>(
-  'inbox.forward_of',
-  `select forward_status, forward_error from inbox_messages where ${in_inbox} and seq = :seq and id = :id`,
-)
-
-const HEADERS_OF = sql<Pick<MessageRow, 'headers'>>(
-  'inbox.headers_of',
-  `select headers from inbox_messages where ${in_inbox} and seq = :seq`,
-)
-
 /** Null when the message, or its inbox, is gone. */
 export function forwardable(q: Reader, { tenant_id, inbox_id }: InboxKey, seq: number) {
   return q.one(FORWARDABLE, { tenant_id, inbox_id, seq })
@@ -67,18 +55,4 @@ export function forwarded(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number
 /** The forward is pending again. Null when it is, or cannot be, or the message is not there. */
 export function replay(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number, id: string) {
   return tx.one(REPLAY, { tenant_id, inbox_id, seq, id })
-}
-
-/** Null when the message is not there. */
-export function forwardOf(q: Reader, { tenant_id, inbox_id }: InboxKey, seq: number, id: string) {
-  return q.one(FORWARD_OF, { tenant_id, inbox_id, seq, id })
-}
-
-/** JSON text of an object; null when the message is gone. */
-export async function headersOf(
-  q: Reader,
-  { tenant_id, inbox_id }: InboxKey,
-  seq: number,
-): Promise<string | null> {
-  return (await q.one(HEADERS_OF, { tenant_id, inbox_id, seq }))?.headers ?? null
 }

@@ -40,12 +40,6 @@ const OLDEST_SIZES = sql<{ seq: number; size: number }>(
 export const message = `id, seq, method, kind, encoding, forward_status, forward_status_code, forward_error,
        forward_duration_ms, forward_attempted_at, source_ip, content_type, created_at, path, query, headers, body`
 
-const LATEST = sql<MessageRow>(
-  'inbox.latest',
-  `select ${message} from inbox_messages
-    where ${in_inbox} and seq > :after_seq order by seq desc limit :rows_max`,
-)
-
 const LATEST_SIZES = sql<{ seq: number; size: number }>(
   'inbox.latest_sizes',
   `select seq, size from inbox_messages
@@ -84,9 +78,9 @@ const BEFORE = sql<MessageRow>(
     order by seq desc`,
 )
 
-const ID_AT = sql<{ id: string }>(
-  'inbox.id_at',
-  `select id from inbox_messages where ${in_inbox} and seq = :seq`,
+const FIND = sql<Pick<MessageRow, 'id' | 'headers' | 'forward_status' | 'forward_error'>>(
+  'inbox.find_message',
+  `select id, headers, forward_status, forward_error from inbox_messages where ${in_inbox} and seq = :seq`,
 )
 
 /** The bytes that a removed row's texts had. */
@@ -141,11 +135,6 @@ export function oldestSizes(
   return q.all(OLDEST_SIZES, { tenant_id, inbox_id, before_seq, rows_max })
 }
 
-/** Newest first. */
-export function latest(q: Reader, { tenant_id, inbox_id }: InboxKey, after_seq: number, rows_max: number) {
-  return q.all(LATEST, { tenant_id, inbox_id, after_seq, rows_max })
-}
-
 /** Newest first: how many bytes each has. */
 export function latestSizes(
   q: Reader,
@@ -183,10 +172,7 @@ export function before(
   return q.all(BEFORE, { tenant_id, inbox_id, after_seq, before_seq, rows_max, bytes_max })
 }
 
-export async function idAt(
-  q: Reader,
-  { tenant_id, inbox_id }: InboxKey,
-  seq: number,
-): Promise<string | null> {
-  return (await q.one(ID_AT, { tenant_id, inbox_id, seq }))?.id ?? null
+/** Null when it is gone. */
+export function find(q: Reader, { tenant_id, inbox_id }: InboxKey, seq: number) {
+  return q.one(FIND, { tenant_id, inbox_id, seq })
 }

@@ -103,13 +103,9 @@ function storedBytes({ encoding, body }: StoredBody, bytes: Uint8Array): number 
 /** PostgreSQL takes no NUL in a text, so a text with one is kept as base64, too. */
 function storedBody(bytes: Uint8Array, content_type: string): StoredBody {
   const text = decodeUtf8(bytes)
-  if (text === null) return { kind: 'binary', encoding: 'base64', body: base64Of(bytes) }
-  if (text.includes('\0')) return { kind: 'text', encoding: 'base64', body: base64Of(bytes) }
+  if (text === null) return { kind: 'binary', encoding: 'base64', body: bytes.toBase64() }
+  if (text.includes('\0')) return { kind: 'text', encoding: 'base64', body: bytes.toBase64() }
   return { kind: isJson(text, content_type) ? 'json' : 'text', encoding: 'text', body: text }
-}
-
-function base64Of(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
 const json_type = /^\s*(application\/json|text\/json|[^/\s;]+\/[^/\s;]+\+json)\s*(;|$)/i

@@ -90,8 +90,8 @@ async function positionOf(
 ): Promise<number> {
   const seq = sequenceOf('msg', given)
   const known = seq !== null && seq > 0 && seq <= last_seq
-  const there = known ? await store.idAt(q, key, seq) : null
-  if (!known || (there !== null && there !== given)) {
+  const there = known ? await store.find(q, key, seq) : null
+  if (!known || (there && there.id !== given)) {
     throw invalid({ path: `query.${name}`, message: 'is not the id of a message of this inbox' })
   }
   return seq

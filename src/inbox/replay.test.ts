@@ -94,7 +94,7 @@ forEachRacedService('A replay', (service) => {
     const ended = { status_code: 204, error: null, duration_ms: 1, attempted_at: 0, fence: 1 }
     await service.app.db.write((tx) => tx.run(BEGIN, key))
     const ends: Between = {
-      name: 'inbox.forward_of',
+      name: 'inbox.find_message',
       change: async (tx) => forwards.forwarded(tx, key, seq, { status: 'delivered', ...ended }),
     }
     const answer = await withChangesBetween(service.app.db, [ends], () => replay(tenant, inbox, message.id))

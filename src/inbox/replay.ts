@@ -11,7 +11,7 @@ import * as forwards from './forward-store.ts'
 import { droppedUpTo } from './inbox.ts'
 import { enqueue } from './jobs.ts'
 import type { MessageRow } from './message.ts'
-import type { InboxKey } from './message-store.ts'
+import * as messages from './message-store.ts'
 import { keptMax, type ReceiveDependencies } from './receive.ts'
 import type { InboxCaller } from './service.ts'
 import * as store from './store.ts'
@@ -48,13 +48,13 @@ export async function replay(
 }
 
 /** A forward may end between the two looks; then the first is repeated. */
-async function pendingAgain(tx: Tx, key: InboxKey, seq: number, message_id: string) {
+async function pendingAgain(tx: Tx, key: messages.InboxKey, seq: number, message_id: string) {
   for (;;) {
     const message = await forwards.replay(tx, key, seq, message_id)
     if (message) return message
-    const forward = await forwards.forwardOf(tx, key, seq, message_id)
-    if (!forward) throw new ApiError('MESSAGE_NOT_FOUND')
-    const { forward_status: status, forward_error: error } = forward
+    const there = await messages.find(tx, key, seq)
+    if (there?.id !== message_id) throw new ApiError('MESSAGE_NOT_FOUND')
+    const { forward_status: status, forward_error: error } = there
     const has_ended = status === 'delivered' || status === 'failed'
     if (!has_ended || error === 'loop') throw new ApiError('INVALID_STATE', { details: { status, error } })
   }

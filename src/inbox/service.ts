@@ -14,7 +14,6 @@ import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
-import { headersOf } from './forward-store.ts'
 import {
   droppedUpTo,
   expired_shown_ms,
@@ -117,7 +116,8 @@ export function read(
     const sizes = await message_store.latestSizes(q, key, dropped, messages_shown_max)
     const bytes = sizes.reduce((sum, { size }) => sum + size, 0)
     if (bytes > part_bytes_max) return { inbox, parts: partsOf(db, key, sizes) }
-    return { inbox, messages: await message_store.latest(q, key, dropped, messages_shown_max) }
+    const [newest, oldest] = [sizes[0]?.seq ?? 0, sizes.at(-1)?.seq ?? 0]
+    return { inbox, messages: await message_store.between(q, key, oldest, newest) }
   })
 }
 
@@ -202,7 +202,7 @@ export async function hopsHeader(
   inbox_id: string,
   message_seq: number,
 ): Promise<Record<string, string>> {
-  const headers = await headersOf(q, { tenant_id, inbox_id }, message_seq)
-  const hops = headers === null ? hops_max : hopsOf(JSON.parse(headers)[hops_header] ?? null)
+  const message = await message_store.find(q, { tenant_id, inbox_id }, message_seq)
+  const hops = message ? hopsOf(JSON.parse(message.headers)[hops_header] ?? null) : hops_max
   return { [hops_header]: String(hops + 1) }
 }

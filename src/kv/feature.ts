@@ -49,9 +49,6 @@ export const kv: Feature = {
     },
     nextAt: NEXT_EXPIRY,
   },
-  async purge(tx, tenant_id, rows_max, bytes_max) {
-    const namespaces = await purgeNamespaces(tx, tenant_id, rows_max)
-    return namespaces + (await purge(tx, tenant_id, rows_max, bytes_max))
-  },
+  purge: [purgeNamespaces, purge],
   docs: { file: 'kv.md', load: () => import('../../docs/kv.md', { with: { type: 'text' } }) },
 }

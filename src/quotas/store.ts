@@ -2,6 +2,7 @@
 
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, type StoredCounter, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 // The driver counts stored bytes with every commit, for tenants that have this counter.
 const CREATE = sql(
@@ -171,11 +172,7 @@ export function sweepCalls(tx: Tx, tenant_id: string, month: string, rows_max: n
   return tx.run(SWEEP_CALLS, { tenant_id, month, rows_max })
 }
 
-const PURGE_CALLS = sql('quotas.purge_calls', 'delete from api_calls where tenant_id = :tenant_id')
-
-const PURGE = sql('quotas.purge', 'delete from quota_usage where tenant_id = :tenant_id')
-
-/** Removes the counters of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string): Promise<number> {
-  return (await tx.run(PURGE, { tenant_id })) + (await tx.run(PURGE_CALLS, { tenant_id }))
-}
+export const purge = [
+  purging('quotas.purge', { table: 'quota_usage', key: 'tenant_id, quota' }),
+  purging('quotas.purge_calls', { table: 'api_calls', key: 'tenant_id, month' }),
+]

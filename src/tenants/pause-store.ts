@@ -1,6 +1,5 @@
 // Statements of pausing and resuming a tenant's jobs.
 
-import type { Millis } from '../base/clock.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
 import type { TenantRow } from './tenant.ts'
 
@@ -28,12 +27,8 @@ const LOCK_PAUSE_PENDING = sql<LockedTenant>(
    returning status, frozen_at, resumed_at, moved_to, frozen_again_at`,
 )
 
-interface LockedTenant {
-  status: TenantRow['status']
-  frozen_at: Millis | null
-  resumed_at: Millis | null
+interface LockedTenant extends Pick<TenantRow, 'status' | 'frozen_at' | 'resumed_at' | 'frozen_again_at'> {
   moved_to: string | null
-  frozen_again_at: Millis | null
 }
 
 const END_PAUSE_PENDING = sql(

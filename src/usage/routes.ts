@@ -8,7 +8,7 @@ import { route } from '../contract/route.ts'
 import { idParam, Part, Shape, Time } from '../contract/schemas.ts'
 import * as tenants from '../tenants/service.ts'
 import * as usage from './service.ts'
-import { rangeOf, steps } from './steps.ts'
+import { rangeOf, steps, stepsOf } from './steps.ts'
 
 const Calls = Type.Integer({ description: 'Calls with a key of the tenant.' })
 const Failures = Type.Integer({ description: 'Those that were answered 4xx or 5xx.' })
@@ -61,17 +61,15 @@ export function usageRoutes(groups: readonly string[]) {
       )
       const range = rangeOf(step, from, to, now)
       if (!range) throw invalid({ path: 'query.from', message: 'must not be more than 35 days before to' })
-      const items = await usage.read(db, dependencies.counts.usage, {
-        tenant_id: caller.tenant_id,
-        step,
-        range,
-        groups,
-      })
+      const counts = await usage.read(db, dependencies.counts.usage, caller.tenant_id, range)
       return {
         from: iso(range.from),
         to: iso(range.to),
         step,
-        items: items.map((item) => ({ ...item, start_at: iso(item.start_at) })),
+        items: stepsOf(step, range, groups, counts).map((item) => ({
+          ...item,
+          start_at: iso(item.start_at),
+        })),
       }
     },
   })

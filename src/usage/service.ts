@@ -5,11 +5,9 @@ import type { UsageCounts } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import { isOutcomeUnknown } from '../db/errors.ts'
 import { type DueLists, sweepTenants, type Touched } from '../db/sweep-tenants.ts'
-import { type Range, type Step, stepsOf, type UsageStep } from './steps.ts'
+import type { Range } from './steps.ts'
 import * as store from './store.ts'
-import { kept_ms, Usage } from './usage.ts'
-
-export const purge = store.purge
+import { type Count, kept_ms, Usage } from './usage.ts'
 
 /** Calls by the hour, on this node. */
 export function usageCounts(db: Db): Usage {
@@ -25,23 +23,16 @@ export function usageCounts(db: Db): Usage {
   })
 }
 
-interface Asked {
-  tenant_id: string
-  step: Step
-  range: Range
-  /** The order within a step. */
-  groups: readonly string[]
-}
-
 /** Returns the counts, of this node to the call and of others to the second. */
 export async function read(
   db: Db,
   usage: UsageCounts,
-  { tenant_id, step, range, groups }: Asked,
-): Promise<UsageStep[]> {
+  tenant_id: string,
+  { from, to }: Range,
+): Promise<Omit<Count, 'tenant_id'>[]> {
   // When nothing can be written, the counts so far can still be read.
   await usage.flush().catch(() => {})
-  return stepsOf(step, range, groups, await store.list(db, tenant_id, range.from, range.to))
+  return store.list(db, tenant_id, from, to)
 }
 
 /** Removes hours that are no longer kept at `now`, at most `rows_max`. */

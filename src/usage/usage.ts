@@ -119,13 +119,11 @@ export class Usage implements UsageCounts {
   }
 
   #keep(counts: readonly Count[]): void {
-    for (const count of counts) {
-      const key = `${count.tenant_id} ${count.hour} ${count.feature}`
-      const since = this.#waiting.get(key)
-      if (since) {
-        since.calls += count.calls
-        since.failures += count.failures
-      } else if (this.#waiting.size < waiting_max) this.#waiting.set(key, count)
+    for (const { tenant_id, feature, hour, calls, failures } of counts) {
+      const since = this.#countOf(tenant_id, feature, hour)
+      if (!since) continue
+      since.calls += calls
+      since.failures += failures
     }
   }
 
