@@ -24,7 +24,6 @@ import {
   timeout_seconds_max,
   timeout_seconds_min,
 } from './checkpoint.ts'
-import { purge as purgeComments } from './comment-store.ts'
 import { timeouts } from './deadline-service.ts'
 import { enqueueEscalation } from './escalation-service.ts'
 import { events, shownTitle } from './events.ts'
@@ -34,14 +33,7 @@ import { namedApprovers, plain, type Steering, steeringOf } from './steering.ts'
 import { answer_schema_bytes_max, steering_fields } from './steering-fields.ts'
 import * as store from './store.ts'
 import { type Decision, isPlain, vote } from './vote-service.ts'
-import { counted as countedVotes, purge as purgeVotes } from './vote-store.ts'
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
-  const votes = await purgeVotes(tx, tenant_id, rows_max)
-  const removed = await purgeComments(tx, tenant_id, rows_max)
-  return votes + removed + (await store.purge(tx, tenant_id, rows_max, bytes_max))
-}
+import { counted as countedVotes } from './vote-store.ts'
 
 export {
   answer_schema_bytes_max,

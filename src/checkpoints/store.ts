@@ -1,9 +1,10 @@
 // Every statement on checkpoints.
 
 import type { Millis } from '../base/clock.ts'
-import { bytesOf, inChunk } from '../db/chunk.ts'
+import { bytesOf } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { newestLists } from '../db/newest.ts'
+import { purging } from '../db/purge.ts'
 import type { CheckpointRow, CheckpointStatus, TimeoutAction } from './checkpoint.ts'
 import type { Steering } from './steering.ts'
 
@@ -100,18 +101,6 @@ const REDRIVE = sql<CheckpointRow>(
           callback_redrive_of = :dead_letter_id, updated_at = :now
     where ${here} and callback_status = 'failed' and callback_dead_letter_id = :dead_letter_id
    returning ${columns}`,
-)
-
-const chunk = {
-  table: 'checkpoints',
-  key: 'tenant_id, id',
-  index: null,
-  order: 'tenant_id, id',
-  texts: ['prompt', 'callback_payload', 'reason', 'payload', 'edited_payload', 'effective_payload', 'effect'],
-}
-const PURGE = sql(
-  'checkpoints.purge',
-  `delete from checkpoints where ${inChunk({ ...chunk, where: 'tenant_id = :tenant_id' })}`,
 )
 
 /** Every column that may be large, and counts as stored bytes. */
@@ -216,7 +205,7 @@ export function redrive(tx: Tx, tenant_id: string, id: string, dead_letter_id: s
   return tx.one(REDRIVE, { tenant_id, id, dead_letter_id, now: tx.now })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
-}
+export const purge = purging('checkpoints.purge', {
+  ...{ table: 'checkpoints', key: 'tenant_id, id' },
+  texts: ['prompt', 'callback_payload', 'reason', 'payload', 'edited_payload', 'effective_payload', 'effect'],
+})
