@@ -6,7 +6,7 @@ import type { Dependencies } from '../contract/dependencies.ts'
 import { encode } from '../contract/encode.ts'
 import { type Cause, service_cause } from '../contract/event.ts'
 import type { Redrive } from '../contract/redrive.ts'
-import { RawJson } from '../contract/schemas.ts'
+import { RawJson, rawOrNull } from '../contract/schemas.ts'
 import type { Reader, Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
@@ -253,8 +253,4 @@ function deadLetter(
     workflow_id: checkpoint.workflow_id,
   }
   return dlq.deadLetter(tx, tenant_id, failure, cause)
-}
-
-function rawOrNull(text: string | null): RawJson | null {
-  return text === null ? null : new RawJson(text)
 }

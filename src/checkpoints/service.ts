@@ -29,7 +29,7 @@ import { enqueueEscalation } from './escalation-service.ts'
 import { events, shownTitle } from './events.ts'
 import { ended, resolve, timeout_job } from './jobs.ts'
 import { takeUse } from './settlement-store.ts'
-import { namedApprovers, plain, type Steering, steeringOf } from './steering.ts'
+import { namedApprovers, type Steering, steeringOf } from './steering.ts'
 import { answer_schema_bytes_max, steering_fields } from './steering-fields.ts'
 import * as store from './store.ts'
 import { type Decision, isPlain, vote } from './vote-service.ts'
@@ -52,15 +52,14 @@ export {
 export const find = store.find
 export const forget = store.forget
 
-type NewCheckpoint = Omit<store.NewCheckpoint, 'id' | 'agent_id' | keyof Steering> &
-  Partial<Steering> & { id?: string }
+type NewCheckpoint = Omit<store.NewCheckpoint, 'id' | 'agent_id'> & { id?: string }
 
 /** The place of its approvers in the body; null when they have been looked up. */
 interface ApproversAt {
   approvers_at?: string | null
 }
 
-/** A plain one, unless its input has what `steeringOf` returns. Throws QUOTA_EXCEEDED, VALIDATION_FAILED for approvers. */
+/** Throws QUOTA_EXCEEDED, VALIDATION_FAILED for approvers. */
 export async function create(
   tx: Tx,
   caller: AgentCaller,
@@ -69,7 +68,7 @@ export async function create(
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
   if (approvers_at !== null) await requireApprovers(tx, tenant_id, input, approvers_at)
-  const wanted = { ...plain, id: newId('chk', tx.now), ...input, agent_id }
+  const wanted = { id: newId('chk', tx.now), ...input, agent_id }
   quotas.requireRoom(tx, caller, dependencies.plans, bytesOf(wanted))
   return open(tx, tenant_id, dependencies, wanted, causeOf(caller))
 }
@@ -88,7 +87,7 @@ export function ask(
   dependencies: { jobs: Pick<Dependencies['jobs'], 'wake'> },
   wanted: NewCheckpoint & { agent_id: string },
 ): Promise<CheckpointRow> {
-  return open(tx, tenant_id, dependencies, { ...plain, id: newId('chk', tx.now), ...wanted }, service_cause)
+  return open(tx, tenant_id, dependencies, { id: newId('chk', tx.now), ...wanted }, service_cause)
 }
 
 async function open(
@@ -120,7 +119,7 @@ async function open(
 async function requireApprovers(
   tx: Tx,
   tenant_id: string,
-  { approvers = null, escalate = null }: Partial<Steering>,
+  { approvers, escalate }: Steering,
   at: string,
 ): Promise<void> {
   const issues: Issue[] = []
