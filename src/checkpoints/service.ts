@@ -205,7 +205,7 @@ function keyWasUsed(
 export function cancel(db: Db, caller: AgentCaller, dependencies: Dependencies, id: string): Promise<void> {
   const { tenant_id, agent_id } = caller
   return db.write(tenant_id, async (tx) => {
-    const cancelled = await store.cancel(tx, tenant_id, id, agent_id)
+    const cancelled = await store.cancel(tx, tenant_id, id, { resolved_by: `agent:${agent_id}`, agent_id })
     if (!cancelled) {
       const checkpoint = await read(tx, tenant_id, id)
       throw checkpoint.agent_id === agent_id ? alreadyResolved(checkpoint) : new ApiError('FORBIDDEN')
@@ -224,7 +224,7 @@ export async function withdraw(
 ): Promise<void> {
   const { actor, agent_id } = cause
   const resolved_by = agent_id === null ? actor : `agent:${agent_id}`
-  const withdrawn = await store.withdraw(tx, tenant_id, id, resolved_by)
+  const withdrawn = await store.cancel(tx, tenant_id, id, { resolved_by, agent_id: null })
   if (withdrawn) await ended(tx, tenant_id, dependencies, withdrawn, cause)
 }
 

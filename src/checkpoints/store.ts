@@ -47,15 +47,7 @@ const CANCEL = sql<CheckpointRow>(
   'checkpoints.cancel',
   `update checkpoints
       set status = 'cancelled', resolved_by = :resolved_by, resolved_at = :now, updated_at = :now
-    where ${here} and status = 'pending' and agent_id = :agent_id
-   returning ${columns}`,
-)
-
-const WITHDRAW = sql<CheckpointRow>(
-  'checkpoints.withdraw',
-  `update checkpoints
-      set status = 'cancelled', resolved_by = :resolved_by, resolved_at = :now, updated_at = :now
-    where ${here} and status = 'pending'
+    where ${here} and status = 'pending' and agent_id = coalesce(:agent_id, agent_id)
    returning ${columns}`,
 )
 
@@ -75,16 +67,7 @@ const RECORD_CALLBACK = sql<CheckpointRow>(
   'checkpoints.record_callback',
   `update checkpoints
       set callback_status = :callback_status, callback_attempts = :attempts, callback_last_error = :last_error,
-          updated_at = :now
-    where ${here}
-   returning ${columns}`,
-)
-
-const FAIL_CALLBACK = sql<CheckpointRow>(
-  'checkpoints.fail_callback',
-  `update checkpoints
-      set callback_status = 'failed', callback_attempts = :attempts, callback_last_error = :last_error,
-          callback_fence = :fence, updated_at = :now
+          callback_fence = case when :callback_status = 'failed' then :fence else callback_fence end, updated_at = :now
     where ${here}
    returning ${columns}`,
 )
@@ -162,14 +145,15 @@ export function resolve(tx: Tx, tenant_id: string, id: string, resolution: Resol
   return tx.one(RESOLVE, { tenant_id, id, ...resolution, now: tx.now })
 }
 
-/** Null unless it was pending and of this agent. */
-export function cancel(tx: Tx, tenant_id: string, id: string, agent_id: string) {
-  return tx.one(CANCEL, { tenant_id, id, agent_id, resolved_by: `agent:${agent_id}`, now: tx.now })
+interface Cancellation {
+  resolved_by: string
+  /** Only one of this agent; null: of any. */
+  agent_id: string | null
 }
 
 /** Null unless it was pending. */
-export function withdraw(tx: Tx, tenant_id: string, id: string, resolved_by: string) {
-  return tx.one(WITHDRAW, { tenant_id, id, resolved_by, now: tx.now })
+export function cancel(tx: Tx, tenant_id: string, id: string, cancellation: Cancellation) {
+  return tx.one(CANCEL, { tenant_id, id, ...cancellation, now: tx.now })
 }
 
 /** Removes the payloads of the effect that it was asked for; returns their bytes. */
@@ -180,19 +164,14 @@ export async function forget(tx: Tx, tenant_id: string, id: string, effect_id: s
 }
 
 interface CallbackProgress {
-  callback_status: 'pending' | 'delivered'
+  callback_status: 'pending' | 'delivered' | 'failed'
   attempts: number
   last_error: string | null
+  fence: number
 }
 
 export function recordCallback(tx: Tx, tenant_id: string, id: string, progress: CallbackProgress) {
   return tx.one(RECORD_CALLBACK, { tenant_id, id, ...progress, now: tx.now })
-}
-
-type FailedCallback = Omit<CallbackProgress, 'callback_status'> & { fence: number }
-
-export function failCallback(tx: Tx, tenant_id: string, id: string, failed: FailedCallback) {
-  return tx.one(FAIL_CALLBACK, { tenant_id, id, ...failed, now: tx.now })
 }
 
 /** Notes the dead letter that the failure of its callback left. */
