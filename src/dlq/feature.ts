@@ -44,10 +44,7 @@ export const dlq: Feature = {
   sweep: { run: sweep },
   expiries: {
     counters: { dlq: ['locks_released'] },
-    async run(db, now, lists) {
-      const { locks_released, more } = await expire(db, now, lists)
-      return { counts: { 'dlq.locks_released': locks_released }, more }
-    },
+    run: expire,
     nextAt: NEXT_EXPIRY,
   },
   purge: [purgeOperations, purgeParts, purge],
