@@ -49,8 +49,7 @@ export {
   timeout_seconds_min,
   timeouts,
 }
-export const find = store.find
-export const forget = store.forget
+export const { find, forget } = store
 
 type NewCheckpoint = Omit<store.NewCheckpoint, 'id' | 'agent_id'> & { id?: string }
 
@@ -99,13 +98,12 @@ async function open(
 ): Promise<CheckpointRow> {
   tx.stores(tenant_id, bytesOf(wanted))
   const checkpoint = await store.insert(tx, tenant_id, wanted)
+  const next_at = Math.max(checkpoint.expires_at, tx.now)
   await jobs.enqueue(tx, dependencies.jobs, {
     tenant_id,
     kind: timeout_job,
     source_id: checkpoint.id,
-    event_id: newId('evt', tx.now),
-    destination: '',
-    next_at: Math.max(checkpoint.expires_at, tx.now),
+    next_at,
   })
   await enqueueEscalation(tx, dependencies, tenant_id, checkpoint)
   await journal.emit(tx, events['checkpoint.created'], {

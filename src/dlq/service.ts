@@ -19,8 +19,7 @@ import { type DlqStatus, type ItemRow, isOpen, lock_seconds_default, seenAt } fr
 import * as redrives from './redrive.ts'
 import * as store from './store.ts'
 
-export const lockLeft = redrives.lockLeft
-export const resolveLeft = redrives.resolveLeft
+export const { lockLeft, resolveLeft } = redrives
 
 export interface Capture {
   /** JSON text. */

@@ -130,16 +130,8 @@ export class Outcomes {
     return counted
   }
 
-  count(counter: Counter): void {
-    this.#add(counter, 1)
-  }
-
-  /** It was not so after all. One that was taken meanwhile is left out of those that follow. */
-  uncount(counter: Counter): void {
-    this.#add(counter, -1)
-  }
-
-  #add(counter: Counter, by: number): void {
+  /** By -1: it was not so after all. One that was taken meanwhile is left out of those that follow. */
+  count(counter: Counter, by: 1 | -1 = 1): void {
     if (counter !== null) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
   }
 

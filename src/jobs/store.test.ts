@@ -16,7 +16,7 @@ import { wake_rows_max, wakeIdle } from './wake-store.ts'
 const destination = 'http://127.0.0.1:9'
 
 /** With its kind by name, as rows have it. */
-type NewJob = Omit<jobs.NewJob, 'kind'> & JobKey
+type NewJob = Omit<jobs.NewJob, 'kind'> & JobKey & { event_id: string; destination: string }
 
 forEachDatabase('jobs', (databases) => {
   let bench: Bench

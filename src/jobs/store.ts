@@ -1,6 +1,7 @@
 // Statements on jobs and attempts: how they are enqueued, leased, changed and ended. search-store.ts finds those that are due.
 
 import type { Millis } from '../base/clock.ts'
+import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import { type Origin, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { purging } from '../db/purge.ts'
@@ -122,8 +123,10 @@ const ATTEMPTS = sql<AttemptRow>(
 
 export interface NewJob extends Omit<JobKey, 'kind'> {
   kind: JobKind
-  event_id: string
-  destination: string
+  /** Absent: a new one. */
+  event_id?: string
+  /** Absent: nothing is sent. */
+  destination?: string
   next_at: Millis
   /** Where its fencing tokens begin, when the same source had a job before: above those of that one. Default 0. */
   fence?: number
@@ -138,10 +141,11 @@ export interface Rescheduled extends JobKey {
   next_at: Millis
 }
 
-export function enqueue(tx: Tx, { kind, fence = 0, traceparent, ...job }: NewJob) {
+export function enqueue(tx: Tx, { kind, traceparent, ...given }: NewJob) {
+  const { event_id = newId('evt', tx.now), destination = '', fence = 0, ...job } = given
   const of_trace = traceparent === undefined ? (tx.origin?.traceparent ?? null) : traceparent
   return tx.run(ENQUEUE, {
-    ...{ ...job, fence, kind: kind.name, traceparent: of_trace },
+    ...{ ...job, event_id, destination, fence, kind: kind.name, traceparent: of_trace },
     ...{ starts_at_once: kind.starts_at_once ? 1 : 0, goes_on: goesOn(kind) },
   })
 }

@@ -305,7 +305,7 @@ export class JobWorker {
 
   /** Ends the lease of a job that sent nothing. */
   async #endUnsent(running: Running<SendingKind>, unsent: Unsent): Promise<void> {
-    if (unsent.unsent === 'untried') this.#outcomes.uncount(running.kind.begun)
+    if (unsent.unsent === 'untried') this.#outcomes.count(running.kind.begun, -1)
     this.#dispatchWaiting() // its permit is free
     try {
       if (unsent.unsent === 'nothing_left') await this.#outcomes.endIdle(running, unsent.seen)
