@@ -21,14 +21,12 @@ export async function read(q: Reader, tenant_id: string, type: string): Promise<
   return policy
 }
 
-export type PolicySettings = Omit<PolicyRow, 'created_at' | 'updated_at'>
-
 /** Effects that are under way keep what they began with. Throws QUOTA_EXCEEDED for one policy too many. */
 export function set(
   db: Db,
   caller: AdminCaller,
   dependencies: { plans: Plans },
-  settings: PolicySettings,
+  settings: store.Settings,
 ): Promise<PolicyRow> {
   const { tenant_id } = caller
   return db.write(tenant_id, async (tx) => {
@@ -47,7 +45,7 @@ export function set(
 }
 
 /** Throws VALIDATION_FAILED for a policy that nobody could satisfy. */
-async function requireApprovers(tx: Tx, tenant_id: string, settings: PolicySettings): Promise<void> {
+async function requireApprovers(tx: Tx, tenant_id: string, settings: store.Settings): Promise<void> {
   const approvers = approversOf(settings)
   if (approvers === null) return
   const issues: Issue[] = []
@@ -63,7 +61,7 @@ async function requireApprovers(tx: Tx, tenant_id: string, settings: PolicySetti
   if (issues.length > 0) throw invalid(...issues)
 }
 
-async function put(tx: Tx, caller: AdminCaller, plans: Plans, settings: PolicySettings): Promise<PolicyRow> {
+async function put(tx: Tx, caller: AdminCaller, plans: Plans, settings: store.Settings): Promise<PolicyRow> {
   const { tenant_id } = caller
   const { type, approvers } = settings
   for (;;) {

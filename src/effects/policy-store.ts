@@ -58,7 +58,7 @@ export function list(q: Reader, tenant_id: string, after: string, rows_max: numb
   return q.all(LIST, { tenant_id, after, rows_max })
 }
 
-type Settings = Omit<PolicyRow, 'created_at' | 'updated_at'>
+export type Settings = Omit<PolicyRow, 'created_at' | 'updated_at'>
 
 /** Null when there is one for this type. */
 export function insert(tx: Tx, tenant_id: string, settings: Settings) {

@@ -53,18 +53,9 @@ export async function create(
   quotas.reserveBytes(tx, caller, dependencies.plans, rowBytes(name, types, workflow_id, target))
   const status = await firstStatus(tx, caller, dependencies, { id, address_hash, paused })
   await store.insert(tx, tenant_id, {
-    ...{
-      id,
-      status,
-      paused_reason: paused ? 'requested' : null,
-      paused_by_admin: paused,
-      format,
-      name,
-      types,
-      workflow_id,
-      target,
-      address_hash,
-    },
+    ...{ id, status, format, name, types, workflow_id, target, address_hash },
+    paused_reason: paused ? 'requested' : null,
+    paused_by_admin: paused,
     shown: format === 'mail' ? maskedAddress(text) : maskedUrl(text),
     position,
   })
