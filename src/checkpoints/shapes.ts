@@ -7,7 +7,7 @@ import type { ApprovalCaller, TenantFacts } from '../contract/caller.ts'
 import type { Urls } from '../contract/dependencies.ts'
 import type { Context } from '../contract/route.ts'
 import { idParam, Json, Nullable, Part, rawOrNull, Shape, Time } from '../contract/schemas.ts'
-import { waitFor } from '../contract/wait.ts'
+import { waitFor, waitKey } from '../contract/wait.ts'
 import { ShownWorkflowId } from '../contract/workflow.ts'
 import {
   approvalUrl,
@@ -17,7 +17,6 @@ import {
   statuses,
   timeout_actions,
   wait_seconds_max,
-  waitKey,
 } from './checkpoint.ts'
 import { approversOf, isApprover, type ShownEffect, stepsOf } from './steering.ts'
 

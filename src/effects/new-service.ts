@@ -1,7 +1,7 @@
 // A new effect: with its lease, or with an approval that it waits for.
 
 import './errors.ts'
-import { type Millis, second_ms } from '../base/clock.ts'
+import { day_ms, type Millis, second_ms } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'
 import type * as checkpoints from '../checkpoints/service.ts'
@@ -17,7 +17,6 @@ import { lease_seconds_default, type OnUnknown, type WholeEffect } from './effec
 import { aboutOf, dataOf, leaseDataOf } from './event-service.ts'
 import { events } from './events.ts'
 import type { PolicyRow } from './policy.ts'
-import { keptMs } from './retention.ts'
 import * as store from './store.ts'
 
 export interface Claim {
@@ -131,7 +130,9 @@ async function insert(
   const bytes = rowBytes(type, key, note, workflow_id, payload)
   quotas.requireRoom(tx, caller, plans, bytes)
   const given = { type, key, payload, payload_hash, note, workflow_id, on_unknown }
-  const kept = { kept_ms: keptMs(plans, caller.plan), kept_bytes: textBytes(payload) }
+  // Null: its texts are kept for ever.
+  const days = quotas.limitOf(plans, caller.plan, 'effect_days')
+  const kept = { kept_ms: days === null ? null : days * day_ms, kept_bytes: textBytes(payload) }
   const effect = await store.insert(tx, tenant_id, { ...given, ...made, ...kept, agent_id })
   if (!effect) return null
   tx.stores(tenant_id, bytes)
