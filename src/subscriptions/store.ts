@@ -41,26 +41,19 @@ const DELETE = sql<{ bytes: number; address_hash: string | null }>(
              + coalesce(octet_length(target), 0) as bytes, address_hash`,
 )
 
-const TARGET = sql<{
-  target: string
-  format: Format
-  types: string
-  status: SubscriptionStatus
-  address_hash: string | null
-}>(
+type Target = Pick<
+  NewSubscription,
+  'target' | 'format' | 'name' | 'types' | 'workflow_id' | 'status' | 'address_hash'
+>
+const TARGET = sql<Target>(
   'subscriptions.target',
-  `select target, format, types, status, address_hash from subscriptions where ${here}`,
+  `select target, format, name, types, workflow_id, status, address_hash from subscriptions where ${here}`,
 )
 
 const ACTIVE = sql<{ id: string; types: string; workflow_id: string | null }>(
   'subscriptions.active',
   `select id, types, workflow_id from subscriptions {by subscriptions_active}
     where tenant_id = :tenant_id and status = 'active' and id > :after_id order by tenant_id, id limit :rows_max`,
-)
-
-const TEXTS = sql<{ name: string; types: string; workflow_id: string | null; target: string }>(
-  'subscriptions.texts',
-  `select name, types, workflow_id, target from subscriptions where ${here}`,
 )
 
 export interface NewSubscription {
@@ -106,11 +99,6 @@ export function target(q: Reader, tenant_id: string, id: string) {
 /** Active ones and what they take, in the order of their ids. */
 export function active(q: Reader, tenant_id: string, after_id: string, rows_max: number) {
   return q.all(ACTIVE, { tenant_id, after_id, rows_max })
-}
-
-/** Those that count as stored bytes. */
-export function texts(q: Reader, tenant_id: string, id: string) {
-  return q.one(TEXTS, { tenant_id, id })
 }
 
 export const purge = purging('subscriptions.purge', { table: 'subscriptions', key: 'tenant_id, id' })
