@@ -30,6 +30,7 @@ const given: Params = {
     expired_before: now - day_ms,
     ended_before: now - 90 * day_ms,
     due_from: 0,
+    ...{ frozen_at: now, last_moved_id: '', moved_now: now },
     before: now,
     from_month: '2024-01',
     month: '2025-01',

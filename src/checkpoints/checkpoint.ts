@@ -132,8 +132,3 @@ export function approvalUrl(public_url: string, id: string): string {
 export function resolverOf(caller: AdminCaller | ApprovalCaller): string {
   return caller.kind === 'admin' ? 'admin' : `approval_key:${caller.approval_key_id}`
 }
-
-/** The notifier's key for requests that wait for this checkpoint. */
-export function waitKey(tenant_id: string, id: string): string {
-  return `${tenant_id}/${id}`
-}

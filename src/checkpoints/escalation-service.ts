@@ -1,6 +1,5 @@
 // The job that widens the approvers of a checkpoint while nobody has decided it.
 
-import { newId } from '../base/ids.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
@@ -61,8 +60,5 @@ export async function enqueueEscalation(
 ): Promise<void> {
   const next_at = nextEscalationAt(row)
   if (next_at === null) return
-  await jobs.enqueue(tx, dependencies.jobs, {
-    ...{ tenant_id, kind: escalation_job, source_id: row.id, next_at },
-    ...{ event_id: newId('evt', tx.now), destination: '' },
-  })
+  await jobs.enqueue(tx, dependencies.jobs, { tenant_id, kind: escalation_job, source_id: row.id, next_at })
 }

@@ -29,18 +29,3 @@ export interface Deadlines {
    */
   move(tx: Tx, move: Move, after_id: string, rows_max: number): Promise<Moved>
 }
-
-/** Of rows that were moved together, in whatever order, with the bytes that were bounded. */
-export function movedOf(
-  rows: readonly { id: string; bytes: number }[],
-  rows_max: number,
-  bytes_max: number,
-): Moved {
-  let last_id: string | null = null
-  let bytes = 0
-  for (const row of rows) {
-    bytes += row.bytes
-    if (last_id === null || row.id > last_id) last_id = row.id
-  }
-  return { last_id, more: rows.length === rows_max || bytes >= bytes_max }
-}

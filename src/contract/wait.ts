@@ -12,6 +12,11 @@ export interface Wait<T> {
   isDone: (seen: T) => boolean
 }
 
+/** The notifier's key for requests that wait for this object. */
+export function waitKey(tenant_id: string, id: string): string {
+  return `${tenant_id}/${id}`
+}
+
 interface KeyContext extends Pick<Context<TenantFacts>, 'caller' | 'dependencies'> {
   requireStillAllowed(): Promise<unknown>
 }

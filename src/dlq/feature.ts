@@ -7,7 +7,7 @@ import { events } from './events.ts'
 import { operation_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
 import * as operations from './operation-routes.ts'
-import { purge as purgeOperations } from './operation-store.ts'
+import { purge as purgeOperations, purgeParts } from './operation-store.ts'
 import * as redrives from './redrive-routes.ts'
 import * as releases from './release-routes.ts'
 import * as routes from './routes.ts'
@@ -44,15 +44,9 @@ export const dlq: Feature = {
   sweep: { run: sweep },
   expiries: {
     counters: { dlq: ['locks_released'] },
-    async run(db, now, lists) {
-      const { locks_released, more } = await expire(db, now, lists)
-      return { counts: { 'dlq.locks_released': locks_released }, more }
-    },
+    run: expire,
     nextAt: NEXT_EXPIRY,
   },
-  async purge(tx, tenant_id, rows_max, bytes_max) {
-    const operations = await purgeOperations(tx, tenant_id, rows_max, bytes_max)
-    return operations + (await purge(tx, tenant_id, rows_max, bytes_max))
-  },
+  purge: [purgeOperations, purgeParts, purge],
   docs: { file: 'dlq.md', load: () => import('../../docs/dlq.md', { with: { type: 'text' } }) },
 }

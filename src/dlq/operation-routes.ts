@@ -1,6 +1,6 @@
 // /v1/dlq/redrive, /v1/dlq/discard and /v1/dlq/operations
 
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
@@ -226,27 +226,7 @@ function starting(verb: Verb, { name, cli, ...about }: Texts) {
       options: { filter: false, per_second: ['--per-second <n>', 'how many a second', 'number'] },
     },
     auth: ['agent', 'admin'],
-    body: Type.Object(
-      {
-        filter: filterOf(verb),
-        max: Type.Optional(
-          Type.Integer({
-            minimum: 1,
-            maximum: operation_items_max,
-            description: 'How many at most; default 5,000.',
-          }),
-        ),
-        per_second: Type.Optional(
-          Type.Number({
-            minimum: per_second_min,
-            maximum: per_second_max,
-            description: 'How many a second; default as fast as is fair.',
-          }),
-        ),
-        dry_run: Type.Optional(Type.Boolean({ description: 'Only count those that match.' })),
-      },
-      sharing('DeadLetterOperationRequest', 'The dead letters that are taken, how many, and how fast.'),
-    ),
+    body: bodyOf(verb),
     status: 202,
     replies: { 202: { body: Operation }, 200: { body: Matched, description: 'With `dry_run`.' } },
     emits: ['dlq_operation.created', 'dlq_operation.succeeded'],
@@ -262,24 +242,35 @@ function starting(verb: Verb, { name, cli, ...about }: Texts) {
   })
 }
 
+function bodyOf(verb: Verb) {
+  return Type.Object(
+    {
+      filter: filterOf(verb),
+      max: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: operation_items_max,
+          description: 'How many at most; default 5,000.',
+        }),
+      ),
+      per_second: Type.Optional(
+        Type.Number({
+          minimum: per_second_min,
+          maximum: per_second_max,
+          description: 'How many a second; default as fast as is fair.',
+        }),
+      ),
+      dry_run: Type.Optional(Type.Boolean({ description: 'Only count those that match.' })),
+    },
+    sharing('DeadLetterOperationRequest', 'The dead letters that are taken, how many, and how fast.'),
+  )
+}
+
 function countOf({ ids, looked_until }: operations.Matched) {
   return { matched: ids.length, ...(looked_until !== null && { looked_until: iso(looked_until) }) }
 }
 
-interface StartBody {
-  filter: {
-    status?: (typeof statuses)[number]
-    source?: (typeof sources)[number]
-    source_id?: string
-    cause?: string
-    workflow_id?: string
-    from?: string
-    to?: string
-    ids?: string[]
-  }
-  max?: number
-  per_second?: number
-}
+type StartBody = Static<ReturnType<typeof bodyOf>>
 
 /** The status is `failed` unless it is given, or items are named. */
 function settingsFrom({ filter: { from, to, ids, ...filter }, max, per_second }: StartBody): Settings {

@@ -130,8 +130,8 @@ export async function start(
   })
   for (const [number, items] of parts.entries()) await store.insertPart(tx, tenant_id, id, number, items)
   if (ids.length > 0) {
-    const job = { tenant_id, kind: operation_job, source_id: id, event_id: newId('evt', tx.now) }
-    await jobs.enqueue(tx, dependencies.jobs, { ...job, destination: '', next_at: tx.now })
+    const job = { tenant_id, kind: operation_job, source_id: id, next_at: tx.now }
+    await jobs.enqueue(tx, dependencies.jobs, job)
   }
   const about = { tenant_id, cause, subject_id: id }
   await journal.emit(tx, events['dlq_operation.created'], { ...about, data: { verb, matched: ids.length } })

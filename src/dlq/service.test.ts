@@ -7,6 +7,7 @@ import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
+import { frozenDeadlines } from '../tenants/service.ts'
 import * as releases from './release-service.ts'
 import * as store from './store.ts'
 import { expired_max } from './store.ts'
@@ -152,7 +153,10 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'locks that have run out',
       "update dlq_items set status = 'claimed', locked_until = 5 where tenant_id = :tenant_id",
-      async (...bounds) => (await releaseExpired(...bounds)).length,
+      async (tx, tenant_id, ...bounds) => {
+        const judged = frozenDeadlines(tx.now, null, 'dlq_items')
+        return (await releaseExpired(tx, tenant_id, judged, ...bounds)).released.length
+      },
       "status = 'claimed'",
     ],
     [

@@ -3,24 +3,35 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { Due } from '../db/sweep-tenants.ts'
+import type { FrozenDeadlines } from '../tenants/service.ts'
 import { bytes, table } from './store.ts'
 
 const expired = "status = 'claimed' and held = 0 and locked_until <= :now"
 
 // An update writes the whole row again, payload included, so bytes are bounded as well. The tenant is named as a range,
 // and the order begins with it: with an equal sign PostgreSQL may scan the index of all tenants' rows.
-export const expired_locks = {
+const expired_locks = {
   ...{ ...table, index: 'dlq_items_tenant_locked', order: 'tenant_id, locked_until', skip_locked: true },
   where: `${of_shard} status = 'claimed' and held = 0 and tenant_id >= :tenant_id
         and (tenant_id, locked_until) <= (:tenant_id, :now)`,
 }
 
-const RELEASE_EXPIRED = sql<Released>(
+// A lock that had expired before a freeze is released, as one that expired after it had been moved. The others hold until
+// they are moved. One statement, so that no lock is left over between the two.
+const has_expired = '(locked_until <= :frozen_at or (id <= :last_moved_id and locked_until <= :moved_now))'
+const RELEASE_EXPIRED = sql<Released & { held: number }>(
   'dlq.release_expired',
-  `update dlq_items set lock_expired_at = locked_until, status = 'failed', locked_by = null, locked_until = null, lock_token_hash = null
+  `update dlq_items
+      set held = case when ${has_expired} then 0 else 1 end,
+          lock_expired_at = case when ${has_expired} then locked_until else lock_expired_at end,
+          status = case when ${has_expired} then 'failed' else status end,
+          locked_by = case when ${has_expired} then null else locked_by end,
+          locked_until = case when ${has_expired} then null else locked_until end,
+          lock_token_hash = case when ${has_expired} then null else lock_token_hash end
     where ${inChunk(expired_locks)}
-   returning id, workflow_id, lock_expired_at`,
+   returning id, workflow_id, lock_expired_at, held`,
 )
 
 const TENANTS_EXPIRED = acrossTenants<Due>(
@@ -57,14 +68,26 @@ export function tenantsWithExpired(q: Reader, now: Millis, due_from: Millis, row
 }
 
 /** An item whose lock ended at `lock_expired_at`. */
-export interface Released {
+interface Released {
   id: string
   workflow_id: string | null
   lock_expired_at: Millis
 }
 
-export function releaseExpired(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.all(RELEASE_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
+/**
+ * `held`: locks that would have expired while their tenant is frozen; they are marked, so that no sweep reads them again before
+ * they are moved.
+ */
+export async function releaseExpired(
+  tx: Tx,
+  tenant_id: string,
+  deadlines: FrozenDeadlines,
+  rows_max: number,
+  bytes_max: number,
+): Promise<{ released: Released[]; held: number }> {
+  const rows = await tx.all(RELEASE_EXPIRED, { tenant_id, ...deadlines, now: tx.now, rows_max, bytes_max })
+  const released = rows.filter(({ held }) => held === 0)
+  return { released, held: rows.length - released.length }
 }
 
 /** Tenants of the `rows_max` items that ended first since `due_from`. */
@@ -83,15 +106,7 @@ export function sweepEnded(
   return tx.all(SWEEP_ENDED, { tenant_id, ended_before, rows_max, bytes_max })
 }
 
-const PURGE = sql(
-  'dlq.purge',
-  `delete from dlq_items where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
-)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
-}
+export const purge = purging('dlq.purge', table)
 
 /** When the next one expires after `now`. */
 export const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(

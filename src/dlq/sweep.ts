@@ -2,12 +2,12 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import type { Swept } from '../contract/feature.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
 import { DueLists } from '../db/sweep-tenants.ts'
 import * as tenants from '../tenants/service.ts'
 import { locks } from './deadline-service.ts'
-import * as deadlines from './deadline-store.ts'
 import { lockExpired } from './event-service.ts'
 import { ended_kept_ms } from './item.ts'
 import { operation_kept_ms } from './operation.ts'
@@ -37,11 +37,7 @@ const swept_operations_max = limit(
 )
 
 /** One bounded step: expired locks are released for good. */
-export async function expire(
-  db: Db,
-  now: Millis,
-  lists = new DueLists(db.clock),
-): Promise<{ locks_released: number; more: boolean }> {
+export async function expire(db: Db, now: Millis, lists = new DueLists(db.clock)): Promise<Swept> {
   let locks_released = 0
   const { more } = await lists.of('dlq.expired').each(
     (from) => store.tenantsWithExpired(db, now, from, sweep_rows_max),
@@ -52,28 +48,17 @@ export async function expire(
       return released + held
     },
   )
-  return { locks_released, more }
+  return { counts: { 'dlq.locks_released': locks_released }, more }
 }
 
 /** Of a frozen tenant only the locks are released that had expired before. The others hold until the resume has moved them. */
 async function expireOf(tx: Tx, tenant_id: string): Promise<{ released: number; held: number }> {
-  const { released, held } = await releaseOrHold(tx, tenant_id)
+  const judged = tenants.frozenDeadlines(tx.now, await tenants.lockFreeze(tx, tenant_id), locks.name)
+  const bounds = [sweep_rows_max, sweep_bytes_max] as const
+  const { released, held } = await store.releaseExpired(tx, tenant_id, judged, ...bounds)
   for (const item of released.toSorted((a, b) => a.lock_expired_at - b.lock_expired_at))
     await lockExpired(tx, tenant_id, item, item.lock_expired_at)
   return { released: released.length, held }
-}
-
-async function releaseOrHold(
-  tx: Tx,
-  tenant_id: string,
-): Promise<{ released: store.Released[]; held: number }> {
-  const frozen = await tenants.lockFreeze(tx, tenant_id)
-  if (frozen) {
-    const judged = tenants.frozenDeadlines(tx.now, frozen, locks.name)
-    return deadlines.releaseOrHold(tx, tenant_id, judged, sweep_rows_max, sweep_bytes_max)
-  }
-  const released = await store.releaseExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
-  return { released, held: 0 }
 }
 
 /** One bounded step: items that ended 90 days ago and operations that ended 7 days ago are removed. */

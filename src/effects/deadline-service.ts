@@ -1,27 +1,14 @@
 // Leases of a tenant that is frozen, and is resumed.
 
-import { limit } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import { type Deadlines, movedOf } from '../contract/deadlines.ts'
+import type { Deadlines } from '../contract/deadlines.ts'
 import type { Tx } from '../db/db.ts'
 import * as tenants from '../tenants/service.ts'
-import * as store from './deadline-store.ts'
-
-const bytes_max = limit(
-  'effects.move_bytes',
-  4 * 1_048_576,
-  'bytes',
-  'Bytes of effects whose leases one step of a resume moves.',
-)
+import { move } from './deadline-store.ts'
 
 const table = 'effects'
 
-export const leases: Deadlines = {
-  name: table,
-  async move(tx, move, after_id, rows_max) {
-    return movedOf(await store.move(tx, move, after_id, rows_max, bytes_max), rows_max, bytes_max)
-  },
-}
+export const leases: Deadlines = { name: table, move }
 
 /** The time by which the lease of this effect is judged and set. */
 export function leaseTime(tx: Tx, caller: AgentCaller, id: string) {

@@ -148,11 +148,6 @@ export function secondsLeft({ lease_until }: Pick<EffectRow, 'lease_until'>, now
   return Math.max(1, Math.ceil(((lease_until ?? now) - now) / second_ms))
 }
 
-/** The notifier's key for requests that wait for this effect. */
-export function waitKey(tenant_id: string, id: string): string {
-  return `${tenant_id}/${id}`
-}
-
 /** 0 when none was given. */
 export function leaseMs(lease_seconds: number | undefined): Millis {
   return (lease_seconds ?? 0) * second_ms

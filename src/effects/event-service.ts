@@ -3,8 +3,9 @@
 import { iso } from '../base/clock.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Cause } from '../contract/event.ts'
+import { waitKey } from '../contract/wait.ts'
 import type { Tx } from '../db/db.ts'
-import { type EffectRow, waitKey } from './effect.ts'
+import type { EffectRow } from './effect.ts'
 
 /** Of an event of this effect. */
 export function aboutOf(tenant_id: string, cause: Cause, { id, workflow_id }: EffectRow) {

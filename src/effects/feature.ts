@@ -37,10 +37,7 @@ export const effects: Feature = {
   sweep: { run: forget },
   expiries: {
     counters: { effects: ['ran_out'] },
-    async run(db, now, lists) {
-      const { ran_out, more } = await runOut(db, now, lists)
-      return { counts: { 'effects.ran_out': ran_out }, more }
-    },
+    run: runOut,
     nextAt: NEXT_EXPIRY,
   },
   deadlines: [leases],

@@ -6,7 +6,7 @@ import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import { Page, PageQuery } from '../contract/schemas.ts'
 import { WorkflowFilter } from '../contract/workflow.ts'
-import { type EffectRow, statuses } from './effect.ts'
+import { statuses } from './effect.ts'
 import { newest, ofKey } from './list-store.ts'
 import { ListedEffect, listedOf, tag } from './shapes.ts'
 
@@ -41,22 +41,15 @@ export const listEffects = route({
     const { db, caller } = context
     const { cursor: _, limit: __, key, ...filter } = query
     const request = pageRequest(context, query, key === undefined ? '' : 'key')
-    if (key !== undefined) {
-      const after = request.after ? String(request.after[0]) : ''
-      const { rows, reached } = await ofKey(db, caller.tenant_id, { ...filter, key }, { ...request, after })
-      return pageOf(context, request, {
-        rows,
-        itemOf: listedOf,
-        positionOf: (row: EffectRow) => [row.type],
-        reached: reached === null ? null : [reached],
-      })
-    }
-    const { rows, reached } = await newest(db, caller.tenant_id, filter, pageOfIds(request))
-    const positionOf = (row: EffectRow) => [row.id]
+    const after = request.after ? String(request.after[0]) : ''
+    const { rows, reached } =
+      key === undefined
+        ? await newest(db, caller.tenant_id, filter, pageOfIds(request))
+        : await ofKey(db, caller.tenant_id, { ...filter, key }, { ...request, after })
     return pageOf(context, request, {
       rows,
       itemOf: listedOf,
-      positionOf,
+      positionOf: ({ id, type }) => [key === undefined ? id : type],
       reached: reached === null ? null : [reached],
     })
   },

@@ -1,7 +1,7 @@
 // A new effect: with its lease, or with an approval that it waits for.
 
 import './errors.ts'
-import { type Millis, second_ms } from '../base/clock.ts'
+import { day_ms, type Millis, second_ms } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'
 import type * as checkpoints from '../checkpoints/service.ts'
@@ -17,7 +17,6 @@ import { lease_seconds_default, type OnUnknown, type WholeEffect } from './effec
 import { aboutOf, dataOf, leaseDataOf } from './event-service.ts'
 import { events } from './events.ts'
 import type { PolicyRow } from './policy.ts'
-import { keptMs } from './retention.ts'
 import * as store from './store.ts'
 
 export interface Claim {
@@ -120,33 +119,20 @@ function termsOf({ lease_ms }: Claim, policy: PolicyRow | null) {
   return { lease_ms: Math.min(asked_ms, lease_ms_max ?? asked_ms), lease_ms_max }
 }
 
-type Made = Pick<
-  store.NewEffect,
-  | 'id'
-  | 'status'
-  | 'lease_ms'
-  | 'lease_ms_max'
-  | 'checkpoint_id'
-  | 'permit_expires_at'
-  | 'fence'
-  | 'lease_token_hash'
-  | 'lease_until'
-  | 'held_by'
-  | 'policies_known'
->
-
 async function insert(
   tx: Tx,
   caller: AgentCaller,
   { plans }: Dependencies,
   { type, key, payload, payload_hash, note, workflow_id, on_unknown }: Hashed,
-  made: Made,
+  made: Omit<store.NewEffect, keyof Hashed | 'agent_id' | 'kept_ms' | 'kept_bytes'> & { lease_ms: Millis },
 ): Promise<WholeEffect | null> {
   const { tenant_id, agent_id } = caller
   const bytes = rowBytes(type, key, note, workflow_id, payload)
   quotas.requireRoom(tx, caller, plans, bytes)
   const given = { type, key, payload, payload_hash, note, workflow_id, on_unknown }
-  const kept = { kept_ms: keptMs(plans, caller.plan), kept_bytes: textBytes(payload) }
+  // Null: its texts are kept for ever.
+  const days = quotas.limitOf(plans, caller.plan, 'effect_days')
+  const kept = { kept_ms: days === null ? null : days * day_ms, kept_bytes: textBytes(payload) }
   const effect = await store.insert(tx, tenant_id, { ...given, ...made, ...kept, agent_id })
   if (!effect) return null
   tx.stores(tenant_id, bytes)

@@ -21,14 +21,12 @@ export async function read(q: Reader, tenant_id: string, type: string): Promise<
   return policy
 }
 
-export type PolicySettings = Omit<PolicyRow, 'created_at' | 'updated_at'>
-
 /** Effects that are under way keep what they began with. Throws QUOTA_EXCEEDED for one policy too many. */
 export function set(
   db: Db,
   caller: AdminCaller,
   dependencies: { plans: Plans },
-  settings: PolicySettings,
+  settings: store.Settings,
 ): Promise<PolicyRow> {
   const { tenant_id } = caller
   return db.write(tenant_id, async (tx) => {
@@ -47,7 +45,7 @@ export function set(
 }
 
 /** Throws VALIDATION_FAILED for a policy that nobody could satisfy. */
-async function requireApprovers(tx: Tx, tenant_id: string, settings: PolicySettings): Promise<void> {
+async function requireApprovers(tx: Tx, tenant_id: string, settings: store.Settings): Promise<void> {
   const approvers = approversOf(settings)
   if (approvers === null) return
   const issues: Issue[] = []
@@ -63,26 +61,20 @@ async function requireApprovers(tx: Tx, tenant_id: string, settings: PolicySetti
   if (issues.length > 0) throw invalid(...issues)
 }
 
-async function put(tx: Tx, caller: AdminCaller, plans: Plans, settings: PolicySettings): Promise<PolicyRow> {
+async function put(tx: Tx, caller: AdminCaller, plans: Plans, settings: store.Settings): Promise<PolicyRow> {
   const { tenant_id } = caller
   const { type, approvers } = settings
   for (;;) {
     const before = await store.find(tx, tenant_id, type)
-    if (before) {
-      quotas.reserveBytes(tx, caller, plans, textBytes(approvers) - textBytes(before.approvers))
-      const updated = await store.update(tx, tenant_id, settings, before)
-      if (updated) return updated
-    } else {
-      quotas.reserveBytes(tx, caller, plans, rowBytes(type, approvers))
-      const inserted = await store.insert(tx, tenant_id, settings)
-      if (inserted) {
-        await quotas.reserve(tx, caller, plans, 'effect_policies')
-        return inserted
-      }
-    }
+    const bytes = before ? textBytes(approvers) - textBytes(before.approvers) : rowBytes(type, approvers)
+    quotas.reserveBytes(tx, caller, plans, bytes)
+    const policy = before
+      ? await store.update(tx, tenant_id, settings, before)
+      : await store.insert(tx, tenant_id, settings)
+    if (policy && !before) await quotas.reserve(tx, caller, plans, 'effect_policies')
+    if (policy) return policy
     // Another call came between: what was reserved for this one is not needed.
-    const reserved = before ? textBytes(approvers) - textBytes(before.approvers) : rowBytes(type, approvers)
-    tx.stores(tenant_id, -reserved)
+    tx.stores(tenant_id, -bytes)
   }
 }
 

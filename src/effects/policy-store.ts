@@ -47,9 +47,10 @@ export function find(q: Reader, tenant_id: string, type: string) {
   return q.one(FIND, { tenant_id, type })
 }
 
-/** That of the type, and that for all types. */
-export function forType(q: Reader, tenant_id: string, type: string) {
-  return q.all(FOR_TYPE, { tenant_id, type, any_type })
+/** That of the type comes before that for all types. Null when there is neither. */
+export async function forType(q: Reader, tenant_id: string, type: string): Promise<PolicyRow | null> {
+  const policies = await q.all(FOR_TYPE, { tenant_id, type, any_type })
+  return policies.find((policy) => policy.type === type) ?? policies[0] ?? null
 }
 
 /** In the order of their types. */
@@ -57,7 +58,7 @@ export function list(q: Reader, tenant_id: string, after: string, rows_max: numb
   return q.all(LIST, { tenant_id, after, rows_max })
 }
 
-type Settings = Omit<PolicyRow, 'created_at' | 'updated_at'>
+export type Settings = Omit<PolicyRow, 'created_at' | 'updated_at'>
 
 /** Null when there is one for this type. */
 export function insert(tx: Tx, tenant_id: string, settings: Settings) {

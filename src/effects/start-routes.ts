@@ -4,9 +4,9 @@ import { Type } from 'typebox'
 import { second_ms } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { waitFor } from '../contract/wait.ts'
+import { waitFor, waitKey } from '../contract/wait.ts'
 import { requireReleased } from '../quarantine/service.ts'
-import { leaseMs, wait_seconds_max, waitKey } from './effect.ts'
+import { leaseMs, wait_seconds_max } from './effect.ts'
 import {
   ClaimedEffect,
   claimedOf,

@@ -3,7 +3,9 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { Due } from '../db/sweep-tenants.ts'
+import type { FrozenDeadlines } from '../tenants/service.ts'
 import type { WholeEffect } from './effect.ts'
 import { listed_columns } from './store.ts'
 
@@ -20,23 +22,26 @@ const TENANTS_RUN_OUT = acrossTenants<Due>(
 )
 
 // An update writes the whole row again, payload included, so bytes are bounded as well.
-export const run_out_leases = {
+const run_out_leases = {
   ...{ ...table, texts, index: 'effects_leased', order: 'lease_until', skip_locked: true },
   where: `${of_shard} status = 'running' and held = 0 and lease_until <= :due_until and tenant_id = :tenant_id`,
 }
 
-export const after_run_out =
+const after_run_out =
   "case when on_unknown <> 'retry' then 'unknown' when checkpoint_id is null then 'ready' else 'approved' end"
 
-export const run_out_columns = `${listed_columns}, null as payload, null as effective_payload, null as result`
-
-// The lease keeps its end and its token: its holder may still report.
+// The lease keeps its end and its token: its holder may still report. A lease that had run out before a freeze ends, as one that
+// ran out after it had been moved. The others hold until they are moved. One statement, so that no lease is left over between
+// the two.
+const has_run_out = '(lease_until <= :frozen_at or (id <= :last_moved_id and lease_until <= :moved_now))'
 const RUN_OUT = sql<WholeEffect>(
   'effects.run_out',
   `update effects
-      set status = ${after_run_out}, updated_at = :now
+      set held = case when ${has_run_out} then 0 else 1 end,
+          status = case when ${has_run_out} then ${after_run_out} else status end,
+          updated_at = case when ${has_run_out} then :now else updated_at end
     where ${inChunk(run_out_leases)}
-   returning ${run_out_columns}`,
+   returning ${listed_columns}, null as payload, null as effective_payload, null as result`,
 )
 
 const ASK = sql(
@@ -69,25 +74,27 @@ const FORGET = sql<{ id: string; checkpoint_id: string | null; kept_bytes: numbe
    returning id, checkpoint_id, kept_bytes`,
 )
 
-const chunk = { ...table, texts, index: null, order: table.key, where: 'tenant_id = :tenant_id' }
-const PURGE = sql('effects.purge', `delete from effects where ${inChunk(chunk)}`)
-
-const PURGE_POLICIES = sql(
-  'effects.purge_policies',
-  `delete from effect_policies where ${inChunk({
-    ...{ table: 'effect_policies', key: 'tenant_id, type', index: null, order: 'tenant_id, type' },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
-
 /** Tenants of the `rows_max` leases that ran out first since `due_from`. */
 export function tenantsRunOut(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
   return q.all(TENANTS_RUN_OUT, { now, due_from, rows_max })
 }
 
-/** Ends the leases that had run out by `until`, beyond which nothing is walked; returns the effects without their payloads. */
-export function runOut(tx: Tx, { tenant_id, until }: Due, rows_max: number, bytes_max: number) {
-  return tx.all(RUN_OUT, { tenant_id, due_until: until, now: tx.now, rows_max, bytes_max })
+/**
+ * Ends the leases that had run out by `until`, beyond which nothing is walked; returns the effects without their payloads. `held`:
+ * leases that would have run out while their tenant is frozen; they are marked, so that no sweep reads them again before they
+ * are moved.
+ */
+export async function runOut(
+  tx: Tx,
+  { tenant_id, until: due_until }: Due,
+  deadlines: FrozenDeadlines,
+  rows_max: number,
+  bytes_max: number,
+): Promise<{ effects: WholeEffect[]; held: number }> {
+  const params = { tenant_id, due_until, ...deadlines, now: tx.now, rows_max, bytes_max }
+  const rows = await tx.all(RUN_OUT, params)
+  const effects = rows.filter(({ status }) => status !== 'running')
+  return { effects, held: rows.length - effects.length }
 }
 
 /** A person is asked what became of it. */
@@ -105,11 +112,10 @@ export function forget(tx: Tx, { tenant_id, until }: Due, rows_max: number, byte
   return tx.all(FORGET, { tenant_id, due_until: until, rows_max, bytes_max })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
-  const effects = await tx.run(PURGE, { tenant_id, rows_max, bytes_max })
-  return effects + (await tx.run(PURGE_POLICIES, { tenant_id, rows_max }))
-}
+export const purge = [
+  purging('effects.purge', { ...table, texts }),
+  purging('effects.purge_policies', { table: 'effect_policies', key: 'tenant_id, type' }),
+]
 
 /** When the next one expires after `now`. */
 export const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(

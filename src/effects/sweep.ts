@@ -5,13 +5,14 @@ import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { service_cause } from '../contract/event.ts'
+import type { Swept } from '../contract/feature.ts'
+import { waitKey } from '../contract/wait.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { type Due, DueLists, type Touched } from '../db/sweep-tenants.ts'
 import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { leases } from './deadline-service.ts'
-import * as deadlines from './deadline-store.ts'
-import { outcomes, type WholeEffect, waitKey } from './effect.ts'
+import { outcomes, type WholeEffect } from './effect.ts'
 import { aboutOf, dataOf } from './event-service.ts'
 import { events } from './events.ts'
 import * as store from './sweep-store.ts'
@@ -37,11 +38,7 @@ const question_ms = limit(
 )
 
 /** One bounded step: leases that ran out. */
-export async function runOut(
-  db: Db,
-  now: Millis,
-  lists = new DueLists(db.clock),
-): Promise<{ ran_out: number; more: boolean }> {
+export async function runOut(db: Db, now: Millis, lists = new DueLists(db.clock)): Promise<Swept> {
   let ran_out = 0
   const { more } = await lists.of('effects.run_out').each(
     (from) => store.tenantsRunOut(db, now, from, sweep_rows_max),
@@ -52,29 +49,17 @@ export async function runOut(
       return ended + held
     },
   )
-  return { ran_out, more }
+  return { counts: { 'effects.ran_out': ran_out }, more }
 }
 
 /** Of a frozen tenant only the leases end that had run out before. The others hold until the resume has moved them. */
 async function runOutOf(tx: Tx, due: Due): Promise<{ ended: number; held: number }> {
   const frozen = await tenants.lockFreeze(tx, due.tenant_id)
-  const { effects, held } = await runOutOrHold(tx, due, frozen)
+  const judged = tenants.frozenDeadlines(tx.now, frozen, leases.name)
+  const { effects, held } = await store.runOut(tx, due, judged, sweep_rows_max, sweep_bytes_max)
   for (const effect of effects.toSorted((a, b) => a.lease_until! - b.lease_until!))
     await leaseRanOut(tx, due.tenant_id, effect, frozen)
   return { ended: effects.length, held }
-}
-
-async function runOutOrHold(
-  tx: Tx,
-  due: Due,
-  frozen: tenants.Frozen | null,
-): Promise<{ effects: WholeEffect[]; held: number }> {
-  if (frozen) {
-    const judged = tenants.frozenDeadlines(tx.now, frozen, leases.name)
-    return deadlines.runOutOrHold(tx, due, judged, sweep_rows_max, sweep_bytes_max)
-  }
-  const effects = await store.runOut(tx, due, sweep_rows_max, sweep_bytes_max)
-  return { effects, held: 0 }
 }
 
 async function leaseRanOut(

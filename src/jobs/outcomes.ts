@@ -65,21 +65,16 @@ export class Outcomes {
     })
   }
 
-  /** The lease was not used: the attempt does not count, and the job is due. */
-  async release(running: Running): Promise<void> {
-    const release = (tx: Tx) => store.release(tx, running.job)
-    await this.#writeWithRetry(running, () => this.options.db.write(dueWork(running.job.tenant_id), release))
-  }
-
-  /** The same, and the job is due at another time. */
-  async releaseUntil(running: Running, againAt: (now: Millis) => Millis): Promise<void> {
+  /** The lease was not used: the attempt does not count, and the job is due, or will be at another time. */
+  async release(running: Running, againAt?: (now: Millis) => Millis): Promise<void> {
     const { db, dependencies } = this.options
+    const { job, kind } = running
     await this.#writeWithRetry(running, () =>
-      db.write(dueWork(running.job.tenant_id), async (tx) => {
-        const again_at = againAt(tx.now)
-        await store.release(tx, running.job, again_at)
-        const at_once = running.kind.starts_at_once && running.job.attempts === 1
-        tx.afterCommit(() => dependencies.jobs.wake(again_at, at_once))
+      db.write(dueWork(job.tenant_id), async (tx) => {
+        const again_at = againAt?.(tx.now) ?? null
+        await store.release(tx, job, again_at)
+        const at_once = kind.starts_at_once && job.attempts === 1
+        if (again_at !== null) tx.afterCommit(() => dependencies.jobs.wake(again_at, at_once))
       }),
     )
   }
@@ -130,16 +125,8 @@ export class Outcomes {
     return counted
   }
 
-  count(counter: Counter): void {
-    this.#add(counter, 1)
-  }
-
-  /** It was not so after all. One that was taken meanwhile is left out of those that follow. */
-  uncount(counter: Counter): void {
-    this.#add(counter, -1)
-  }
-
-  #add(counter: Counter, by: number): void {
+  /** By -1: it was not so after all. One that was taken meanwhile is left out of those that follow. */
+  count(counter: Counter, by: 1 | -1 = 1): void {
     if (counter !== null) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
   }
 

@@ -12,14 +12,8 @@ import { type Paused, setPaused } from './pause-store.ts'
 import * as store from './store.ts'
 import * as wake from './wake-store.ts'
 
-export const attempts = store.attempts
-export const cancel = store.cancel
-export const cancelled = store.cancelled
-export const changeEvent = store.changeEvent
-export const complete = store.complete
-export const lock = wake.lock
-export const purge = store.purge
-export const retarget = store.retarget
+export const { attempts, cancel, cancelled, changeEvent, complete, retarget } = store
+export const { lock } = wake
 export { countDue, dueOverview, idle_at, moveDue, type Paused, setPaused }
 
 interface Wakeable {

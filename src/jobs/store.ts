@@ -1,9 +1,10 @@
 // Statements on jobs and attempts: how they are enqueued, leased, changed and ended. search-store.ts finds those that are due.
 
 import type { Millis } from '../base/clock.ts'
+import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
-import { inChunk } from '../db/chunk.ts'
 import { type Origin, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import { row_bytes } from '../db/stored.ts'
 import { idNames, idParams, listOf } from './id-list.ts'
 import { type AttemptResult, type AttemptRow, type JobKey, type LeasedJob, lease_ms } from './job.ts'
@@ -96,19 +97,6 @@ const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis;
              next_at as due_at, previous_lease_until`,
 )
 
-const PURGE = sql(
-  'jobs.purge',
-  `delete from jobs where ${inChunk({
-    ...{
-      table: 'jobs',
-      key: 'tenant_id, kind, source_id',
-      index: null,
-      order: 'tenant_id, kind, source_id',
-    },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
-
 const LOG = sql(
   'jobs.log_attempt',
   `insert into attempts
@@ -133,18 +121,12 @@ const ATTEMPTS = sql<AttemptRow>(
     order by seq desc limit :rows_max`,
 )
 
-const PURGE_ATTEMPTS = sql(
-  'jobs.purge_attempts',
-  `delete from attempts where ${inChunk({
-    ...{ table: 'attempts', key: 'tenant_id, source, source_id, seq', index: null },
-    ...{ order: 'tenant_id, source, source_id, seq', where: 'tenant_id = :tenant_id' },
-  })}`,
-)
-
 export interface NewJob extends Omit<JobKey, 'kind'> {
   kind: JobKind
-  event_id: string
-  destination: string
+  /** Absent: a new one. */
+  event_id?: string
+  /** Absent: nothing is sent. */
+  destination?: string
   next_at: Millis
   /** Where its fencing tokens begin, when the same source had a job before: above those of that one. Default 0. */
   fence?: number
@@ -159,10 +141,11 @@ export interface Rescheduled extends JobKey {
   next_at: Millis
 }
 
-export function enqueue(tx: Tx, { kind, fence = 0, traceparent, ...job }: NewJob) {
+export function enqueue(tx: Tx, { kind, traceparent, ...given }: NewJob) {
+  const { event_id = newId('evt', tx.now), destination = '', fence = 0, ...job } = given
   const of_trace = traceparent === undefined ? (tx.origin?.traceparent ?? null) : traceparent
   return tx.run(ENQUEUE, {
-    ...{ ...job, fence, kind: kind.name, traceparent: of_trace },
+    ...{ ...job, event_id, destination, fence, kind: kind.name, traceparent: of_trace },
     ...{ starts_at_once: kind.starts_at_once ? 1 : 0, goes_on: goesOn(kind) },
   })
 }
@@ -326,12 +309,10 @@ export function attempts(
   return q.all(ATTEMPTS, { tenant_id, source, source_id, before_seq, rows_max })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
-  return (
-    (await tx.run(PURGE, { tenant_id, rows_max })) + (await tx.run(PURGE_ATTEMPTS, { tenant_id, rows_max }))
-  )
-}
+export const purge = [
+  purging('jobs.purge', { table: 'jobs', key: 'tenant_id, kind, source_id' }),
+  purging('jobs.purge_attempts', { table: 'attempts', key: 'tenant_id, source, source_id, seq' }),
+]
 
 function keyOf({ tenant_id, kind, source_id }: JobKey) {
   return { tenant_id, kind, source_id }

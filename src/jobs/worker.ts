@@ -305,12 +305,12 @@ export class JobWorker {
 
   /** Ends the lease of a job that sent nothing. */
   async #endUnsent(running: Running<SendingKind>, unsent: Unsent): Promise<void> {
-    if (unsent.unsent === 'untried') this.#outcomes.uncount(running.kind.begun)
+    if (unsent.unsent === 'untried') this.#outcomes.count(running.kind.begun, -1)
     this.#dispatchWaiting() // its permit is free
     try {
       if (unsent.unsent === 'nothing_left') await this.#outcomes.endIdle(running, unsent.seen)
       else if (unsent.unsent === 'stale_or_paused') await this.#release(running)
-      else if (unsent.unsent === 'later') await this.#outcomes.releaseUntil(running, () => unsent.not_before)
+      else if (unsent.unsent === 'later') await this.#outcomes.release(running, () => unsent.not_before)
       else if (unsent.unsent === 'untried' || this.#mayRelease(running, unsent.error))
         await this.#releaseUntried(running)
     } catch (error) {
@@ -335,7 +335,7 @@ export class JobWorker {
 
   /** Due a little later, so that it is not leased again in between. */
   async #releaseUntried(running: Running): Promise<void> {
-    await this.#outcomes.releaseUntil(running, (now) => now + untried_again_ms)
+    await this.#outcomes.release(running, (now) => now + untried_again_ms)
     this.#dispatchAgain()
   }
 

@@ -113,12 +113,7 @@ export class Maintenance {
     else this.options.onUndeclared(counter)
   }
 
-  /** Steps until there is no more, or until the tick's share of time is used; one at least. Throws when a sweep has failed. */
-  #sweepShare(): Promise<void> {
-    return this.sweepUntil(this.options.clock.monotonic() + tick_sweep_ms_max)
-  }
-
-  /** The same until a monotonic time. */
+  /** Steps until there is no more, or until a monotonic time; one at least. Throws when a sweep has failed. */
   sweepUntil(until: number): Promise<void> {
     return this.#until(until, this.#failed_sweeps, () => this.#sweepStep())
   }
@@ -143,7 +138,8 @@ export class Maintenance {
     // First, so that what fell due while a restored tenant was pending deletion is due now.
     await timer.pauseOrResumeUntil(began + tick_sweep_ms_max)
     const waits_ms_max = began + tick_ms_max - clock.monotonic()
-    const ends = await Promise.allSettled([worker.tick(waits_ms_max), this.#sweepShare()])
+    const sweeps_until = clock.monotonic() + tick_sweep_ms_max
+    const ends = await Promise.allSettled([worker.tick(waits_ms_max), this.sweepUntil(sweeps_until)])
     await journal.tick(began + tick_ms_max) // with what these have left, also where one of them has failed
     for (const end of ends) if (end.status === 'rejected') throw end.reason
     const counts = this.#takeCounts()

@@ -11,7 +11,7 @@ import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
-import { repeatable, replaced, type ScheduleRow, type Settings } from './schedule.ts'
+import { repeatable, type ScheduleRow } from './schedule.ts'
 import { bytesOf, jobOf, read, type ScheduleDependencies, wasCreated } from './service.ts'
 import * as store from './store.ts'
 
@@ -69,7 +69,7 @@ async function repeat(
 ): Promise<string | null> {
   const { tenant_id } = tenant
   const { agent_id } = old
-  const settings = { ...settingsOf(old), fire_at: tx.now }
+  const settings = { ...old, fire_at: tx.now }
   const bytes = bytesOf(settings)
   quotas.requireRoom(tx, tenant, dependencies.plans, bytes)
   await quotas.reserve(tx, tenant, dependencies.plans, 'active_schedules')
@@ -88,9 +88,4 @@ async function repeat(
   })
   await wasCreated(tx, { ...settings, ...repeats, id }, tenant_id, cause)
   return id
-}
-
-function settingsOf(row: ScheduleRow): Settings {
-  const settings = Object.fromEntries(replaced.map((name) => [name, row[name]]))
-  return { ...(settings as Omit<Settings, 'fire_at'>), fire_at: row.fire_at }
 }

@@ -26,8 +26,6 @@ import {
 } from './schedule.ts'
 import * as store from './store.ts'
 
-export const purge = store.purge
-
 export interface ScheduleDependencies {
   plans: Plans
   jobs: Pick<Jobs, 'wake'>
@@ -78,7 +76,6 @@ export function jobOf(tx: Tx, tenant_id: string, id: string, { callback_url, fir
     tenant_id,
     kind: schedule_job,
     source_id: id,
-    event_id: newId('evt', tx.now),
     destination: destinationOf(callback_url),
     next_at: Math.max(fire_at, tx.now),
   }

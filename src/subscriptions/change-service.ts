@@ -102,7 +102,7 @@ async function requireRoom(
   id: string,
   change: changes.Change,
 ): Promise<void> {
-  const before = await store.texts(tx, caller.tenant_id, id)
+  const before = await store.target(tx, caller.tenant_id, id)
   const names = ['name', 'types', 'workflow_id', 'target'] as const
   let grows = 0
   for (const name of names)

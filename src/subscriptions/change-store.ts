@@ -36,24 +36,18 @@ export interface Change {
 
 /** Fields that are left out stay; the attempts of the event that is tried begin again. */
 export function update(tx: Tx, tenant_id: string, id: string, change: Change) {
-  const {
-    name = null,
-    types = null,
-    workflow_id,
-    target = null,
-    shown = null,
-    status = null,
-    paused_reason,
-    paused_by_admin,
-  } = change
+  const { workflow_id, status, paused_by_admin } = change
   return tx.run(UPDATE, {
-    ...{ tenant_id, id, name, types, target, shown, status, now: tx.now },
-    workflow_id: workflow_id ?? null,
+    ...{ ...same, ...change, tenant_id, id, now: tx.now },
     sets_workflow: workflow_id === undefined ? 0 : 1,
-    paused_reason: paused_reason ?? null,
-    sets_status: status === null ? 0 : 1,
+    sets_status: status === undefined ? 0 : 1,
     paused_by_admin: paused_by_admin === undefined ? null : Number(paused_by_admin),
   })
+}
+
+const same = {
+  ...{ name: null, types: null, workflow_id: null, target: null, shown: null },
+  ...{ status: null, paused_reason: null },
 }
 
 /** The next event is the first behind this number. */

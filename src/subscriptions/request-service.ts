@@ -124,9 +124,9 @@ async function oneMail(
   const address = await addresses.find(db, tenant_id, subscription.address_hash!)
   const tenant = await tenants.find(db, tenant_id)
   if (!address || !tenant || address.state === 'unsubscribed') return null
-  const claim = (tx: Tx) =>
-    events ? addresses.countMail(tx, tenant_id) : claimRequest(tx, job, subscription)
-  const may = await db.write(dueWork(tenant_id), async (tx) => claim(tx))
+  const may = await db.write(dueWork(tenant_id), async (tx) =>
+    events ? addresses.countMail(tx, tenant_id) : claimRequest(tx, job, subscription),
+  )
   if (may === null || typeof may === 'object') return may
   if (!may) return { not_before: (Math.floor(started_at / hour_ms) + 1) * hour_ms }
   const { secrets } = dependencies.keys

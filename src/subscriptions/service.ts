@@ -53,18 +53,9 @@ export async function create(
   quotas.reserveBytes(tx, caller, dependencies.plans, rowBytes(name, types, workflow_id, target))
   const status = await firstStatus(tx, caller, dependencies, { id, address_hash, paused })
   await store.insert(tx, tenant_id, {
-    ...{
-      id,
-      status,
-      paused_reason: paused ? 'requested' : null,
-      paused_by_admin: paused,
-      format,
-      name,
-      types,
-      workflow_id,
-      target,
-      address_hash,
-    },
+    ...{ id, status, format, name, types, workflow_id, target, address_hash },
+    paused_reason: paused ? 'requested' : null,
+    paused_by_admin: paused,
     shown: format === 'mail' ? maskedAddress(text) : maskedUrl(text),
     position,
   })
@@ -145,13 +136,4 @@ export async function targetOf(q: Reader, dependencies: Dependencies, tenant_id:
   const found = await store.target(q, tenant_id, id)
   if (!found) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
   return { ...found, text: openTarget(dependencies.keys.secrets, tenant_id, { id, target: found.target }) }
-}
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
-  return (
-    (await store.purge(tx, tenant_id, rows_max)) +
-    (await attempts.purge(tx, tenant_id, rows_max)) +
-    (await addresses.purge(tx, tenant_id, rows_max))
-  )
 }

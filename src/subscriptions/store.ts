@@ -2,8 +2,8 @@
 // those on addresses in address-store.ts.
 
 import type { PageOfIds } from '../contract/page.ts'
-import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { Format, PauseReason, SubscriptionRow, SubscriptionStatus } from './subscription.ts'
 
 export const here = 'tenant_id = :tenant_id and id = :id'
@@ -41,34 +41,19 @@ const DELETE = sql<{ bytes: number; address_hash: string | null }>(
              + coalesce(octet_length(target), 0) as bytes, address_hash`,
 )
 
-const TARGET = sql<{
-  target: string
-  format: Format
-  types: string
-  status: SubscriptionStatus
-  address_hash: string | null
-}>(
+type Target = Pick<
+  NewSubscription,
+  'target' | 'format' | 'name' | 'types' | 'workflow_id' | 'status' | 'address_hash'
+>
+const TARGET = sql<Target>(
   'subscriptions.target',
-  `select target, format, types, status, address_hash from subscriptions where ${here}`,
+  `select target, format, name, types, workflow_id, status, address_hash from subscriptions where ${here}`,
 )
 
 const ACTIVE = sql<{ id: string; types: string; workflow_id: string | null }>(
   'subscriptions.active',
   `select id, types, workflow_id from subscriptions {by subscriptions_active}
     where tenant_id = :tenant_id and status = 'active' and id > :after_id order by tenant_id, id limit :rows_max`,
-)
-
-const TEXTS = sql<{ name: string; types: string; workflow_id: string | null; target: string }>(
-  'subscriptions.texts',
-  `select name, types, workflow_id, target from subscriptions where ${here}`,
-)
-
-const PURGE = sql(
-  'subscriptions.purge',
-  `delete from subscriptions where ${inChunk({
-    ...{ table: 'subscriptions', key: 'tenant_id, id', index: null },
-    ...{ order: 'tenant_id, id', where: 'tenant_id = :tenant_id' },
-  })}`,
 )
 
 export interface NewSubscription {
@@ -116,12 +101,4 @@ export function active(q: Reader, tenant_id: string, after_id: string, rows_max:
   return q.all(ACTIVE, { tenant_id, after_id, rows_max })
 }
 
-/** Those that count as stored bytes. */
-export function texts(q: Reader, tenant_id: string, id: string) {
-  return q.one(TEXTS, { tenant_id, id })
-}
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('subscriptions.purge', { table: 'subscriptions', key: 'tenant_id, id' })

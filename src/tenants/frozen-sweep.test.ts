@@ -39,8 +39,8 @@ const kinds: Kind[] = [
              select :tenant_id, 'dlq_' || n, 'claimed', 'agent', 'agent-one', 300, 'agent-one', :ends_at + n,
                     'hash', 1, 0, 0, '', '', :payload from numbers`,
     async sweep(db, now, lists) {
-      const { locks_released: ended, more } = await expire(db, now, lists)
-      return { ended, more }
+      const { counts, more } = await expire(db, now, lists)
+      return { ended: counts!['dlq.locks_released']!, more }
     },
   },
   {
@@ -51,8 +51,8 @@ const kinds: Kind[] = [
              select :tenant_id, 'eff_' || n, 'running', 'refund', 'k' || n, 'agent-one', 'hold', 300000, 'hash', 1,
                     'hash', :ends_at + n, 'agent-one', 0, 0, 0, :payload from numbers`,
     async sweep(db, now, lists) {
-      const { ran_out: ended, more } = await runOut(db, now, lists)
-      return { ended, more }
+      const { counts, more } = await runOut(db, now, lists)
+      return { ended: counts!['effects.ran_out']!, more }
     },
   },
 ]

@@ -1,7 +1,7 @@
 // The resume of a tenant moves its deadlines by the frozen time, in bounded steps. The place that they have reached stands in
 // the tenant's row, and changes in the transaction that moves: a step that was interrupted has moved nothing.
 
-import type { Millis } from '../base/clock.ts'
+import { last_instant_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Dependencies, KeyCache } from '../contract/dependencies.ts'
@@ -50,7 +50,7 @@ export async function moveStep(
 
 export const lockFreeze = store.lock
 
-/** How rows that run out are judged while their tenant is frozen, and while a resume moves them. */
+/** How rows that run out are judged: also while their tenant is frozen, and while a resume moves them. */
 export interface FrozenDeadlines {
   /** A row that ran out by then had run out before the freeze. */
   frozen_at: Millis
@@ -60,8 +60,9 @@ export interface FrozenDeadlines {
   moved_now: Millis
 }
 
-/** Of the rows of this table, for a tenant whose row this transaction has locked. */
-export function frozenDeadlines(now: Millis, frozen: store.Frozen, name: string): FrozenDeadlines {
+/** Of the rows of this table, for a tenant whose row this transaction has locked. Null for one that is not frozen: all have run out. */
+export function frozenDeadlines(now: Millis, frozen: store.Frozen | null, name: string): FrozenDeadlines {
+  if (!frozen) return { frozen_at: last_instant_ms, last_moved_id: '', moved_now: now }
   const { frozen_at, moved_to, frozen_again_at } = frozen
   const [reached, last_id = ''] = (moved_to ?? '').split(' ') as [string, string | undefined]
   const last_moved_id = reached === name ? last_id : reached > name ? after_all_ids : ''
