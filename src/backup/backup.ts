@@ -100,12 +100,8 @@ async function fromPostgres(url: string, draft: string, room: RoomOptions): Prom
   } finally {
     await db.close()
   }
-  const copy = await emptyCopy(draft)
-  try {
-    await copyPostgres(url, copy, (bytes) => requireRoom(dirname(draft), bytes, null, room))
-  } finally {
-    copy.close()
-  }
+  using copy = await emptyCopy(draft)
+  await copyPostgres(url, copy, (bytes) => requireRoom(dirname(draft), bytes, null, room))
   return taken_at
 }
 
@@ -116,21 +112,17 @@ function finish(
   taken_at: Millis,
   secrets: ServiceSecrets | null,
 ): void {
-  const copy = new SqliteFile(draft, { readonly: false })
-  try {
-    copy.asOneFile()
-    requireFinished(copy)
-    const facts = { taken_at: factsOf(copy)?.taken_at ?? taken_at, engine }
-    if (secrets !== null)
-      requireOpenable(keyStateOf(copy), {
-        current: secrets.secret_key,
-        previous: secrets.secret_key_previous,
-      })
-    removeFacts(copy) // of a backup that has a log beside it, and is made one file again
-    writeFacts(copy, facts)
-    writeQuarantine(copy, facts.taken_at)
-    requireWhole(draft, copy)
-  } finally {
-    copy.close()
-  }
+  using copy = new SqliteFile(draft, { readonly: false })
+  copy.asOneFile()
+  requireFinished(copy)
+  const facts = { taken_at: factsOf(copy)?.taken_at ?? taken_at, engine }
+  if (secrets !== null)
+    requireOpenable(keyStateOf(copy), {
+      current: secrets.secret_key,
+      previous: secrets.secret_key_previous,
+    })
+  removeFacts(copy) // of a backup that has a log beside it, and is made one file again
+  writeFacts(copy, facts)
+  writeQuarantine(copy, facts.taken_at)
+  requireWhole(draft, copy)
 }

@@ -27,23 +27,19 @@ export interface Verified {
 export function verifyBackup(given: string): Verified {
   const path = resolve(given)
   requireNoLog(path)
-  const file = new SqliteFile(path, { readonly: true })
-  try {
-    requireFinished(file)
-    const kept = keptChecksum(path)
-    if (kept !== null && kept !== checksumOf(path))
-      throw new Error(`${path} is damaged: its checksum is another one than when it was written`)
-    const schema_version = requireWhole(path, file)
-    const rows = file
-      .tables()
-      .filter(({ name }) => !isFacts(name))
-      .map(({ name }) => [name, file.count(name)])
-    return {
-      ...{ file: path, bytes: bytesOf(path), has_checksum: kept !== null, has_secrets: hasSecrets(path) },
-      ...{ facts: factsOf(file), schema_version, rows: Object.fromEntries(rows) },
-    }
-  } finally {
-    file.close()
+  using file = new SqliteFile(path, { readonly: true })
+  requireFinished(file)
+  const kept = keptChecksum(path)
+  if (kept !== null && kept !== checksumOf(path))
+    throw new Error(`${path} is damaged: its checksum is another one than when it was written`)
+  const schema_version = requireWhole(path, file)
+  const rows = file
+    .tables()
+    .filter(({ name }) => !isFacts(name))
+    .map(({ name }) => [name, file.count(name)])
+  return {
+    ...{ file: path, bytes: bytesOf(path), has_checksum: kept !== null, has_secrets: hasSecrets(path) },
+    ...{ facts: factsOf(file), schema_version, rows: Object.fromEntries(rows) },
   }
 }
 

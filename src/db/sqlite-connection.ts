@@ -126,12 +126,9 @@ export class Connection implements Reader {
 
   /** The first column. */
   values(text: string): (string | number)[] {
-    const prepared = this.#db.prepare(text)
-    try {
-      return prepared.values().map((row) => row[0] as string | number)
-    } finally {
-      prepared.finalize() // an open statement would keep the connection, and with it the WAL, past close
-    }
+    // An open statement would keep the connection, and with it the WAL, past close.
+    using prepared = this.#db.prepare(text)
+    return prepared.values().map((row) => row[0] as string | number)
   }
 
   get in_transaction(): boolean {
