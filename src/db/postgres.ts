@@ -3,6 +3,7 @@
 import type { ReservedSQL, SQL } from 'bun'
 import { type Clock, clockOf } from '../base/clock.ts'
 import type { FairQueue } from '../base/fair.ts'
+import { inTime } from '../base/in-time.ts'
 import { limit } from '../base/limit.ts'
 import { inBatches } from './backoff.ts'
 import { answer_ms_max, connections_default, olderThan, type Settings } from './connection-settings.ts'
@@ -374,19 +375,12 @@ class PostgresDb implements Db {
   async #inTime<T>(turn: Turn, acting: Promise<T>, late: () => DbError): Promise<T> {
     const ms_max = turn.ms_max === undefined ? this.#timeOf(answer_ms_max) : turn.ms_max
     this.#under_way += 1
-    let timer: Timer | undefined
     try {
-      if (ms_max === null) return await acting
-      const over = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(late()), ms_max)
-      })
-      return await Promise.race([acting, over])
+      return await (ms_max === null ? acting : inTime(acting, ms_max, late))
     } catch (error) {
       if (this.#is_begun && !this.is_away) this.#complaints.notice(error)
       throw translate('postgres', error)
     } finally {
-      clearTimeout(timer)
-      acting.catch(() => {})
       this.#under_way -= 1
       if (this.#under_way === 0) this.#onIdle()
     }
