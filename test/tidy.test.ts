@@ -444,7 +444,6 @@ describe('effects have their places', () => {
         'src/db/sqlite-file.ts': 'tells a missing file from a new one',
         'src/db/sqlite-flush.ts': 'the flush of the log',
         'src/db/sqlite-lock.ts': 'the file, and its own name',
-        'src/db/table-sizes.ts': 'the size of the database',
         'src/metrics/resources.ts': 'counts the files that are open',
         'src/secrets/kept-service.ts': 'generated secrets in DATA_DIR',
         'src/site/assets.ts': 'the API reference, also out of a compiled executable',
