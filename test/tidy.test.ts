@@ -311,6 +311,7 @@ describe('effects have their places', () => {
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
         'src/db/schema-lock.ts': 'others have a table between two tries to change it',
         'src/db/sqlite.ts': 'one commit per turn of the event loop',
+        'src/db/sqlite-connection.ts': 'the reads of one turn of the event loop share a state',
         'src/db/sqlite-batch.ts': 'a lock that another process holds is asked for again',
         'src/db/sqlite-flush.ts': 'an error that is a bug ends the process',
         'src/db/sqlite-snapshots.ts': 'commits wait for reads, for a time',

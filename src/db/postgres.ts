@@ -27,7 +27,7 @@ import {
 import { isDistributed } from './distributed.ts'
 import { DbError, isRetryable, mayBeCommitted, namingServer, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
-import { type DbGauges, pooled } from './measures.ts'
+import type { DbGauges } from './measures.ts'
 import type { Member } from './postgres-batch.ts'
 import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
@@ -36,7 +36,7 @@ import { passing_max as passing_default } from './postgres-lines.ts'
 import { channel } from './postgres-listen.ts'
 import type { PostgresOptions } from './postgres-options.ts'
 import { Outages } from './postgres-outage.ts'
-import { connectionQueue, waiting_max } from './postgres-permits.ts'
+import { connectionQueue } from './postgres-permits.ts'
 import { Pool } from './postgres-pool.ts'
 import {
   abandoned,
@@ -175,7 +175,7 @@ class PostgresDb implements Db {
         hasReady: () => this.#queue.hasReady,
         alone: (member) => this.#alone(member),
       },
-      { waiting_max, passing_max },
+      passing_max,
     )
     this.#watch = watchSilence(this.#traffic, {
       isAsked: () => this.#is_begun && !this.#closed && this.#requests_running > 0, // a start waits for longer
@@ -334,8 +334,10 @@ class PostgresDb implements Db {
 
   async gauges(): Promise<DbGauges> {
     const turn = { key: 'metrics', ms_max: readiness_ms_max }
+    const { running: in_use, free: idle, waiting } = this.#queue.counts
     return {
-      ...{ ...pooled(this.#queue.counts, this.#batches.waiting), secured: this.#traffic.secured },
+      ...{ disk: null, waiting: waiting + this.#batches.waiting, connections: { in_use, idle } },
+      secured: this.#traffic.secured,
       bytes: await this.#guarded(turn, () => databaseBytes(this.#pool.current)).catch(() => null),
     }
   }

@@ -163,11 +163,7 @@ export class SnapshotConnection extends Connection {
   #stopped: Error | null = null
   #idle: PromiseWithResolvers<void> | null = null
 
-  /** `atEndOfTurn` calls its argument once this turn of the event loop is over. */
-  constructor(
-    path: string,
-    private readonly atEndOfTurn: (end: () => void) => void,
-  ) {
+  constructor(path: string) {
     super(path)
     this.exec(reader_cache)
   }
@@ -239,7 +235,7 @@ export class SnapshotConnection extends Connection {
 
   #beginTurn(): void {
     this.#begin()
-    this.atEndOfTurn(() => {
+    setImmediate(() => {
       if (!this.#kept) this.#end()
     })
   }
