@@ -22,16 +22,7 @@ import {
   writeFacts,
   writeQuarantine,
 } from './facts-store.ts'
-import {
-  bytesOf,
-  draftOf,
-  lockOf,
-  publish,
-  removeDraft,
-  removeDrafts,
-  requireLock,
-  requireNoFile,
-} from './file.ts'
+import { draftOf, lockOf, publish, removeDraft, removeDrafts, requireLock, requireNoFile } from './file.ts'
 import { type RoomOptions, requireRoom } from './room.ts'
 import { requirePassphrase, type ServiceSecrets, sealSecrets } from './sealed-secrets.ts'
 import { requireWhole } from './verify.ts'
@@ -73,7 +64,7 @@ export async function writeBackup(
     finish(draft, source === null ? 'postgres' : 'sqlite', taken_at, secrets?.service ?? null)
     if (secrets !== null) sealSecrets(draft, secrets.passphrase, secrets.service)
     publish(draft, path)
-    return { file: path, bytes: bytesOf(path), taken_at }
+    return { file: path, bytes: sizeOf(path), taken_at }
   } finally {
     removeDraft(draft)
     rmSync(lockOf(path), { force: true })

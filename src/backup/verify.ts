@@ -7,7 +7,7 @@ import { appliedIn, faultsOf, SqliteFile } from '../db/sqlite-file.ts'
 import { ownName } from '../db/sqlite-lock.ts'
 import { migrations } from '../features.ts'
 import { type BackupFacts, factsOf, isFacts, requireFinished } from './facts-store.ts'
-import { bytesOf, checksumOf, keptChecksum } from './file.ts'
+import { checksumOf, keptChecksum } from './file.ts'
 import { hasSecrets } from './sealed-secrets.ts'
 
 export interface Verified {
@@ -38,7 +38,7 @@ export function verifyBackup(given: string): Verified {
     .filter(({ name }) => !isFacts(name))
     .map(({ name }) => [name, file.count(name)])
   return {
-    ...{ file: path, bytes: bytesOf(path), has_checksum: kept !== null, has_secrets: hasSecrets(path) },
+    ...{ file: path, bytes: sizeOf(path), has_checksum: kept !== null, has_secrets: hasSecrets(path) },
     ...{ facts: factsOf(file), schema_version, rows: Object.fromEntries(rows) },
   }
 }
