@@ -115,7 +115,6 @@ describe('imports', () => {
       'src/jobs/worker.ts': 'leases due jobs',
       'src/events/follower.ts': 'reads on and waits',
       'src/events/pages.ts': 'reads pages',
-      'src/journal/keeper.ts': 'numbers events beside requests',
       'src/journal/removal.ts': 'removes old events beside requests',
       'src/jobs/worker-options.ts': 'the surroundings of the worker',
       'src/journal/retention.ts': 'removes old events',
