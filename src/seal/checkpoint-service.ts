@@ -61,8 +61,8 @@ export async function noted(
   counts: Counts | null,
 ): Promise<Checkpoint> {
   const lines = counts ? countLines(counts) : []
-  const { origin, signer, verifier_keys } = await keysFor(db, secrets, tenant_id)
-  const note = signedNote(checkpointText(origin, { size, root }, lines), signer)
+  const { origin, pair, verifier_keys } = await keysFor(db, secrets, tenant_id)
+  const note = signedNote(checkpointText(origin, { size, root }, lines), origin, pair)
   return { origin, size, root: hashText(root), note, keys: verifier_keys }
 }
 

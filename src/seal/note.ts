@@ -21,23 +21,12 @@ export function newKeyPair(): KeyPair {
   return { public_key: x!, private_key: d! }
 }
 
-/** Signs texts under a name. */
-export interface Signer {
-  name: string
-  public_key: string
-  sign(text: string): Uint8Array
-}
-
-export function signerOf(name: string, { public_key, private_key }: KeyPair): Signer {
+/** `text`, which ends with a line feed, with one signature under this name. */
+export function signedNote(text: string, name: string, { public_key, private_key }: KeyPair): string {
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: public_key, d: private_key }
   const key = createPrivateKey({ key: jwk, format: 'jwk' })
-  return { name, public_key, sign: (text) => sign(null, Buffer.from(text), key) }
-}
-
-/** `text`, which ends with a line feed, with one signature. */
-export function signedNote(text: string, signer: Signer): string {
-  const signature = Buffer.concat([keyId(signer.name, signer.public_key), signer.sign(text)])
-  return `${text}\n— ${signer.name} ${signature.toString('base64')}\n`
+  const signature = Buffer.concat([keyId(name, public_key), sign(null, Buffer.from(text), key)])
+  return `${text}\n— ${name} ${signature.toString('base64')}\n`
 }
 
 /** `name+hash+key`, by which others know the key. */
