@@ -34,19 +34,17 @@ const GROW = sql(
     where tenant_id = :tenant_id and size = :old_size`,
 )
 
-const TENANTS_PENDING = acrossTenants<{ tenant_id: string }>(
-  'seal.tenants_pending',
-  `select distinct tenant_id from
-     (select tenant_id from seal_heads {by seal_heads_pending}
-       where pending_at <= :now order by pending_at limit :rows_max) as due`,
-)
+const TENANTS_PENDING = tenantsDue('seal.tenants_pending', 'seal_heads_pending', 'pending_at')
+const TENANTS_CHECKPOINT = tenantsDue('seal.tenants_checkpoint', 'seal_heads_checkpoints', 'checkpoint_at')
 
-const TENANTS_CHECKPOINT = acrossTenants<{ tenant_id: string }>(
-  'seal.tenants_checkpoint',
-  `select distinct tenant_id from
-     (select tenant_id from seal_heads {by seal_heads_checkpoints}
-       where checkpoint_at <= :now order by checkpoint_at limit :rows_max) as due`,
-)
+function tenantsDue(name: string, index: string, due_at: string) {
+  return acrossTenants<{ tenant_id: string }>(
+    name,
+    `select distinct tenant_id from
+       (select tenant_id from seal_heads {by ${index}}
+         where ${due_at} <= :now order by ${due_at} limit :rows_max) as due`,
+  )
+}
 
 export function head(q: Reader, tenant_id: string) {
   return q.one(FIND_HEAD, { tenant_id })
