@@ -83,7 +83,8 @@ async function withFollower(
   }
 }
 
-export function followerOf(
+/** Behind `after`, from now on when that is null. Acquires no place; `close` must follow. Throws what the database throws. */
+export async function followerOf(
   context: EventsContext,
   any: readonly Wanted[],
   after: number | null,
@@ -91,7 +92,9 @@ export function followerOf(
   const { db, dependencies, caller } = context
   const { tails, notifier } = dependencies.shared
   const { tenant_id } = caller
-  return Follower.begin({ db, tails, notifier, tenant_id, wants: wantsOf(context, any), after })
+  const wants = wantsOf(context, any)
+  const tail = await tails.enter(tenant_id)
+  return new Follower({ db, tails, notifier, tenant_id, wants }, tail, after ?? tail.position)
 }
 
 async function readNow(context: EventsContext, { any, rows_max }: Asked, after: number): Promise<Found> {
