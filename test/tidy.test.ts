@@ -366,6 +366,7 @@ describe('effects have their places', () => {
         'src/base/seal.ts': 'every cipher and derivation',
         'src/callbacks/sign.ts': 'signatures of callbacks',
         'src/idempotency/service.ts': 'fingerprints of bodies and of Idempotency-Keys',
+        'src/db/space.ts': 'bytes that no file system stores in fewer',
         'src/seal/merkle.ts': 'the hashes of the tree',
         'src/seal/note.ts': 'signatures of checkpoints',
       },

@@ -26,33 +26,29 @@ const piece_bytes = 1_048_576
 export function isOneFile(path: string): boolean {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false
   const header = Buffer.alloc(20)
-  const file = openSync(path, 'r')
-  try {
-    readSync(file, header)
-    return header[18] !== 2
-  } finally {
-    closeSync(file)
-  }
+  opened(path, 'r', (file) => readSync(file, header))
+  return header[18] !== 2
 }
 
-/** SHA-256 in hex, and flushes the file. */
+/** SHA-256 in hex. */
 export function checksumOf(path: string): string {
   const hasher = new Bun.CryptoHasher('sha256')
   const piece = Buffer.allocUnsafe(piece_bytes)
-  const file = openSync(path, 'r')
-  try {
+  opened(path, 'r', (file) => {
     for (let length = readSync(file, piece); length > 0; length = readSync(file, piece))
       hasher.update(piece.subarray(0, length))
-    return hasher.digest('hex')
-  } finally {
-    closeSync(file)
-  }
+  })
+  return hasher.digest('hex')
 }
 
 export function flushFile(path: string): void {
-  const file = openSync(path, 'r+')
+  opened(path, 'r+', fsyncSync)
+}
+
+function opened(path: string, flags: 'r' | 'r+', use: (file: number) => unknown): void {
+  const file = openSync(path, flags)
   try {
-    fsyncSync(file)
+    use(file)
   } finally {
     closeSync(file)
   }
