@@ -136,7 +136,7 @@ export class Batches {
   leave(member: Member): boolean {
     const { turn } = member
     const waited = this.#lines.get(this.#placeOf(turn.batch!.line).name)?.remove(member) ?? false
-    if (waited) this.#room.leave({ key: turn.key, group: turn.group })
+    if (waited) this.#room.leave(turn.key, turn.group)
     return waited
   }
 
@@ -166,7 +166,7 @@ export class Batches {
 
   #takeFrom(line: Line): Member[] {
     const members = line.take(this.#monotonic() < this.#shared_until)
-    for (const { turn } of members) this.#room.leave({ key: turn.key, group: turn.group })
+    for (const { turn } of members) this.#room.leave(turn.key, turn.group)
     return members
   }
 

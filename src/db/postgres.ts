@@ -97,7 +97,10 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   }
   const db = new PostgresDb(url, options)
   try {
-    return await usable(db)
+    const settings = await db.settle()
+    requireSafe(settings, await db.lostSetting())
+    await db.begin()
+    return db
   } catch (error) {
     await db.close()
     const session = settingsInstead(options.session ?? whole_session, error)
@@ -105,13 +108,6 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     if (session) return openPostgres(url, { ...options, session })
     throw namingServer(url, error)
   }
-}
-
-async function usable(db: PostgresDb): Promise<Db> {
-  const settings = await db.settle()
-  requireSafe(settings, await db.lostSetting())
-  await db.begin()
-  return db
 }
 
 function busy(): DbError {
