@@ -6,7 +6,7 @@ import { sizeOf } from '../db/space.ts'
 import { appliedIn, faultsOf, SqliteFile } from '../db/sqlite-file.ts'
 import { ownName } from '../db/sqlite-lock.ts'
 import { migrations } from '../features.ts'
-import { type BackupFacts, factsOf, isFacts, requireFinished } from './facts-store.ts'
+import { type BackupFacts, facts_table, factsOf, requireFinished } from './facts-store.ts'
 import { checksumOf, keptChecksum } from './file.ts'
 import { hasSecrets } from './sealed-secrets.ts'
 
@@ -35,7 +35,7 @@ export function verifyBackup(given: string): Verified {
   const schema_version = requireWhole(path, file)
   const rows = file
     .tables()
-    .filter(({ name }) => !isFacts(name))
+    .filter(({ name }) => name !== facts_table)
     .map(({ name }) => [name, file.count(name)])
   return {
     ...{ file: path, bytes: sizeOf(path), has_checksum: kept !== null, has_secrets: hasSecrets(path) },

@@ -191,11 +191,6 @@ class SqliteDb implements Db {
     })
   }
 
-  /** While a commit is not on the disk, what readers see stays as it is. */
-  #releaseSnapshots(): void {
-    if (!this.#flush?.pending) this.#snapshots?.release()
-  }
-
   #onDurable(commit: number): void {
     this.#snapshots!.show(this.#flush!.pending)
     while (this.#unanswered.length > 0 && this.#unanswered[0]!.commit <= commit) {
@@ -398,7 +393,8 @@ class SqliteDb implements Db {
       this.#disk.exhausted()
       await this.#checkpoints?.idle()
       await this.#flush?.idle()
-      this.#releaseSnapshots()
+      // While a commit is not on the disk, what readers see stays as it is.
+      if (!this.#flush?.pending) this.#snapshots?.release()
       try {
         this.#writer.checkpoint()
       } catch {
