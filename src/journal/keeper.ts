@@ -54,13 +54,12 @@ export class JournalKeeper implements Journal {
   #dependencies: Dependencies | null = null
 
   constructor(private readonly options: KeeperOptions) {
-    this.#removal = new Removal(options)
+    this.#removal = new Removal(options, () => this.#dependencies!.plans)
   }
 
   /** Before the first event. */
   connect(dependencies: Dependencies): void {
     this.#dependencies = dependencies
-    this.#removal.connect(dependencies)
   }
 
   /** A transaction of this process has changed this key. */
