@@ -144,17 +144,13 @@ export function lockOf(path: string): string {
 
 /** Only one process writes a file. Throws when another one does, with this sentence. */
 export function requireLock(path: string, held: string) {
-  const lock = takenLock(path)
-  if (lock === null) throw new Error(held)
-  return lock
-}
-
-function takenLock(path: string) {
   try {
-    return takeLock(lockOf(path))
+    const lock = takeLock(lockOf(path))
+    if (lock !== null) return lock
   } catch (error) {
     throw explained(error, path)
   }
+  throw new Error(held)
 }
 
 /** Drafts of this file that were interrupted. For the one who holds its lock. */
