@@ -98,11 +98,7 @@ export class Batches {
   }
 
   #lineAt(place: LinePlace): Line {
-    const known = this.#lines.get(place.name)
-    if (known) return known
-    const line = new Line(place)
-    this.#lines.set(place.name, line)
-    return line
+    return this.#lines.getOrInsertComputed(place.name, () => new Line(place))
   }
 
   #passIn<T>(line: Line, run: () => Promise<T>): Promise<T> {
