@@ -13,12 +13,13 @@ export interface BackupFacts {
   engine: 'sqlite' | 'postgres'
 }
 
-const table = 'backup_facts'
+/** Not a table of the service. */
+export const facts_table = 'backup_facts'
 
 export function writeFacts(file: SqliteFile, facts: Omit<BackupFacts, 'version'>): void {
-  file.exec(`create table ${table} (name text primary key, value text not null) strict, without rowid`)
+  file.exec(`create table ${facts_table} (name text primary key, value text not null) strict, without rowid`)
   const rows = Object.entries({ ...facts, version }).map(([name, value]) => [name, String(value)])
-  file.insert(`insert into ${table} (name, value) values (?1, ?2)`, rows)
+  file.insert(`insert into ${facts_table} (name, value) values (?1, ?2)`, rows)
 }
 
 /** No service serves this copy as it is, which does not know what was done since; a restore makes a database of it that may be. */
@@ -33,15 +34,15 @@ export function writeQuarantine(file: SqliteFile, taken_at: Millis): void {
 
 /** Null for a SQLite file that another program has copied. */
 export function factsOf(file: SqliteFile): BackupFacts | null {
-  if (!file.tables().some(({ name }) => name === table)) return null
-  const rows = file.all<{ name: string; value: string }>(`select name, value from ${table}`)
+  if (!file.tables().some(({ name }) => name === facts_table)) return null
+  const rows = file.all<{ name: string; value: string }>(`select name, value from ${facts_table}`)
   const facts = Object.fromEntries(rows.map(({ name, value }) => [name, value]))
   return { ...(facts as unknown as BackupFacts), taken_at: Number(facts.taken_at) }
 }
 
 /** Removes what belongs to the copy and not to the database: its facts, and its quarantine. */
 export function removeFacts(file: SqliteFile): void {
-  file.exec(`drop table if exists ${table}`)
+  file.exec(`drop table if exists ${facts_table}`)
   if (hasQuarantine(file)) file.exec('delete from quarantine')
 }
 
@@ -64,11 +65,6 @@ export function keyStateOf(file: SqliteFile): KeyState {
   return Object.fromEntries(rows.map(({ name, value }) => [name, value]))
 }
 
-/** Not a table of the service. */
-export function isFacts(name: string): boolean {
-  return name === table
-}
-
 /**
  * Throws when the file is a backup, or a database of another program. Writes nothing: a service or a command would turn it into a
  * file with a log, and spoil it. `path`: null on PostgreSQL.
@@ -85,12 +81,8 @@ export function requireServable(path: string | null): void {
 /** False for what cannot be read: the damage is reported where the file is opened. */
 function isBackup(path: string): boolean {
   try {
-    const file = new SqliteFile(path, { readonly: true })
-    try {
-      return factsOf(file) !== null
-    } finally {
-      file.close()
-    }
+    using file = new SqliteFile(path, { readonly: true })
+    return factsOf(file) !== null
   } catch {
     return false
   }

@@ -26,33 +26,29 @@ const piece_bytes = 1_048_576
 export function isOneFile(path: string): boolean {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false
   const header = Buffer.alloc(20)
-  const file = openSync(path, 'r')
-  try {
-    readSync(file, header)
-    return header[18] !== 2
-  } finally {
-    closeSync(file)
-  }
+  opened(path, 'r', (file) => readSync(file, header))
+  return header[18] !== 2
 }
 
-/** SHA-256 in hex, and flushes the file. */
+/** SHA-256 in hex. */
 export function checksumOf(path: string): string {
   const hasher = new Bun.CryptoHasher('sha256')
   const piece = Buffer.allocUnsafe(piece_bytes)
-  const file = openSync(path, 'r')
-  try {
+  opened(path, 'r', (file) => {
     for (let length = readSync(file, piece); length > 0; length = readSync(file, piece))
       hasher.update(piece.subarray(0, length))
-    return hasher.digest('hex')
-  } finally {
-    closeSync(file)
-  }
+  })
+  return hasher.digest('hex')
 }
 
 export function flushFile(path: string): void {
-  const file = openSync(path, 'r+')
+  opened(path, 'r+', fsyncSync)
+}
+
+function opened(path: string, flags: 'r' | 'r+', use: (file: number) => unknown): void {
+  const file = openSync(path, flags)
   try {
-    fsyncSync(file)
+    use(file)
   } finally {
     closeSync(file)
   }
@@ -148,17 +144,13 @@ export function lockOf(path: string): string {
 
 /** Only one process writes a file. Throws when another one does, with this sentence. */
 export function requireLock(path: string, held: string) {
-  const lock = takenLock(path)
-  if (lock === null) throw new Error(held)
-  return lock
-}
-
-function takenLock(path: string) {
   try {
-    return takeLock(lockOf(path))
+    const lock = takeLock(lockOf(path))
+    if (lock !== null) return lock
   } catch (error) {
     throw explained(error, path)
   }
+  throw new Error(held)
 }
 
 /** Drafts of this file that were interrupted. For the one who holds its lock. */
@@ -167,8 +159,4 @@ export function removeDrafts(path: string): void {
   const draft = `${basename(path)}.part`
   for (const name of readdirSync(folder))
     if (name === draft || name.startsWith(`${draft}-`)) rmSync(join(folder, name), { force: true })
-}
-
-export function bytesOf(path: string): number {
-  return statSync(path).size
 }

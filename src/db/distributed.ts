@@ -33,8 +33,8 @@ const DATABASE_SETTINGS = unnamed<{ setting: string }>(
     where d.datname = current_database() and s.setrole = 0`,
 )
 
-/** Rows of these are found by another column than their tenant. */
-const other_columns: Record<string, string> = { tenant_lookups: 'value' }
+/** Rows of these are found by another column: a service on the row of a key or token does not know its tenant yet. */
+export const other_columns: Record<string, string> = { tenant_lookups: 'value' }
 
 /** True when the tables of the service lie on several servers. */
 export async function isDistributed(db: Reader): Promise<boolean> {

@@ -72,7 +72,7 @@ function requireKnown(applied: Applied, list: readonly Migration[]): void {
 
 /** Returns the schema version of a database that a service has opened before; throws when it is not this release's. Writes nothing. */
 export async function requireCurrent(db: Db, list: readonly Migration[]): Promise<number> {
-  const applied = (await hasBookkeeping(db, db)) ? await appliedOf(db) : new Map<string, string>()
+  const applied = (await appliedOf(db, db)) ?? new Map<string, string>()
   requireKnown(applied, list)
   if (applied.size < list.length)
     throw new Error(`the database has schema version ${applied.size}, this release has ${list.length}`)
@@ -81,7 +81,7 @@ export async function requireCurrent(db: Db, list: readonly Migration[]): Promis
 
 /** False also for an empty database. Writes nothing. */
 export async function hasApplied(db: Db, name: string): Promise<boolean> {
-  return (await hasBookkeeping(db, db)) && (await appliedOf(db)).has(name)
+  return (await appliedOf(db, db))?.has(name) ?? false
 }
 
 /** Returns the schema version of a copy; throws when this release cannot bring it to its own. */
@@ -94,25 +94,23 @@ export function requireUpgradable(
 }
 
 async function prepare(db: Db, tx: Tx): Promise<Applied> {
-  if (await hasBookkeeping(db, tx)) return appliedOf(tx)
+  const known = await appliedOf(db, tx)
+  if (known) return known
   await tx.run(unnamed('migrate.create', render(db.engine, CREATE)), {})
   return new Map()
 }
 
 /**
- * False for an empty database. Throws for one from before there was a release. An older release that was started once
+ * Null for an empty database. Throws for one from before there was a release. An older release that was started once
  * on a database of this one leaves its own table there, which is not read.
  */
-async function hasBookkeeping(db: Db, q: Reader): Promise<boolean> {
+async function appliedOf(db: Db, q: Reader): Promise<Applied | null> {
   const tables = await q.all(db.engine === 'postgres' ? TABLES : TABLES_SQLITE, {})
-  if (tables.some(({ name }) => name === 'applied_migrations')) return true
+  if (tables.some(({ name }) => name === 'applied_migrations'))
+    return new Map((await q.all(APPLIED, {})).map(({ name, hash }) => [name, hash]))
   if (tables.length > 0)
     throw new Error('the database was made before release 0.1.0 and cannot be read: use a new one')
-  return false
-}
-
-async function appliedOf(q: Reader): Promise<Applied> {
-  return new Map((await q.all(APPLIED, {})).map(({ name, hash }) => [name, hash]))
+  return null
 }
 
 async function apply(db: Db, tx: Tx, { name, text }: Migration): Promise<Applied> {

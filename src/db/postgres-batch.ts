@@ -14,7 +14,7 @@ import {
   type Turn,
   type Tx,
 } from './db.ts'
-import { DbError, isLost, mayBeCommitted, translate } from './errors.ts'
+import { DbError, isLost, mayBeCommitted, stateOf, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
 import { abandoned, type Call, PostgresTx, Queries, type Runner, type Traffic } from './postgres-queries.ts'
 import { Changes, type StoredBytes } from './stored.ts'
@@ -31,6 +31,9 @@ const row_lock_ms_max = limit(
   'milliseconds',
   'Bounds the wait of a batch for the lock of a row; past it its writes run alone. Below the second after which PostgreSQL looks for deadlocks (deadlock_timeout) unless it is set otherwise, so that a batch is never part of one.',
 )
+
+/** PostgreSQL refuses every statement of a transaction in which one has failed. */
+const in_failed_sql_transaction = '25P02'
 
 /** A write that waits for a batch, or is part of one. */
 export interface Member {
@@ -151,10 +154,6 @@ export class Session {
     }
   }
 
-  get #mayTryLock(): boolean {
-    return this.#contended === 0 && !this.#is_distributed
-  }
-
   get #is_distributed(): boolean {
     return this.around.traffic.dialect === 'citus'
   }
@@ -170,7 +169,8 @@ export class Session {
       if (had !== false) throw failureOf(had)
       this.#contended = contended_batches
     }
-    const prepares = !begun && this.#batches > simple_batches + 1 && this.#mayTryLock
+    const prepares =
+      !begun && this.#batches > simple_batches + 1 && this.#contended === 0 && !this.#is_distributed
     if (!(prepares && (await this.#beginPrepared()))) await this.#begin()
     return this.#checked(await this.#attempt(members))
   }
@@ -181,7 +181,8 @@ export class Session {
    */
   async #beginPrepared(): Promise<boolean> {
     try {
-      await this.#answered(this.connection`begin`)
+      await this.connection`begin`
+      this.around.traffic.answers += 1
       const had = await this.#tryLock()
       if (typeof had !== 'boolean') throw had
       this.#is_prepared ||= had
@@ -241,11 +242,6 @@ export class Session {
       const failure = failureOf(error)
       throw failure instanceof BatchFailed ? new LineLocked() : failure
     }
-  }
-
-  async #answered(query: PromiseLike<unknown>): Promise<void> {
-    await query
-    this.around.traffic.answers += 1
   }
 
   async #attempt(members: readonly Member[]): Promise<Attempt> {
@@ -318,11 +314,6 @@ async function runOne({ work, call }: Member, tx: MemberTx): Promise<Ended> {
   }
 }
 
-/** PostgreSQL refuses every statement of a transaction in which one has failed: in_failed_sql_transaction. */
-function isAfterAnother(failure: unknown): boolean {
-  return (failure as { errno?: string } | null)?.errno === '25P02'
-}
-
 interface Shared {
   traffic: Traffic
   now: Millis
@@ -379,7 +370,7 @@ class MemberTx extends PostgresTx {
       answer = await super.query(statement, params)
     } catch (error) {
       if (isLost(error)) this.lost = error
-      else this.fail(!isAfterAnother(error))
+      else this.fail(stateOf(error) !== in_failed_sql_transaction)
       throw error
     }
     if (statement.writes && (answer as { count: number }).count > 0) this.wrote = true

@@ -14,24 +14,22 @@ type Connected = (question: (pool: SQL) => Promise<void>) => Promise<void>
 
 /** The server's clock, carried on between two questions by a clock that never jumps. */
 export class DatabaseClock implements Clock {
-  readonly #connected: Connected
-  readonly #local: Clock
   /** How far the server's time is ahead of the local one; null before the first answer. */
   #ahead_ms: number | null = null
   #is_asking = false
   #timer: Timer | undefined
 
-  constructor(connected: Connected, local: Clock) {
-    this.#connected = connected
-    this.#local = local
-  }
+  constructor(
+    private readonly connected: Connected,
+    private readonly local: Clock,
+  ) {}
 
   now(): Millis {
-    return Math.floor((this.#ahead_ms ?? 0) + this.#local.monotonic())
+    return Math.floor((this.#ahead_ms ?? 0) + this.local.monotonic())
   }
 
   monotonic(): number {
-    return this.#local.monotonic()
+    return this.local.monotonic()
   }
 
   async begin(): Promise<void> {
@@ -51,10 +49,10 @@ export class DatabaseClock implements Clock {
    * different speed would move it to and fro.
    */
   #ask(): Promise<void> {
-    return this.#connected(async (pool) => {
-      const before = this.#local.monotonic()
+    return this.connected(async (pool) => {
+      const before = this.local.monotonic()
       const [row] = (await pool.unsafe(NOW)) as { now: number | bigint }[]
-      const after = this.#local.monotonic()
+      const after = this.local.monotonic()
       const server_ms = Number(row!.now) / 1_000
       const ahead_ms = this.#ahead_ms ?? server_ms - (before + after) / 2
       this.#ahead_ms = Math.min(Math.max(ahead_ms, server_ms - after), server_ms - before)

@@ -33,10 +33,21 @@ type Cell = string | number | null
 export async function connected<T>(
   url: string,
   work: (connection: ReservedSQL, is_pooled: boolean) => Promise<T>,
+  session = of_login,
 ): Promise<T> {
-  const { pool, connection, is_pooled } = await opened(url, of_login)
+  const settings = { ...session, application_name: 'waystation backup' }
+  const pool = new SQL({ url, max: 1, bigint: true, connection: settings })
+  let connection: ReservedSQL
   try {
-    return await work(connection, is_pooled)
+    connection = await pool.reserve()
+  } catch (error) {
+    await pool.close()
+    const instead = settingsInstead(session, error)
+    if (instead) return connected(url, work, instead)
+    throw namingServer(url, error)
+  }
+  try {
+    return await work(connection, session === pooled_session)
   } finally {
     connection.release()
     await pool.close()
@@ -44,25 +55,6 @@ export async function connected<T>(
 }
 
 const of_login: Session = { role: 'none', statement_timeout: '0', row_security: 'on', ...newer_session }
-
-interface Opened {
-  pool: SQL
-  connection: ReservedSQL
-  is_pooled: boolean
-}
-
-async function opened(url: string, session: Session): Promise<Opened> {
-  const settings = { ...session, application_name: 'waystation backup' }
-  const pool = new SQL({ url, max: 1, bigint: true, connection: settings })
-  try {
-    return { pool, connection: await pool.reserve(), is_pooled: session === pooled_session }
-  } catch (error) {
-    await pool.close()
-    const instead = settingsInstead(session, error)
-    if (instead) return opened(url, instead)
-    throw namingServer(url, error)
-  }
-}
 
 const planned = Object.keys(postgres_session).filter((name) => name.startsWith('enable_'))
 /** PostgreSQL knows it since 17. */
@@ -248,9 +240,9 @@ async function raiseIdentities(connection: ReservedSQL): Promise<void> {
     )
 }
 
-async function tableNames(connection: ReservedSQL): Promise<string[]> {
+export async function tableNames(connection: ReservedSQL): Promise<string[]> {
   const tables = (await connection.unsafe(
-    'select tablename as name from pg_tables where schemaname = current_schema()',
+    'select tablename as name from pg_tables where schemaname = current_schema() order by 1',
   )) as { name: string }[]
   return tables.map(({ name }) => name)
 }

@@ -72,10 +72,7 @@ export class Line {
 
   add(member: Member): void {
     this.#count += 1
-    const { key } = member.turn
-    const of_key = this.#waiting.get(key)
-    if (of_key) of_key.add(member)
-    else this.#waiting.set(key, new Set([member]))
+    this.#waiting.getOrInsertComputed(member.turn.key, () => new Set()).add(member)
   }
 
   /** False when it does not wait here. */

@@ -4,6 +4,7 @@
 import { SQL } from 'bun'
 import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
+import { inTime } from '../base/in-time.ts'
 import { limit } from '../base/limit.ts'
 
 /** Of NOTIFY; channels belong to a database. */
@@ -62,7 +63,6 @@ export interface ListenOptions {
 }
 
 export class PostgresListener {
-  readonly #options: ListenOptions
   #client: SQL | null = null
   #heard = false
   #was_heard = false
@@ -76,9 +76,7 @@ export class PostgresListener {
   /** The text in which this node waits to hear itself. */
   #proof: { text: string; onHeard: () => void } | null = null
 
-  constructor(options: ListenOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: ListenOptions) {}
 
   /** The reason that nothing is heard; null while it is. */
   get trouble(): string | null {
@@ -108,7 +106,7 @@ export class PostgresListener {
   /** The connection that listens is the only one of this client. */
   #newClient(): SQL {
     const client: SQL = new SQL({
-      url: this.#options.url,
+      url: this.options.url,
       max: 1,
       connectionTimeout: connect_ms_max / 1_000,
       connection: {
@@ -123,22 +121,22 @@ export class PostgresListener {
   #onText(client: SQL, text: string): void {
     if (client !== this.#client) return
     if (text === this.#proof?.text) this.#proof.onHeard()
-    else if (!text.startsWith(proof_prefix)) this.#options.onText(text)
+    else if (!text.startsWith(proof_prefix)) this.options.onText(text)
   }
 
   async #prove(client: SQL): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const text = newId(proof_prefix, this.#options.clock.now())
+    const text = newId(proof_prefix, this.options.clock.now())
     this.#proof = { text, onHeard: resolve }
     try {
-      await within(proof_ms_max, Promise.all([this.#options.send(text), promise]))
+      await within(proof_ms_max, Promise.all([this.options.send(text), promise]))
     } catch (error) {
       return this.#lost(client, `a node does not hear its own NOTIFY: ${(error as Error).message}`)
     }
     if (client !== this.#client) return
     this.#retry_ms = retry_ms_min
     this.#setHeard(true, '')
-    this.#timer = setTimeout(() => this.#prove(client), this.#options.prove_every_ms ?? prove_every_ms)
+    this.#timer = setTimeout(() => this.#prove(client), this.options.prove_every_ms ?? prove_every_ms)
   }
 
   #lost(client: SQL, reason: string): void {
@@ -162,7 +160,7 @@ export class PostgresListener {
     if (heard === this.#heard) return
     this.#heard = heard
     this.#was_heard = true
-    this.#options.onHeard(heard, reason)
+    this.options.onHeard(heard, reason)
   }
 
   async close(): Promise<void> {
@@ -176,15 +174,6 @@ export class PostgresListener {
 const proof_prefix = 'proof'
 
 /** Rejects when it takes longer. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: Timer | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`nothing within ${ms} ms`)), ms)
-  })
-  work.catch(() => {}) // it may still fail later
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  return inTime(work, ms, () => new Error(`nothing within ${ms} ms`))
 }

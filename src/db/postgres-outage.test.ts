@@ -376,6 +376,7 @@ describe('The state of outages', () => {
     let probes = 0
     const ask = async () => {
       if (answer) throw answer
+      return []
     }
     const probe = () => {
       probes += 1

@@ -5,6 +5,7 @@ import { type Clock, minute_ms, second_ms } from '../base/clock.ts'
 import { randomStep } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import { connectionFault, DbError, isLost } from './errors.ts'
+import type { Pool } from './postgres-pool.ts'
 
 const pause_ms_min = limit(
   'postgres.probe_least',
@@ -36,13 +37,6 @@ export interface OutageListener {
   onBack(outage: Outage): void
 }
 
-export interface Connections {
-  /** Rejects when no connection can be opened. */
-  probe(): Promise<unknown>
-  /** Asks on those that are there. Rejects as well when none is, and none can be opened. */
-  ask(): Promise<unknown>
-}
-
 export class Outages {
   /** No connection can be opened: a call that begins now gets `refusal`. */
   is_on = false
@@ -62,7 +56,7 @@ export class Outages {
   constructor(
     private readonly server: string,
     private readonly clock: Pick<Clock, 'monotonic'>,
-    private readonly connections: Connections,
+    private readonly pool: Pick<Pool, 'probe' | 'ask'>,
     private readonly listener: OutageListener | undefined,
   ) {}
 
@@ -85,10 +79,10 @@ export class Outages {
   async #look(): Promise<void> {
     if (this.#is_probing) return
     this.#is_probing = true
-    const failure = await failureOf(this.connections.probe())
+    const failure = await failureOf(this.pool.probe())
     const is_let_in = this.is_on || connectionFault(failure) === null
     // A server that lets no more in may leave those that are there.
-    const is_alone = !is_let_in && connectionFault(await failureOf(this.connections.ask())) !== null
+    const is_alone = !is_let_in && connectionFault(await failureOf(this.pool.ask())) !== null
     this.#is_probing = false
     if (!this.#is_started) return
     if (this.is_on) this.#judge(failure)

@@ -4,7 +4,7 @@
 import { limit } from '../base/limit.ts'
 import { all_tenants, hash_setting, tenant_setting } from './bound.ts'
 import { type Db, type Reader, type Tx, unnamed } from './db.ts'
-import { isDistributed } from './distributed.ts'
+import { isDistributed, other_columns } from './distributed.ts'
 import { changeSchema, isLocked, type Tries } from './schema-lock.ts'
 
 /** `off`: the reason, a sentence without its first capital and its full stop. `is_late`: a table was in use; another try may find it free. */
@@ -148,13 +148,10 @@ export async function isBoundAs(role: string, q: Reader): Promise<boolean> {
 const of_tenant = 'waystation_of_tenant'
 const of_owner = 'waystation_of_owner'
 
-/** A service on the row of a key or token does not know its tenant yet. */
-const by_hash: Record<string, string> = { tenant_lookups: 'value' }
-
 /** The condition under which the role of the service sees a row. */
 function conditionOf(table: string): string {
   const given = `current_setting('${tenant_setting}', true)`
-  const column = by_hash[table]
+  const column = other_columns[table]
   const hash = column === undefined ? '' : ` or ${column} = current_setting('${hash_setting}', true)`
   return `tenant_id = ${given} or ${given} = '${all_tenants}'${hash}`
 }

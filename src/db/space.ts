@@ -1,5 +1,6 @@
 // Room on the disk of a SQLite database, and the failures of a start without it.
 
+import { randomBytes } from 'node:crypto'
 import {
   accessSync,
   closeSync,
@@ -122,17 +123,9 @@ export function explained(error: unknown, path: string, space = spaceOf): unknow
   return code.startsWith('SQLITE_') ? new Error(`cannot open ${path}: ${message} (${code})`) : error
 }
 
-/** Bytes that no file system stores in fewer. They need not be hard to guess (Marsaglia's xorshift32). */
+/** Bytes that no file system stores in fewer. */
 export function noise(bytes: number): Uint8Array {
-  const words = new Uint32Array(bytes / 4)
-  let state = 2_463_534_242
-  for (let i = 0; i < words.length; i++) {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    words[i] = state
-  }
-  return new Uint8Array(words.buffer)
+  return randomBytes(bytes)
 }
 
 /** True when there is no such file any more. */

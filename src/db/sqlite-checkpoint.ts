@@ -3,7 +3,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { log_pages, sqlite_pragmas, unsafeSqlite } from './connection-settings.ts'
+import { log_pages, type Settings, sqlite_pragmas, unsafeSqlite } from './connection-settings.ts'
 import { stalled_ms_min } from './sqlite-flush.ts'
 
 /** Past this size commits wait for the copy that is under way. */
@@ -203,8 +203,6 @@ export class Checkpoints {
     await this.#thread.close()
   }
 }
-
-type Settings = Parameters<typeof unsafeSqlite>[0]
 
 /** The thread's connection could lose what it copies. */
 export class UnsafeThread extends Error {}

@@ -78,12 +78,7 @@ function inTurns(jobs: readonly Job[]): Job[] {
  * left of jobs in rotation begins with those whose turn is next.
  */
 function inRotation(jobs: readonly Job[]): Job[] {
-  const lines = new Map<string, Job[]>()
-  for (const job of jobs) {
-    const line = lines.get(job.key)
-    if (line) line.push(job)
-    else lines.set(job.key, [job])
-  }
+  const lines = Map.groupBy(jobs, (job) => job.key)
   const ordered: Job[] = []
   let round = [...lines.values()]
   for (let place = 0; round.length > 0; place++) {

@@ -16,11 +16,6 @@ export const patient_waiting_max = limit(
   'Writes and statements that may wait beyond sqlite.waiting_writes and postgres.waiting: due work, and what is refused last.',
 )
 
-interface Waiting {
-  key: string
-  group: string | undefined
-}
-
 export class WriteRoom {
   #waiting = 0
   readonly #of_owner = new Map<string, number>()
@@ -44,7 +39,7 @@ export class WriteRoom {
     return true
   }
 
-  leave({ key, group }: Waiting): void {
+  leave(key: string, group: string | undefined): void {
     this.#waiting -= 1
     lessOne(this.#of_owner, key)
     if (group !== undefined) lessOne(this.#of_group, group)

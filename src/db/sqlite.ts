@@ -87,13 +87,10 @@ class SqliteDb implements Db {
   #damaged = false
   /** Null where nobody looks after them: in memory, and for a command beside the server. */
   readonly #files: OpenFiles | null
-  readonly #onDamaged: (error: unknown) => void
-  readonly #onDiskUnknown: (error: unknown) => void
   readonly clock: Clock
   /** How long the disk takes is real time, unless a test stands in for the disk. */
   readonly #disk_clock: Clock
-  readonly #onFatal: (error: unknown) => void
-  readonly #measures: DbMeasures | undefined
+  readonly #options: SqliteOptions
   /** Writes only, one transaction at a time. */
   readonly #writer: Connection
   /** Null in memory, where the writer reads too. */
@@ -112,7 +109,7 @@ class SqliteDb implements Db {
   readonly #changes: ChangeListener = { changed() {} }
 
   constructor(path: string, lock: Database | null, disk: Disk | null, options: SqliteOptions) {
-    const { clock, onFatal, onDamaged = () => {}, onDiskUnknown = () => {} } = options
+    const { clock } = options
     const in_memory = path === ':memory:'
     this.#path = path
     this.#in_memory = in_memory
@@ -121,10 +118,7 @@ class SqliteDb implements Db {
     this.clock = clockOf(clock, options.movable)
     this.#disk_clock = options.sync ? clock : systemClock
     this.#stored = new StoredBytes(clock)
-    this.#onFatal = onFatal
-    this.#measures = options.measures
-    this.#onDamaged = onDamaged
-    this.#onDiskUnknown = onDiskUnknown
+    this.#options = options
     this.#writer = new Connection(path)
     this.#snapshots = in_memory ? null : new Snapshots(() => this.#openReader(), this.#filesAreThere)
     if (!in_memory) this.#prepare(this.#writer)
@@ -148,7 +142,7 @@ class SqliteDb implements Db {
   readonly #filesAreThere = (): boolean => this.#files?.areThere() ?? true
 
   #openReader(): SnapshotConnection {
-    const connection = new SnapshotConnection(this.#path, setImmediate)
+    const connection = new SnapshotConnection(this.#path)
     this.#prepare(connection)
     connection.exec('pragma query_only = on')
     return connection
@@ -168,7 +162,7 @@ class SqliteDb implements Db {
     const flush = new LogFlush(`${this.#path}-wal`, {
       clock: this.#disk_clock,
       sync,
-      onFlushed: this.#measures && ((ms) => this.#measures!.flushed(ms)),
+      onFlushed: this.#options.measures && ((ms) => this.#options.measures!.flushed(ms)),
       onBegin: () => this.#snapshots!.take(),
       onDurable: (commit) => this.#onDurable(commit),
       onFailure: (error) => this.#onFlushFailure(error),
@@ -191,15 +185,10 @@ class SqliteDb implements Db {
       clock: this.#disk_clock,
       onError: (thrown) => {
         const error = this.#disk!.judged(thrown)
-        if (isIoError(error) || error instanceof UnsafeThread) this.#onFatal(error)
+        if (isIoError(error) || error instanceof UnsafeThread) this.#options.onFatal(error)
         else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
       },
     })
-  }
-
-  /** While a commit is not on the disk, what readers see stays as it is. */
-  #releaseSnapshots(): void {
-    if (!this.#flush?.pending) this.#snapshots?.release()
   }
 
   #onDurable(commit: number): void {
@@ -221,13 +210,13 @@ class SqliteDb implements Db {
     const reason = new DbError('outcome_unknown', 'the disk failed while writing', { cause: error })
     this.#snapshots!.stop(closed())
     for (const { jobs } of this.#unanswered.splice(0)) for (const job of jobs) this.#reject(job, reason)
-    this.#onFatal(error)
+    this.#options.onFatal(error)
   }
 
   #foundDamaged(error: unknown): void {
     if (this.#damaged) return
     this.#damaged = true
-    this.#onDamaged(error)
+    this.#options.onDamaged?.(error)
   }
 
   trouble(): Trouble | null {
@@ -351,7 +340,7 @@ class SqliteDb implements Db {
       for (const job of taken) this.#reject(job, unusable)
       return
     }
-    const began = this.#measures ? this.#disk_clock.monotonic() : 0
+    const began = this.#options.measures ? this.#disk_clock.monotonic() : 0
     let outcomes: Outcome[]
     try {
       outcomes = await this.#attemptWithReserve(taken)
@@ -361,7 +350,7 @@ class SqliteDb implements Db {
     }
     if (outcomes.length === 0) return // all were refused
     const jobs = taken.splice(0, outcomes.length)
-    this.#measures?.committed(jobs.length, this.#disk_clock.monotonic() - began)
+    this.#options.measures?.committed(jobs.length, this.#disk_clock.monotonic() - began)
     if (taken.length > 0) this.#queue.putBack(taken)
     // Also what failed, or wrote nothing: it may have seen a commit that is not on the disk yet.
     if (this.#flush?.pending) this.#unanswered.push({ commit: this.#flush.written, jobs, outcomes })
@@ -371,14 +360,14 @@ class SqliteDb implements Db {
   #answer(jobs: Job[], outcomes: Outcome[]): void {
     this.#queue.answered()
     jobs.forEach((job, i) => {
-      this.#room.leave(job)
+      this.#room.leave(job.key, job.group)
       settle(job, outcomes[i]!)
     })
     this.#lookWhenDue()
   }
 
   #reject(job: Job, reason: unknown): void {
-    this.#room.leave(job)
+    this.#room.leave(job.key, job.group)
     job.reject(reason)
   }
 
@@ -388,7 +377,7 @@ class SqliteDb implements Db {
     try {
       this.#disk.look(reusableIn(this.#path, this.#reader))
     } catch (error) {
-      this.#onDiskUnknown(error)
+      this.#options.onDiskUnknown?.(error)
     }
   }
 
@@ -404,7 +393,8 @@ class SqliteDb implements Db {
       this.#disk.exhausted()
       await this.#checkpoints?.idle()
       await this.#flush?.idle()
-      this.#releaseSnapshots()
+      // While a commit is not on the disk, what readers see stays as it is.
+      if (!this.#flush?.pending) this.#snapshots?.release()
       try {
         this.#writer.checkpoint()
       } catch {
@@ -460,7 +450,7 @@ class SqliteDb implements Db {
       : translate('sqlite', error)
     if (reason instanceof DbError && reason.kind === 'damaged') this.#foundDamaged(error)
     for (const job of jobs) this.#reject(job, reason)
-    if (io_error) this.#onFatal(error)
+    if (io_error) this.#options.onFatal(error)
   }
 
   durability(): Record<string, string | number> {

@@ -99,12 +99,10 @@ export class DueLists {
   }
 
   of(name: string): DueList {
-    const known = this.#lists.get(name)
-    if (known) return known
-    const backoff = new Backoff(this.clock, this.onError, this.pause_ms, tenant_pauses_per_attempt)
-    const list = new DueList(backoff)
-    this.#lists.set(name, list)
-    return list
+    return this.#lists.getOrInsertComputed(
+      name,
+      () => new DueList(new Backoff(this.clock, this.onError, this.pause_ms, tenant_pauses_per_attempt)),
+    )
   }
 
   /** Those that failed need not wait any more. */

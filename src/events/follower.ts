@@ -31,8 +31,6 @@ interface Followed {
   notifier: Notifier
   tenant_id: string
   wants: Wants
-  /** Null: begins now. */
-  after: number | null
 }
 
 export class Follower {
@@ -40,22 +38,13 @@ export class Follower {
   #is_woken = false
   #wake = () => {}
 
-  private constructor(
+  /** It has entered the tail, which `close` leaves. */
+  constructor(
     private readonly followed: Followed,
     private readonly tail: Tail,
     /** The number of the last event that was looked at. */
     public position: number,
   ) {}
-
-  /** Acquires no place; `close` must follow. Throws what the database throws. */
-  static async begin(followed: Followed): Promise<Follower> {
-    const tail = await followed.tails.enter(followed.tenant_id)
-    return new Follower(followed, tail, followed.after ?? tail.position)
-  }
-
-  get is_closed(): boolean {
-    return this.#is_closed
-  }
 
   /** True when the node drains: nothing more is waited for. */
   get is_over(): boolean {

@@ -8,7 +8,7 @@ import { v1 } from '../contract/group.ts'
 import { EventStream, route } from '../contract/route.ts'
 import { PageQuery, Part, page_limit_default, page_limit_max } from '../contract/schemas.ts'
 import type { Wanted } from '../contract/wanted.ts'
-import { type EventsContext, followerOf, placeOf, read } from './service.ts'
+import { type EventsContext, followerOf, read } from './service.ts'
 import { After, tag, type WantedFields, wait_seconds_max } from './shapes.ts'
 import { EventTexts } from './stream.ts'
 
@@ -101,8 +101,8 @@ function lastEventId(header: (name: string) => string | null): number | null {
 async function stream(context: EventsContext, any: Wanted, after: number | null): Promise<EventStream> {
   const { caller, dependencies, requireStillAllowed } = context
   const { tenant_id } = caller
-  const release = placeOf(dependencies.shared.notifier, tenant_id)
-  if (!release) throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
+  const { notifier } = dependencies.shared
+  if (!notifier.enter(tenant_id)) throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
   try {
     const follower = await followerOf(context, [any], after)
     return new EventStream(
@@ -111,11 +111,11 @@ async function stream(context: EventsContext, any: Wanted, after: number | null)
         clock: dependencies.clock,
         requireStillAllowed,
         onKeysChanged: (listener) => dependencies.keys.cache.onForgotten(tenant_id, listener),
-        onEnd: release,
+        onEnd: () => notifier.leave(tenant_id),
       }),
     )
   } catch (error) {
-    release()
+    notifier.leave(tenant_id)
     throw error
   }
 }

@@ -1,6 +1,5 @@
 // Reading the journal, and waiting for what comes.
 
-import type { Notifier } from '../base/notifier.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { EventRow } from '../contract/event.ts'
 import type { Context } from '../contract/route.ts'
@@ -41,7 +40,6 @@ export async function read(context: EventsContext, asked: Asked): Promise<Found>
   const { after, rows_max, wait_ms } = asked
   const waits = wait_ms > 0 && notifier.enter(caller.tenant_id)
   if (!waits && after !== null) return readNow(context, asked, after)
-  const release = waits ? () => notifier.leave(caller.tenant_id) : () => {}
   try {
     return await withFollower(context, asked, async (follower) => {
       if (waits) context.extendTimeout(wait_ms)
@@ -50,7 +48,7 @@ export async function read(context: EventsContext, asked: Asked): Promise<Found>
       return { events, next_after: follower.position }
     })
   } finally {
-    release()
+    if (waits) notifier.leave(caller.tenant_id)
   }
 }
 
@@ -83,7 +81,8 @@ async function withFollower(
   }
 }
 
-export function followerOf(
+/** Behind `after`, from now on when that is null. Acquires no place; `close` must follow. Throws what the database throws. */
+export async function followerOf(
   context: EventsContext,
   any: readonly Wanted[],
   after: number | null,
@@ -91,7 +90,9 @@ export function followerOf(
   const { db, dependencies, caller } = context
   const { tails, notifier } = dependencies.shared
   const { tenant_id } = caller
-  return Follower.begin({ db, tails, notifier, tenant_id, wants: wantsOf(context, any), after })
+  const wants = wantsOf(context, any)
+  const tail = await tails.enter(tenant_id)
+  return new Follower({ db, tails, notifier, tenant_id, wants }, tail, after ?? tail.position)
 }
 
 async function readNow(context: EventsContext, { any, rows_max }: Asked, after: number): Promise<Found> {
@@ -99,14 +100,4 @@ async function readNow(context: EventsContext, { any, rows_max }: Asked, after: 
   await numberIfPossible(dependencies.journal, caller.tenant_id)
   const { events, reached } = await pageOf(db, caller.tenant_id, wantsOf(context, any), { after, rows_max })
   return { events, next_after: reached ?? events.at(-1)?.seq ?? after }
-}
-
-/** A place among the requests that wait; null when there is none. Release it once. */
-export function placeOf(notifier: Notifier, tenant_id: string): (() => void) | null {
-  if (!notifier.enter(tenant_id)) return null
-  let is_held = true
-  return () => {
-    if (is_held) notifier.leave(tenant_id)
-    is_held = false
-  }
 }

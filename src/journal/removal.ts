@@ -2,7 +2,7 @@
 
 import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
-import type { Dependencies } from '../contract/dependencies.ts'
+import type { Plans } from '../contract/dependencies.ts'
 import type { Follows } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
 import { removeOld } from './retention.ts'
@@ -23,7 +23,7 @@ const old_steps_a_turn_max = limit(
   'Steps in which one turn or one tick removes old events. The next one continues.',
 )
 
-interface RemovalOptions {
+export interface RemovalOptions {
   db: Db
   follows: readonly Follows[]
   /** True while nothing may be removed: the database is a restored copy that the operator has not released. */
@@ -37,14 +37,11 @@ export class Removal {
   /** There are more old events than the last turn could remove. */
   #has_more = false
   #is_stopped = false
-  #dependencies: Pick<Dependencies, 'plans'> | null = null
 
-  constructor(private readonly options: RemovalOptions) {}
-
-  /** Before the first turn. */
-  connect(dependencies: Pick<Dependencies, 'plans'>): void {
-    this.#dependencies = dependencies
-  }
+  constructor(
+    private readonly options: RemovalOptions,
+    private readonly plans: () => Plans,
+  ) {}
 
   /** For TICK=internal. */
   start(): void {
@@ -69,7 +66,7 @@ export class Removal {
     const { db, follows, onError } = this.options
     this.#has_more = false
     try {
-      this.#has_more = (await removeOld({ db, plans: this.#dependencies!.plans, follows, onError })).more
+      this.#has_more = (await removeOld({ db, plans: this.plans(), follows, onError })).more
     } catch (error) {
       onError(error)
     }

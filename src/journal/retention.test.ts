@@ -265,8 +265,8 @@ forEachDatabase('Old events', (databases) => {
     await happen(null, 'thing.made', 1_600)
     await number()
     clock.advance(kept_ms + day_ms)
-    const removal = new Removal({ db: bench.db, follows: [], held: () => false, onError })
-    removal.connect(bench.dependencies)
+    const options = { db: bench.db, follows: [], held: () => false, onError }
+    const removal = new Removal(options, () => bench.dependencies.plans)
     await removal.turn(() => false)
     expect((await seqs()).length).toBe(1_100)
     await removal.turn(() => true)

@@ -5,7 +5,7 @@ import { limit } from '../base/limit.ts'
 import type { Secrets } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as store from './key-store.ts'
-import { newKeyPair, type Signer, signerOf, verifierKey } from './note.ts'
+import { type KeyPair, newKeyPair, verifierKey } from './note.ts'
 
 const keys_max = limit(
   'seal.keys',
@@ -16,7 +16,8 @@ const keys_max = limit(
 
 export interface Keys {
   origin: string
-  signer: Signer
+  /** It signs. */
+  pair: KeyPair
   /** As others know them, the one that signs first. */
   verifier_keys: string[]
 }
@@ -35,7 +36,7 @@ export async function keysFor(db: Db, secrets: Secrets, tenant_id: string): Prom
   const name = originOf(tenant_id, epoch)
   return {
     origin: name,
-    signer: signerOf(name, { public_key, private_key: secrets.open(keyContext(number), private_key) }),
+    pair: { public_key, private_key: secrets.open(keyContext(number), private_key) },
     verifier_keys: rows.map((row) => verifierKey(originOf(tenant_id, row.epoch), row.public_key)),
   }
 }

@@ -1,7 +1,7 @@
 // Signed notes (c2sp.org/signed-note) with Ed25519 keys (RFC 8032), and what a checkpoint says in one
 // (c2sp.org/tlog-checkpoint).
 
-import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto'
 import type { TreeHead } from './merkle.ts'
 import { hashText } from './tiles.ts'
 
@@ -21,44 +21,12 @@ export function newKeyPair(): KeyPair {
   return { public_key: x!, private_key: d! }
 }
 
-/** Signs texts under a name. */
-export interface Signer {
-  name: string
-  public_key: string
-  sign(text: string): Uint8Array
-}
-
-export function signerOf(name: string, { public_key, private_key }: KeyPair): Signer {
+/** `text`, which ends with a line feed, with one signature under this name. */
+export function signedNote(text: string, name: string, { public_key, private_key }: KeyPair): string {
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: public_key, d: private_key }
   const key = createPrivateKey({ key: jwk, format: 'jwk' })
-  return { name, public_key, sign: (text) => sign(null, Buffer.from(text), key) }
-}
-
-/** `text`, which ends with a line feed, with one signature. */
-export function signedNote(text: string, signer: Signer): string {
-  const signature = Buffer.concat([keyId(signer.name, signer.public_key), signer.sign(text)])
-  return `${text}\n— ${signer.name} ${signature.toString('base64')}\n`
-}
-
-/** The text of a note that has a valid signature of this key, which has the form of `verifierKey`; otherwise null. */
-export function verifiedText(note: string, verifier_key: string): string | null {
-  const [, name, , encoded] = /^([^ +]+)\+([0-9a-f]{8})\+(.+)$/.exec(verifier_key) ?? []
-  const end = note.lastIndexOf('\n\n')
-  if (name === undefined || encoded === undefined || end === -1) return null
-  const x = Buffer.from(encoded, 'base64').subarray(1).toString('base64url')
-  if (verifierKey(name, x) !== verifier_key) return null
-  const text = note.slice(0, end + 1)
-  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
-  const is_signed = note
-    .slice(end + 2)
-    .split('\n')
-    .some((line) => {
-      if (!line.startsWith(`— ${name} `)) return false
-      const bytes = Buffer.from(line.slice(`— ${name} `.length), 'base64')
-      const is_own = bytes.subarray(0, key_id_bytes).equals(keyId(name, x))
-      return is_own && verify(null, Buffer.from(text), key, bytes.subarray(key_id_bytes))
-    })
-  return is_signed ? text : null
+  const signature = Buffer.concat([keyId(name, public_key), sign(null, Buffer.from(text), key)])
+  return `${text}\n— ${name} ${signature.toString('base64')}\n`
 }
 
 /** `name+hash+key`, by which others know the key. */

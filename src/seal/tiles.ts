@@ -17,6 +17,8 @@ import {
 const tile_height = 8
 export const tile_width = 2 ** tile_height
 const text_characters = 44
+/** Of a tree, for its next proof. */
+const tiles_kept = 32
 
 export interface TileId {
   level: number
@@ -73,11 +75,7 @@ export class MissingHash extends Error {
 export class TiledTree {
   readonly #tiles = new Map<string, { first: number; text: string }>()
 
-  /** `tiles_max`: how many are kept for the next proof. */
-  constructor(
-    private readonly read: ReadTiles,
-    private readonly tiles_max = 32,
-  ) {}
+  constructor(private readonly read: ReadTiles) {}
 
   async root(size: number): Promise<Hash> {
     if (size === 0) return emptyRoot()
@@ -148,7 +146,7 @@ export class TiledTree {
   /** The tiles that were loaded first go first. */
   #forget(): void {
     for (const key of this.#tiles.keys()) {
-      if (this.#tiles.size <= this.tiles_max) return
+      if (this.#tiles.size <= tiles_kept) return
       this.#tiles.delete(key)
     }
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { flushFolder, flushFound, makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
 import { newServiceSecret } from '../base/seal.ts'
+import { removed } from '../db/space.ts'
 
 export interface KeptSecret {
   value: string
@@ -39,13 +40,6 @@ export function keptSecret(
   return { value, file }
 }
 
-/** The given value, else the one in this file, which the service has made. Throws when there is none. */
-function foundSecret(given: string | null, data_dir: string, file_name: string): KeptSecret {
-  const file = join(data_dir, file_name)
-  if (given === null && !existsSync(file)) throw new Error(`there is no ${file}; give DATA_DIR or the secret`)
-  return keptSecret(given, data_dir, file_name)
-}
-
 /** Keeps a restored secret where the service looks for it, unless it has one there. */
 export function keepSecret(data_dir: string, file_name: string, value: string): void {
   writeNew(data_dir, join(data_dir, file_name), flushFolder, value)
@@ -65,21 +59,12 @@ function writeNew(
     linkSync(draft, file)
   } catch (error) {
     if ((error as { code?: string }).code !== 'EEXIST') {
-      discard(draft)
+      removed(draft) // what a full disk took of it; the reason why it was not written is the one to tell
       throw error
     }
   }
   rmSync(draft, { force: true })
   flush(data_dir)
-}
-
-/** Removes what a full disk took of it. Never throws: the reason why it was not written is the one to tell. */
-function discard(draft: string): void {
-  try {
-    rmSync(draft, { force: true })
-  } catch {
-    // A folder that takes no files has none to remove.
-  }
 }
 
 /** SECRET_KEY, and while it is rotated the one before, or the one that comes: what either sealed is opened. */
@@ -107,10 +92,14 @@ export function keptKeys({ secret_key, secret_key_previous, data_dir }: Given) {
 }
 
 /** The same for a command, which makes none. Throws when there is none. */
-export function foundKeys({ secret_key, secret_key_previous, data_dir }: Given): SecretKeys {
-  const { value: current, file } = foundSecret(secret_key, data_dir, secret_key_file)
-  const previous = secret_key_previous ?? foundFile(data_dir, previous_file)
-  return { current, previous, ...(file && { places: `${file} and ${join(data_dir, previous_file)}` }) }
+export function foundKeys(given: Given): SecretKeys {
+  const { secret_key, data_dir } = given
+  const kept = join(data_dir, secret_key_file)
+  if (secret_key === null && !existsSync(kept))
+    throw new Error(`there is no ${kept}; give DATA_DIR or the secret`)
+  const { current, previous } = keptKeys(given)
+  const places = `${kept} and ${join(data_dir, previous_file)}`
+  return { current: current.value, previous, ...(current.file && { places }) }
 }
 
 /** Null when there is no such file. */

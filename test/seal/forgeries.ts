@@ -4,14 +4,7 @@ import { service_cause } from '../../src/contract/event.ts'
 import type { Db } from '../../src/db/db.ts'
 import * as journal from '../../src/journal/service.ts'
 import { keysFor } from '../../src/seal/key-service.ts'
-import {
-  checkpointText,
-  newKeyPair,
-  type Signer,
-  signedNote,
-  signerOf,
-  verifierKey,
-} from '../../src/seal/note.ts'
+import { checkpointText, type KeyPair, newKeyPair, signedNote, verifierKey } from '../../src/seal/note.ts'
 import { storedTree } from '../../src/seal/service.ts'
 import { hashText } from '../../src/seal/tiles.ts'
 import { unhurried } from '../support/patience.ts'
@@ -48,9 +41,9 @@ export interface Materials {
   /** One of as many events as the bundles begin behind. */
   kept_at_begin: string
   key: string
-  stranger: Signer
+  stranger: KeyPair
   /** A checkpoint of the tree of so many events, as the holder of the key signs it. */
-  signs(size: number, lines: string[], by?: Signer): Promise<{ size: number; root: string; note: string }>
+  signs(size: number, lines: string[], by?: KeyPair): Promise<{ size: number; root: string; note: string }>
 }
 
 export async function materialsIn(db: Db): Promise<Materials> {
@@ -63,7 +56,7 @@ export async function materialsIn(db: Db): Promise<Materials> {
   const bundle = async (id: string | null, after = 0, events_max?: number, from = kept_size) =>
     JSON.parse(await made.bundle(id, { from, after, events_max }))
   const whole = await bundle(null)
-  const { signer } = await keysFor(db, dependencies.keys.secrets, tenant_id)
+  const { pair } = await keysFor(db, dependencies.keys.secrets, tenant_id)
   return {
     ...{ workflow: await bundle(workflow_id), workflow_behind: await bundle(workflow_id, begins) },
     workflow_later: await bundle(workflow_id, begins, undefined, early_size),
@@ -79,12 +72,12 @@ export async function materialsIn(db: Db): Promise<Materials> {
       kept_at_begin,
       kept_early,
       key: whole.keys[0],
-      stranger: signerOf(whole.origin, newKeyPair()),
+      stranger: newKeyPair(),
     },
-    async signs(size, lines, by = signer) {
+    async signs(size, lines, by = pair) {
       const root = await storedTree(db, tenant_id).root(size)
       const text = checkpointText(whole.origin, { size, root }, lines)
-      return { size, root: hashText(root), note: signedNote(text, by) }
+      return { size, root: hashText(root), note: signedNote(text, whole.origin, by) }
     },
   }
 }
@@ -278,7 +271,7 @@ export const forged: Readonly<Record<string, readonly [Make, Known]>> = {
     async (of) => ({
       ...of.workflow,
       ...(await of.signs(size, [lineOf(20)], of.stranger)),
-      keys: [verifierKey(of.stranger.name, of.stranger.public_key)],
+      keys: [verifierKey(of.workflow.origin, of.stranger.public_key)],
     }),
     keyed,
   ],
