@@ -7,8 +7,6 @@ import { type Loaded, useGet } from './api/load.ts'
 import { changes } from './api/session.ts'
 import { count } from './text/words.ts'
 
-/** For what no event says. A page of requests has up to a mebibyte: it is loaded when something happened to one. */
-export const counts_every_ms = 60_000
 /** The most items of one answer. */
 const items_max = 200
 
@@ -26,13 +24,12 @@ export type Counts = Partial<Record<string, Waiting>>
 export function useCounts(tenant: Loaded<Tenant>): { counts: Counts; ready: boolean } {
   const query = { status: 'pending', limit: items_max }
   const pending = useGet<PageOf<Checkpoint>>('/v1/checkpoints', query, {
-    every_ms: counts_every_ms,
     on: ['checkpoint'],
   })
   const unknown = useGet<PageOf<ListedEffect>>(
     '/v1/effects',
     { status: 'unknown', limit: items_max },
-    { every_ms: counts_every_ms, on: ['effect'] },
+    { on: ['effect'] },
   )
   const made = changes.value
   const before = useRef(made)

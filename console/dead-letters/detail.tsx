@@ -25,12 +25,9 @@ import { Discard, Redrive } from './mend.tsx'
 import type { OpenLetter } from './shapes.ts'
 import { type Source, sourceText, useSources } from './sources.ts'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function DeadLetterDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/dlq', id)
-  const loaded = useGet<OpenLetter>(path, {}, { every_ms, on: ['dlq'] })
+  const loaded = useGet<OpenLetter>(path, {}, { on: ['dlq'] })
   const payload = useMember(loaded, 'payload') ?? 'null'
   const sources = useSources(loaded.value ? [loaded.value] : [])
   const reload = () => {

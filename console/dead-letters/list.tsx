@@ -46,9 +46,6 @@ const empty: Record<Status, [title: string, text: string]> = {
   ],
 }
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function DeadLetters({ params: { id } }: { params: Record<string, string> }) {
   const { status: tab, query, tabs, panel } = useStatuses(titles, 'letters')
   const by_cause = tab !== 'operations' && address.value.query.get('by') === 'cause'
@@ -58,7 +55,7 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
   const retried = useSignal<Schedule | null>(null)
   const status: Status = tab === 'operations' ? 'failed' : tab
   const filter = filterIn(address.value.query, status)
-  const list = usePages<Letter>('/v1/dlq', queryOf(filter), { every_ms, on: ['dlq'], keep })
+  const list = usePages<Letter>('/v1/dlq', queryOf(filter), { on: ['dlq'], keep })
   const unlisted = useUnlisted(tab === 'failed' && !by_cause && !isFiltered(filter))
   // Shown together, so that nothing moves when the second answer comes.
   const both = unlisted.value || unlisted.problem ? list : { ...list, value: null }

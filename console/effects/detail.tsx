@@ -18,12 +18,9 @@ import { EffectEvents, useEffectEvents } from './events.tsx'
 import { refusals, StatusBadge } from './status.tsx'
 import { Close, Verdict } from './verdict.tsx'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function EffectDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/effects', id)
-  const loaded = useGet<Effect>(path, {}, { every_ms, on: ['effect'] })
+  const loaded = useGet<Effect>(path, {}, { on: ['effect'] })
   const events = useEffectEvents(id)
   const reload = () => {
     loaded.reload()
@@ -251,7 +248,7 @@ function Hash({ text, what }: { text: string; what: string }) {
 }
 
 function Approval({ id }: { id: string }) {
-  const loaded = useGet<Checkpoint>(pathOf('/v1/checkpoints', id), {}, { every_ms, on: ['checkpoint'] })
+  const loaded = useGet<Checkpoint>(pathOf('/v1/checkpoints', id), {}, { on: ['checkpoint'] })
   return (
     <Part title="Approval">
       <LoadedView {...{ loaded }} what="the approval" lines={2}>

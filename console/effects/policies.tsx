@@ -17,12 +17,10 @@ import { first_policy } from './first.ts'
 import { SetPolicy } from './policy-form.tsx'
 import { Approval, byWhom, LongestLease } from './policy-terms.tsx'
 
-/** For what no event says. */
-const every_ms = 60_000
 const keys_max = 200
 
 export function Policies({ panel }: { panel: { id: string; 'aria-label': string } }) {
-  const options = { every_ms, on: ['effect_policy'] as const }
+  const options = { on: ['effect_policy'] as const }
   const list = usePages<EffectPolicy>('/v1/effect-policies', {}, options)
   const keys = useGet<PageOf<ApprovalKey>>('/v1/approval-keys', { limit: keys_max }).value?.items ?? []
   /** A new one is true. */

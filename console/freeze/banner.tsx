@@ -100,7 +100,7 @@ function Frozen({ tenant, frozen_at, onChange }: FrozenProps) {
 /** The event of the freeze says it. An administrator froze it, unless the operator of the service did. */
 function Who({ tenant_id, frozen_at }: { tenant_id: string; frozen_at: string }) {
   const query = { subject: tenant_id, type: 'tenant.frozen', limit: 200 }
-  const { value } = useGet<{ items: JournalEvent[] }>('/v1/events', query, { on: ['tenant'] })
+  const { value } = useGet<{ items: JournalEvent[] }>('/v1/events', query, { every_ms: 0, on: ['tenant'] })
   const event = value?.items.findLast(({ at }) => at === frozen_at)
   return <>{actorInWords(event?.actor ?? 'admin')}</>
 }

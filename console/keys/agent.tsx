@@ -19,7 +19,7 @@ import { Rotate } from './rotate.tsx'
 
 export function AgentDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/agents', id)
-  const loaded = useGet<Agent>(path, {}, { on: ['agent'] })
+  const loaded = useGet<Agent>(path, {}, { every_ms: 0, on: ['agent'] })
   const reload = () => {
     loaded.reload()
     onChange()

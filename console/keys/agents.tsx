@@ -34,7 +34,7 @@ const columns: Column<Agent>[] = [
 ]
 
 export function Agents({ id }: { id: string | undefined }) {
-  const list = usePages<Agent>('/v1/agents', {}, { on: ['agent'] })
+  const list = usePages<Agent>('/v1/agents', {}, { every_ms: 0, on: ['agent'] })
   const tenant = useGet<Tenant>('/v1/tenants/me')
   const quota = tenant.value?.quota.agents
   const creating = useSignal(false)

@@ -20,11 +20,8 @@ import { type Column, codeColumn, timeColumn } from '../ui/table.tsx'
 import { announce } from '../ui/toast.tsx'
 import { first_approval_key } from './first.ts'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function ApprovalKeys() {
-  const list = usePages<ApprovalKey>('/v1/approval-keys', {}, { every_ms, on: ['approval_key'] })
+  const list = usePages<ApprovalKey>('/v1/approval-keys', {}, { on: ['approval_key'] })
   const creating = useSignal(false)
   const revoking = useSignal<ApprovalKey | null>(null)
   const columns = columnsOf((key) => setTo(revoking, key))

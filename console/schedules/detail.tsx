@@ -19,13 +19,10 @@ import { workflowOf } from '../ui/workflow-link.tsx'
 import { LeftLetter } from './left-letter.tsx'
 import { Mend } from './mend.tsx'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function ScheduleDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/schedules', id)
   const final = useSignal(false)
-  const options = { every_ms: final.value ? 0 : every_ms, on: ['schedule'] as const }
+  const options = { on: ['schedule'] as const, ...(final.value && { every_ms: 0 }) }
   const loaded = useGet<Schedule>(path, {}, options)
   const attempts = usePages<Attempt>(`${path}/attempts`, {}, options)
   const status = loaded.value?.status

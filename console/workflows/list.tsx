@@ -16,8 +16,6 @@ import { titleOfType } from './titles.ts'
 import { WorkflowPage } from './workflow.tsx'
 import './workflows.css'
 
-/** For what no event says. */
-const every_ms = 60_000
 /** The search starts this long after the last letter. */
 const search_after_ms = 250
 
@@ -32,7 +30,7 @@ function AllWorkflows() {
   const { status, tabs, panel } = useStatuses(titles, 'workflows')
   const prefix = address.value.query.get('prefix') ?? ''
   const query = { status: status === 'all' ? undefined : status, prefix }
-  const list = usePages<Workflow>('/v1/workflows', query, { every_ms, on: ['any'] })
+  const list = usePages<Workflow>('/v1/workflows', query, { on: ['any'] })
   return (
     <Page
       title="Workflows"
