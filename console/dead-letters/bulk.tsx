@@ -4,7 +4,7 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { ChangeQuestion } from '../actions/question.tsx'
-import { newKey, useAction } from '../api/action.ts'
+import { newKey } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import type { Result } from '../api/client.ts'
 import { useLoad } from '../api/load.ts'
@@ -68,24 +68,16 @@ function useCounts(verb: Verb, filter: Filter) {
 }
 
 export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, onClose }: BulkProps) {
-  const action = useAction()
   const pace = useSignal<(typeof paces)[number]['value']>('')
   const { counts, grown, idempotency_key, stop } = useCounts(verb, filter)
   const total = counts.value?.total ?? null
   const { navigate } = useWayOn()
-  const confirm = async () => {
-    if (!total) return
+  const work = async () => {
     const per_second = pace.peek() === '' ? undefined : Number(pace.peek())
     const headers = { 'idempotency-key': idempotency_key.current }
-    const operation = await action.run(async () => {
-      const stopped = await stop()
-      const body = { filter, max: total, per_second }
-      return stopped ?? ask<Operation>('POST', `/v1/dlq/${verb}`, { body, headers })
-    })
-    if (!operation) return
-    onClose()
-    onStarted()
-    navigate(pathOf('/console/dlq', operation.id), Object.fromEntries(address.value.query))
+    const stopped = await stop()
+    const body = { filter, max: total, per_second }
+    return stopped ?? ask<Operation>('POST', `/v1/dlq/${verb}`, { body, headers })
   }
   // Redriving what agents left and may still claim would change nothing.
   const idle = verb === 'redrive' && status === 'failed' && total !== null && total === counts.value!.agent
@@ -96,9 +88,11 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
       verb={total ? `Yes, ${verb} ${count(total)}` : `Yes, ${verb}`}
       kind={verb === 'redrive' ? 'primary' : 'danger'}
       disabled={!total || idle}
-      action={action}
-      onConfirm={confirm}
-      {...{ onClose }}
+      onDone={({ id }) => {
+        onStarted()
+        navigate(pathOf('/console/dlq', id), Object.fromEntries(address.value.query))
+      }}
+      {...{ work, onClose }}
     >
       {grown && (
         <p class="notice" role="alert">

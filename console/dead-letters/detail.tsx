@@ -171,7 +171,6 @@ function Resolve({ letter, path, refused, onChange }: ChangeProps & { refused: b
           kind="primary"
           work={() => askAsAgent('POST', `${path}/resolve`)}
           onDone={() => {
-            close()
             announce('Resolved.')
             onChange()
           }}
@@ -198,7 +197,6 @@ function Delete({ letter, path, onChange }: ChangeProps) {
           work={() => askAsAgent('DELETE', path)}
           done_by={['DLQ_NOT_FOUND']}
           onDone={() => {
-            close()
             announce('Deleted.')
             leaveRemoved('/console/dlq', Object.fromEntries(address.value.query))
             onChange()

@@ -5,7 +5,7 @@ import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { successorPath } from '../actions/refusal.tsx'
 import { sentText, whenSent } from '../actions/sending.ts'
-import { newKey, useAction } from '../api/action.ts'
+import { newKey } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { failed, type PageOf, type Result } from '../api/client.ts'
 import { ask } from '../api/session.ts'
@@ -61,27 +61,19 @@ export function LetterQuestion({ verb, ...props }: LetterQuestionProps) {
 }
 
 function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { onClose: () => void }) {
-  const action = useAction()
-  const idempotency_key = useRef(newKey())
+  const headers = { 'idempotency-key': useRef(newKey()).current }
   const is_agents = letter.source === 'agent'
-  const confirm = async () => {
-    const headers = { 'idempotency-key': idempotency_key.current }
-    const redriven = await action.run(() =>
-      ask<Letter>('POST', `${pathOf('/v1/dlq', letter.id)}/redrive`, { headers }),
-    )
-    if (!redriven) return
-    onClose()
-    const sent = sentText('Sent again.', 'sent again')
-    announceSuccessor(redriven.redriven_as, is_agents ? 'Agents can claim it again.' : sent)
-    onChange()
-  }
   return (
     <ChangeQuestion
       title={is_agents ? 'Put it back for agents?' : 'Send it again?'}
       verb={is_agents ? 'Yes, put it back' : 'Yes, send it again'}
       kind="primary"
-      action={action}
-      onConfirm={confirm}
+      work={() => ask<Letter>('POST', `${pathOf('/v1/dlq', letter.id)}/redrive`, { headers })}
+      onDone={({ redriven_as }) => {
+        const sent = sentText('Sent again.', 'sent again')
+        announceSuccessor(redriven_as, is_agents ? 'Agents can claim it again.' : sent)
+        onChange()
+      }}
       {...{ onClose }}
     >
       <Emphasis>{sourceText(source) || titleOf(letter)}</Emphasis>
@@ -129,21 +121,16 @@ export function Discard({ letter, refused = false, onChange }: Omit<MendProps, '
 }
 
 function DiscardQuestion({ letter, onChange, onClose }: Omit<MendProps, 'source'> & { onClose: () => void }) {
-  const action = useAction()
-  const idempotency_key = useRef(newKey())
-  const confirm = async () => {
-    const discarded = await action.run(() => discard(letter.id, idempotency_key.current))
-    if (!discarded) return
-    onClose()
-    announce(discarded === 'done' ? 'Discarded.' : 'It is being discarded.')
-    onChange()
-  }
+  const idempotency_key = useRef(newKey()).current
   return (
     <ChangeQuestion
       title="Discard this dead letter?"
       verb="Yes, discard"
-      action={action}
-      onConfirm={confirm}
+      work={() => discard(letter.id, idempotency_key)}
+      onDone={(discarded) => {
+        announce(discarded === 'done' ? 'Discarded.' : 'It is being discarded.')
+        onChange()
+      }}
       {...{ onClose }}
     >
       <Emphasis>{titleOf(letter)}</Emphasis>

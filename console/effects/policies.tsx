@@ -130,7 +130,6 @@ function DeletePolicy({ type, onDeleted, onClose }: DeleteProps) {
       verb="Yes, delete"
       work={() => ask('DELETE', pathOf('/v1/effect-policies', type))}
       onDone={() => {
-        onClose()
         onDeleted()
         announce('Deleted.')
       }}

@@ -100,7 +100,6 @@ function Revoke({ approval_key: revoked, onRevoked, onClose }: RevokeProps) {
       verb="Yes, revoke"
       work={() => ask('DELETE', pathOf('/v1/approval-keys', approval_key_id))}
       onDone={() => {
-        onClose()
         onRevoked()
         announce('Revoked.')
       }}

@@ -1,7 +1,7 @@
 // One subscription: its state, what it delivers, its changes, and its last attempts.
 
-import { useSignal } from '@preact/signals'
 import type { Subscription, SubscriptionAttempt } from '../../sdk/src/types.ts'
+import { Asking } from '../actions/asking.tsx'
 import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { type List, useGet, usePages } from '../api/load.ts'
@@ -9,7 +9,7 @@ import { ask } from '../api/session.ts'
 import { useWayOn } from '../router.ts'
 import { reasonOf } from '../text/reason.ts'
 import { count, counted } from '../text/words.ts'
-import { Button, Code, CopiedCode, Countdown, Facts, setTo, Text, Time } from '../ui/basics.tsx'
+import { Button, Code, CopiedCode, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { Confirm, Emphasis } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
 import { ErrorBox, LoadedView, Part } from '../ui/page.tsx'
@@ -98,7 +98,6 @@ interface ChangesProps {
 
 function Changes({ subscription, path, onChange }: ChangesProps) {
   const { status } = subscription
-  const deleting = useSignal(false)
   const { busy, problem, run } = useAction()
   const { leaveRemoved } = useWayOn()
   const paused = status === 'paused'
@@ -120,25 +119,26 @@ function Changes({ subscription, path, onChange }: ChangesProps) {
           onClick={() => void change()}
         />
         <Replay {...{ subscription, path, onChange }} />
-        <Button text="Delete…" kind="danger" onClick={setTo(deleting, true)} />
+        <Asking text="Delete" kind="danger">
+          {(onClose) => (
+            <Confirm
+              title="Delete this subscription?"
+              verb="Yes, delete"
+              work={() => ask('DELETE', path)}
+              onDone={() => {
+                announce('Deleted.')
+                leaveRemoved('/console/subscriptions')
+                onChange()
+              }}
+              {...{ onClose }}
+            >
+              <Emphasis>{nameOf(subscription)}</Emphasis>
+              <p>Nothing more is delivered there. What happened stays in the journal.</p>
+            </Confirm>
+          )}
+        </Asking>
       </div>
       {problem && <ErrorBox {...{ problem }} />}
-      {deleting.value && (
-        <Confirm
-          title="Delete this subscription?"
-          verb="Yes, delete"
-          work={() => ask('DELETE', path)}
-          onDone={() => {
-            announce('Deleted.')
-            leaveRemoved('/console/subscriptions')
-            onChange()
-          }}
-          onClose={setTo(deleting, false)}
-        >
-          <Emphasis>{nameOf(subscription)}</Emphasis>
-          <p>Nothing more is delivered there. What happened stays in the journal.</p>
-        </Confirm>
-      )}
     </div>
   )
 }
