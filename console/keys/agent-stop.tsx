@@ -7,7 +7,7 @@ import { ChangeQuestion } from '../actions/question.tsx'
 import type { Action } from '../api/action.ts'
 import { ask } from '../api/session.ts'
 import { shown } from '../text/words.ts'
-import { Badge, Button, setFrom, setTo, Text, Time } from '../ui/basics.tsx'
+import { Badge, Button, LongText, setFrom, setTo, Time } from '../ui/basics.tsx'
 import { Field, Select } from '../ui/form.tsx'
 import { announce } from '../ui/toast.tsx'
 
@@ -51,12 +51,7 @@ export function Paused({ paused_at, paused_reason }: Agent) {
       <p class="muted">
         <Time at={paused_at} />. It may read, and change nothing until you resume it.
       </p>
-      {paused_reason !== null && (
-        <p class="prompt">
-          <span class="muted">Reason: </span>
-          <Text>{paused_reason}</Text>
-        </p>
-      )}
+      {paused_reason !== null && <LongText label="Reason">{paused_reason}</LongText>}
     </div>
   )
 }

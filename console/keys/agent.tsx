@@ -9,7 +9,7 @@ import { pathOf } from '../api/address.ts'
 import { useGet } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { useWayOn } from '../router.ts'
-import { Code, ExternalLink, Facts, Text, Time } from '../ui/basics.tsx'
+import { Code, ExternalLink, Facts, LongText, Time } from '../ui/basics.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
 import { ErrorBox } from '../ui/page.tsx'
@@ -29,11 +29,7 @@ export function AgentDetail({ id, onChange }: OpenProps) {
       {(agent) => (
         <>
           <DetailTitle>{agent.name}</DetailTitle>
-          {agent.description && (
-            <p class="prompt">
-              <Text>{agent.description}</Text>
-            </p>
-          )}
+          {agent.description && <LongText>{agent.description}</LongText>}
           {isOwnAgent(agent) && (
             <p class="note small">
               Sessions of the console do with it what only agents may do. When it is deleted, the next such
