@@ -7,7 +7,7 @@ import { newKey, useAction } from '../api/action.ts'
 import type { Ask, Method, PageOf, Result } from '../api/client.ts'
 import { type Loaded, useLoad } from '../api/load.ts'
 import { count, counted, shown } from '../text/words.ts'
-import { Badge, Button, LongText, Text, Time } from '../ui/basics.tsx'
+import { Badge, Button, LongText, setTo, Text, Time } from '../ui/basics.tsx'
 import { Field, Form } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
 import type { AnswerSchema } from './answer-form.tsx'
@@ -200,13 +200,7 @@ export function Comments({ of, path, ask }: CommentsProps) {
           <Button text="Add the comment" type="submit" busy={busy} />
         </Form>
       ) : (
-        <Button
-          text="Write a comment"
-          kind="quiet"
-          onClick={() => {
-            open.value = true
-          }}
-        />
+        <Button text="Write a comment" kind="quiet" onClick={setTo(open, true)} />
       )}
     </section>
   )

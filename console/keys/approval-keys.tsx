@@ -9,6 +9,7 @@ import { useGet, usePages } from '../api/load.ts'
 import { oneTime, type Shown } from '../api/one-time.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
+import { isoOf } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { Button, Code, setTo, Text } from '../ui/basics.tsx'
 import { Confirm, FormDialog } from '../ui/dialog.tsx'
@@ -133,11 +134,10 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
   const submit = async () => {
     const checkpoint_id = is_by_id ? values.checkpoint_id.trim() : values.chosen
     if (is_by_id && checkpoint_id === '') return
-    const ends = new Date(values.expires_at)
     const body = {
       label: values.label.trim() || undefined,
       checkpoint_id: checkpoint_id || undefined,
-      expires_at: Number.isNaN(ends.getTime()) ? undefined : ends.toISOString(),
+      expires_at: isoOf(values.expires_at),
     }
     await oneTime(async () => {
       const created = await create(body)

@@ -9,7 +9,7 @@ import { type List, type Loaded, useGet, useMember, usePages } from '../api/load
 import { to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { reasonOf } from '../text/reason.ts'
-import { count } from '../text/words.ts'
+import { count, times } from '../text/words.ts'
 import { Badge, Code, Commands, CopiedCode, Countdown, ExternalLink, Facts, Time } from '../ui/basics.tsx'
 import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
 import { LoadedView, Part, Skeleton } from '../ui/page.tsx'
@@ -97,7 +97,7 @@ function WhyFailed({ schedule }: { schedule: Schedule }) {
   const failed = status === 'failed'
   const title = failed
     ? `Gave up after ${attempts === 1 ? 'one attempt' : `${attempts} attempts`}`
-    : `Failed ${attempts === 1 ? 'once' : `${attempts} times`} so far`
+    : `Failed ${times(attempts)} so far`
   return (
     <section class="outcome" data-status={failed ? 'rejected' : status} aria-label="Why it failed">
       <p class="outcome-title">{title}</p>

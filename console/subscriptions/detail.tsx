@@ -8,7 +8,7 @@ import { type List, useGet, usePages } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { useWayOn } from '../router.ts'
 import { reasonOf } from '../text/reason.ts'
-import { count, counted } from '../text/words.ts'
+import { count, counted, times } from '../text/words.ts'
 import { Button, Code, CopiedCode, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { Confirm, Emphasis } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
@@ -72,11 +72,7 @@ function Why({ status, paused_reason, last_error, last_status_code, ...rest }: S
   const { attempts, next_attempt_at } = rest
   return (
     <section class="outcome" data-status={status === 'paused' ? 'expired' : 'pending'} aria-label="State">
-      <p class="outcome-title">
-        {status === 'paused'
-          ? 'Paused'
-          : `Failed ${attempts === 1 ? 'once' : `${count(attempts)} times`} so far`}
-      </p>
+      <p class="outcome-title">{status === 'paused' ? 'Paused' : `Failed ${times(attempts)} so far`}</p>
       {what && <p>{what}</p>}
       {reason && <p>{reason.what}</p>}
       {reason?.advice && <p class="muted">{reason.advice}</p>}
