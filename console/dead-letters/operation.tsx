@@ -129,41 +129,20 @@ function OperationFacts({ id, filter, per_second, created_at, finished_at }: Ope
 function Chosen({ filter }: Pick<Operation, 'filter'>) {
   const { status, source, cause, workflow_id, source_id, from, to: until, ids_count } = filter
   if (ids_count !== null) return <>one by one</>
-  const parts: ComponentChildren[] = [
-    `all ${status ?? 'failed'}`,
-    source && ` from ${left_by[source]}`,
-    cause && (
-      <>
-        {' '}
-        by <Text>{source === 'agent' ? cause : causeInWords(cause)}</Text>
-      </>
-    ),
-    workflow_id && (
-      <>
-        {' '}
-        of <Text>{workflow_id}</Text>
-      </>
-    ),
-    source_id && (
-      <>
-        {' '}
-        of <Code>{source_id}</Code>
-      </>
-    ),
-    from && (
-      <>
-        {' '}
-        since <Time at={from} />
-      </>
-    ),
-    until && (
-      <>
-        {' '}
-        until <Time at={until} />
-      </>
-    ),
+  const narrowed: [word: string, by: ComponentChildren][] = [
+    ['from', source && left_by[source]],
+    ['by', cause && <Text>{source === 'agent' ? cause : causeInWords(cause)}</Text>],
+    ['of', workflow_id && <Text>{workflow_id}</Text>],
+    ['of', source_id && <Code>{source_id}</Code>],
+    ['since', from && <Time at={from} />],
+    ['until', until && <Time at={until} />],
   ]
-  return <>{parts}</>
+  return (
+    <>
+      all {status ?? 'failed'}
+      {narrowed.map(([word, by]) => by && [` ${word} `, by])}
+    </>
+  )
 }
 
 const tones: Record<Outcome['outcome'], Tone> = {
