@@ -4,16 +4,15 @@ import type { Subscription, SubscriptionAttempt } from '../../sdk/src/types.ts'
 import { Asking } from '../actions/asking.tsx'
 import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
-import { type List, useGet, usePages } from '../api/load.ts'
+import { useGet, usePages } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { useWayOn } from '../router.ts'
 import { reasonOf } from '../text/reason.ts'
 import { count, counted, times } from '../text/words.ts'
 import { Button, Code, CopiedCode, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { Confirm, Emphasis } from '../ui/dialog.tsx'
-import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
-import { ErrorBox, LoadedView, Part } from '../ui/page.tsx'
-import { More } from '../ui/table.tsx'
+import { Attempts, Detail, DetailTitle, type Moment, type OpenProps } from '../ui/list.tsx'
+import { ErrorBox } from '../ui/page.tsx'
 import { announce } from '../ui/toast.tsx'
 import { workflowOf } from '../ui/workflow-link.tsx'
 import { State } from './list.tsx'
@@ -49,7 +48,11 @@ export function SubscriptionDetail({ id, onChange }: OpenProps) {
           <Why {...subscription} />
           <Changes {...{ subscription, path }} onChange={reload} />
           <SubscriptionFacts {...subscription} />
-          <Attempts {...{ attempts }} />
+          <Attempts
+            title="Last attempts"
+            none="None yet. The next event that it names is delivered at once."
+            {...{ attempts, momentOf }}
+          />
         </>
       )}
     </Detail>
@@ -161,25 +164,6 @@ function SubscriptionFacts(subscription: Subscription) {
         Id: <CopiedCode text={id} what="the id" />,
       }}
     />
-  )
-}
-
-function Attempts({ attempts }: { attempts: List<SubscriptionAttempt> }) {
-  return (
-    <Part title="Last attempts">
-      <LoadedView loaded={attempts} what="attempts" lines={2}>
-        {(all) =>
-          all.length === 0 ? (
-            <p class="muted">None yet. The next event that it names is delivered at once.</p>
-          ) : (
-            <>
-              <History what="Attempts, newest first" moments={all.map(momentOf)} />
-              <More list={attempts} />
-            </>
-          )
-        }
-      </LoadedView>
-    </Part>
   )
 }
 
