@@ -36,6 +36,7 @@ export interface AskedMany {
 }
 
 interface BulkProps extends AskedMany {
+  onChange: () => void
   onClose: () => void
 }
 
@@ -67,7 +68,8 @@ function useCounts(verb: Verb, filter: Filter) {
   return { counts, grown: grown.value, idempotency_key, stop }
 }
 
-export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, onClose }: BulkProps) {
+export function BulkQuestion({ verb, status, filter, rows, sources, ...props }: BulkProps) {
+  const { onStarted, onChange, onClose } = props
   const pace = useSignal<(typeof paces)[number]['value']>('')
   const { counts, grown, idempotency_key, stop } = useCounts(verb, filter)
   const total = counts.value?.total ?? null
@@ -90,6 +92,7 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
       disabled={!total || idle}
       onDone={({ id }) => {
         onStarted()
+        onChange()
         navigate(pathOf('/console/dlq', id), Object.fromEntries(address.value.query))
       }}
       {...{ work, onClose }}
