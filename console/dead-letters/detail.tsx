@@ -21,7 +21,7 @@ import { announce } from '../ui/toast.tsx'
 import { Tree } from '../ui/tree.tsx'
 import { WorkflowLink } from '../ui/workflow-link.tsx'
 import { discardRefusal, redriveRefusal, resolveRefusal, titleOf } from './letter.ts'
-import { Discard, Redrive } from './mend.tsx'
+import { AskingLetter } from './mend.tsx'
 import type { OpenLetter } from './shapes.ts'
 import { type Source, sourceText, useSources } from './sources.ts'
 
@@ -130,9 +130,9 @@ function Mend({ letter, source, path, onChange }: ChangeProps & { source: Source
     <div class="mend">
       {letter.redriven_as !== null && <SentAgain id={letter.redriven_as} />}
       <div class="detail-actions parts">
-        <Redrive refused={redrive !== null} {...{ letter, source, onChange }} />
+        <AskingLetter verb="redrive" refused={redrive !== null} {...{ letter, source, onChange }} />
         <Resolve refused={resolve !== null} {...{ letter, path, onChange }} />
-        <Discard refused={discard !== null} {...{ letter, onChange }} />
+        <AskingLetter verb="discard" refused={discard !== null} {...{ letter, source, onChange }} />
         <Delete {...{ letter, path, onChange }} />
       </div>
       {letter.status !== 'resolved' && refused.length > 0 && <Refused {...{ refused }} />}

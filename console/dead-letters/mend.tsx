@@ -21,23 +21,29 @@ import { type Source, sourceText } from './sources.ts'
 interface MendProps {
   letter: Omit<Letter, 'cause'>
   source: Source | undefined
+  onChange: () => void
+  onClose: () => void
+}
+
+/** A question about one letter. */
+export interface AskedLetter extends Pick<MendProps, 'letter' | 'source'> {
+  verb: Verb
+}
+
+interface AskingProps extends AskedLetter {
   /** True when the API would refuse it. */
-  refused?: boolean
+  refused: boolean
   onChange: () => void
 }
 
-/** The button, and the question behind it. */
-export function Redrive({ letter, source, refused = false, onChange }: MendProps) {
+/** The button of an open letter, and the question behind it. */
+export function AskingLetter({ refused, onChange, ...asked }: AskingProps) {
+  const { verb } = asked
   return (
-    <Asking text="Redrive" kind="primary" {...{ refused }}>
-      {(close) => <RedriveQuestion {...{ letter, source, onChange }} onClose={close} />}
+    <Asking text={verb_titles[verb]} kind={verb === 'redrive' ? 'primary' : 'plain'} {...{ refused }}>
+      {(onClose) => <LetterQuestion {...asked} {...{ onChange, onClose }} />}
     </Asking>
   )
-}
-
-/** A question about one row of a list. */
-export interface AskedLetter extends Pick<MendProps, 'letter' | 'source'> {
-  verb: Verb
 }
 
 interface InRowProps extends AskedLetter {
@@ -51,16 +57,11 @@ export function InRow({ onAsk, ...asked }: InRowProps) {
   return <Button kind="quiet" {...{ text, label }} onClick={() => onAsk(asked)} />
 }
 
-interface LetterQuestionProps extends AskedLetter {
-  onChange: () => void
-  onClose: () => void
-}
-
-export function LetterQuestion({ verb, ...props }: LetterQuestionProps) {
+export function LetterQuestion({ verb, ...props }: MendProps & { verb: Verb }) {
   return verb === 'redrive' ? <RedriveQuestion {...props} /> : <DiscardQuestion {...props} />
 }
 
-function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { onClose: () => void }) {
+function RedriveQuestion({ letter, source, onChange, onClose }: MendProps) {
   const headers = { 'idempotency-key': useRef(newKey()).current }
   const is_agents = letter.source === 'agent'
   return (
@@ -112,15 +113,7 @@ function announceSuccessor(id: string | null, text: string): void {
   announce(text, id === null ? undefined : link)
 }
 
-export function Discard({ letter, refused = false, onChange }: Omit<MendProps, 'source'>) {
-  return (
-    <Asking text="Discard" {...{ refused }}>
-      {(close) => <DiscardQuestion {...{ letter, onChange }} onClose={close} />}
-    </Asking>
-  )
-}
-
-function DiscardQuestion({ letter, onChange, onClose }: Omit<MendProps, 'source'> & { onClose: () => void }) {
+function DiscardQuestion({ letter, onChange, onClose }: MendProps) {
   const idempotency_key = useRef(newKey()).current
   return (
     <ChangeQuestion
