@@ -16,9 +16,6 @@ import { titleOfType } from './titles.ts'
 import { WorkflowPage } from './workflow.tsx'
 import './workflows.css'
 
-/** The search starts this long after the last letter. */
-const search_after_ms = 250
-
 const titles = { all: 'All', waiting: 'Waiting', failed: 'Failed', idle: 'Nothing open' }
 
 export function Workflows({ params }: { params: Record<string, string> }) {
@@ -41,7 +38,7 @@ function AllWorkflows() {
       <PrefixSearch
         label="Workflows"
         title="Id begins with"
-        live_ms={search_after_ms}
+        live
         {...{ prefix }}
         onSearch={(text) => setQuery({ prefix: text })}
       />
