@@ -33,7 +33,7 @@ export function Policies({ panel }: { panel: { id: string; 'aria-label': string 
   })
   return (
     <>
-      <div class="policies-head bar" data-wrap>
+      <div class="list-head bar" data-wrap>
         <p class="muted">
           The agent that asks does not set the bar alone: a policy raises what effects of a type need.
         </p>

@@ -44,7 +44,7 @@ export function Agents({ id }: { id: string | undefined }) {
   }
   return (
     <>
-      <div class="keys-head bar" data-wrap>
+      <div class="list-head bar" data-wrap>
         <div class="keys-quota">{quota && <Meter label="Agents" {...quota} />}</div>
         <Button text="Create an agent…" kind="primary" onClick={setTo(creating, true)} />
       </div>

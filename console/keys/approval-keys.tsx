@@ -28,7 +28,7 @@ export function ApprovalKeys() {
   const columns = columnsOf((key) => setTo(revoking, key))
   return (
     <>
-      <div class="keys-head bar" data-wrap>
+      <div class="list-head bar" data-wrap>
         <p class="muted">
           Anyone who holds one can read requests, approve and reject them, and nothing else.
         </p>
