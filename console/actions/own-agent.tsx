@@ -32,7 +32,7 @@ async function lookForAgent(signal?: AbortSignal): Promise<Result<Found>> {
   let cursor: string | undefined
   for (let page = 0; page < pages_max; page += 1) {
     const query = { limit: agents_a_page, cursor }
-    const agents = await ask<PageOf<Agent>>('GET', '/v1/agents', { query, ...(signal && { signal }) })
+    const agents = await ask<PageOf<Agent>>('GET', '/v1/agents', { query, signal })
     if (!agents.ok) return agents
     const own = agents.value.items.find(isOwnAgent)
     if (own) return { ok: true, value: { own: own.agent_id, free: undefined }, text: '' }

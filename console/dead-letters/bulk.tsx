@@ -140,10 +140,7 @@ async function matches(verb: Verb, filter: Filter, signal?: AbortSignal): Promis
   const counts: Counts = { schedule: 0, checkpoint: 0, agent: 0, total: 0 }
   for (const source of kinds) {
     const body = { filter: { ...filter, source }, dry_run: true }
-    const result = await ask<{ matched: number }>('POST', `/v1/dlq/${verb}`, {
-      body,
-      ...(signal && { signal }),
-    })
+    const result = await ask<{ matched: number }>('POST', `/v1/dlq/${verb}`, { body, signal })
     if (!result.ok) return result
     counts[source] = result.value.matched
   }
