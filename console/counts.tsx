@@ -7,8 +7,6 @@ import { type Loaded, useGet } from './api/load.ts'
 import { changes } from './api/session.ts'
 import { count } from './text/words.ts'
 
-/** For what no event says. A page of requests has up to a mebibyte: it is loaded when something happened to one. */
-export const counts_every_ms = 60_000
 /** The most items of one answer. */
 const items_max = 200
 
@@ -21,19 +19,13 @@ export interface Waiting {
 }
 
 /** By the title of the page, which has none where nothing waits. */
-export type Counts = Partial<Record<string, Waiting>>
+export type Counts = Record<string, Waiting | undefined>
 
 export function useCounts(tenant: Loaded<Tenant>): { counts: Counts; ready: boolean } {
-  const query = { status: 'pending', limit: items_max }
-  const pending = useGet<PageOf<Checkpoint>>('/v1/checkpoints', query, {
-    every_ms: counts_every_ms,
-    on: ['checkpoint'],
-  })
-  const unknown = useGet<PageOf<ListedEffect>>(
-    '/v1/effects',
-    { status: 'unknown', limit: items_max },
-    { every_ms: counts_every_ms, on: ['effect'] },
-  )
+  const asked = { status: 'pending', limit: items_max }
+  const pending = useGet<PageOf<Checkpoint>>('/v1/checkpoints', asked, { on: ['checkpoint'] })
+  const lost = { status: 'unknown', limit: items_max }
+  const unknown = useGet<PageOf<ListedEffect>>('/v1/effects', lost, { on: ['effect'] })
   const made = changes.value
   const before = useRef(made)
   useEffect(() => {
@@ -44,31 +36,21 @@ export function useCounts(tenant: Loaded<Tenant>): { counts: Counts; ready: bool
     }
     before.current = made
   }, [made])
-  const requests = pending.value?.items.length ?? 0
-  const letters = tenant.value?.quota.dlq_items?.used ?? 0
-  const cut = pending.value?.next_cursor ? '+' : ''
-  const effects = unknown.value?.items.length ?? 0
-  const effects_cut = unknown.value?.next_cursor ? '+' : ''
   const counts = {
-    ...(requests > 0 && {
-      Approvals: {
-        text: `${count(requests)}${cut}`,
-        words: `${count(requests)}${cut} to decide`,
-        number: requests,
-      },
-    }),
-    ...(effects > 0 && {
-      Effects: {
-        text: `${count(effects)}${effects_cut}`,
-        words: `${count(effects)}${effects_cut} with unknown outcome`,
-        number: effects,
-      },
-    }),
-    ...(letters > 0 && {
-      'Dead letters': { text: count(letters), words: `${count(letters)} open`, number: letters },
-    }),
+    Approvals: waitingIn(pending.value, 'to decide'),
+    Effects: waitingIn(unknown.value, 'with unknown outcome'),
+    'Dead letters': waiting(tenant.value?.quota.dlq_items?.used ?? 0, '', 'open'),
   }
   return { counts, ready: pending.value !== null && unknown.value !== null && tenant.value !== null }
+}
+
+function waitingIn(page: PageOf<unknown> | null, what: string): Waiting | undefined {
+  return waiting(page?.items.length ?? 0, page?.next_cursor ? '+' : '', what)
+}
+
+function waiting(number: number, cut: string, what: string): Waiting | undefined {
+  const text = `${count(number)}${cut}`
+  return number > 0 ? { text, words: `${text} ${what}`, number } : undefined
 }
 
 /** Read out when a number grows, not when the page is opened. */
@@ -77,7 +59,7 @@ export function Announced({ counts, ready }: { counts: Counts; ready: boolean })
   const text = useRef('')
   if (ready) {
     const numbers = Object.fromEntries(
-      Object.entries(counts).map(([title, waiting]) => [title, waiting!.number]),
+      Object.entries(counts).map(([title, waiting]) => [title, waiting?.number ?? 0]),
     )
     const grown = Object.keys(numbers).filter((title) => numbers[title]! > (before.current?.[title] ?? 0))
     if (before.current && grown.length > 0) {

@@ -6,7 +6,7 @@ import { useEffect, useId, useMemo } from 'preact/hooks'
 import type { Tenant } from '../sdk/src/types.ts'
 import { followJournal } from './api/journal.ts'
 import { type Loaded, useGet } from './api/load.ts'
-import { Announced, counts_every_ms, useCounts } from './counts.tsx'
+import { Announced, useCounts } from './counts.tsx'
 import { Banner } from './freeze/banner.tsx'
 import { Stop } from './freeze/stop.tsx'
 import { pages } from './pages.ts'
@@ -20,7 +20,7 @@ import { theme_titles, themes } from './ui/theme-choice.ts'
 
 export function Shell({ children }: { children: ComponentChildren }) {
   useFollowed()
-  const loaded = useGet<Tenant>('/v1/tenants/me', {}, { every_ms: counts_every_ms, on: ['dlq', 'tenant'] })
+  const loaded = useGet<Tenant>('/v1/tenants/me', {}, { on: ['dlq', 'tenant'] })
   const tenant = loaded.value
   const menu_open = useSignal(false)
   useEffect(() => {

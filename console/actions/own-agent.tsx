@@ -3,7 +3,6 @@
 
 import type { ComponentChildren } from 'preact'
 import type { Agent, CreatedAgent, RotatedAgent } from '../../sdk/src/types.ts'
-import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { failed, type PageOf, type Result } from '../api/client.ts'
 import { useLoad } from '../api/load.ts'
@@ -33,7 +32,7 @@ async function lookForAgent(signal?: AbortSignal): Promise<Result<Found>> {
   let cursor: string | undefined
   for (let page = 0; page < pages_max; page += 1) {
     const query = { limit: agents_a_page, cursor }
-    const agents = await ask<PageOf<Agent>>('GET', '/v1/agents', { query, ...(signal && { signal }) })
+    const agents = await ask<PageOf<Agent>>('GET', '/v1/agents', { query, signal })
     if (!agents.ok) return agents
     const own = agents.value.items.find(isOwnAgent)
     if (own) return { ok: true, value: { own: own.agent_id, free: undefined }, text: '' }
@@ -85,6 +84,7 @@ interface AgentQuestionProps {
   work: () => Promise<Result<unknown>>
   /** Codes of refusals that mean that it is done: a removal of what is gone. */
   done_by?: string[]
+  /** Called once it is done and the question closed. */
   onDone: () => void
   onClose: () => void
   children: ComponentChildren
@@ -92,18 +92,16 @@ interface AgentQuestionProps {
 
 /** The question before a change that only an agent may make. Without a key of the agent, its first answer gets one. */
 export function AgentQuestion(props: AgentQuestionProps) {
-  const { title, verb, kind = 'danger', onClose, children } = props
-  const { action, has_key, found, confirm } = useAgent(props)
+  const { title, verb, kind = 'danger', onDone, onClose, children } = props
+  const { has_key, found, work } = useAgent(props)
   const first_verb = found.value?.own ? `Get a new key and ${verb}` : `Create the agent and ${verb}`
   const known = has_key || found.value !== null
   return (
     <ChangeQuestion
-      {...{ title, kind, onClose }}
+      {...{ title, kind, work, onDone, onClose }}
       verb={!has_key && found.value ? first_verb : `Yes, ${verb}`}
       disabled={!known}
-      action={action}
       refusal={({ code }) => (code === 'UNAUTHORIZED' ? <KeyEnded /> : null)}
-      onConfirm={confirm}
     >
       {children}
       {has_key ? (
@@ -117,8 +115,7 @@ export function AgentQuestion(props: AgentQuestionProps) {
   )
 }
 
-function useAgent({ work, done_by = [], onDone }: AgentQuestionProps) {
-  const action = useAction()
+function useAgent({ work: change, done_by = [] }: AgentQuestionProps) {
   const has_key = agent_key.value !== null
   const found = useLoad<Found | null>(has_key ? 'no agent' : 'the agent', (signal) =>
     has_key ? Promise.resolve({ ok: true, value: null, text: '' }) : lookForAgent(signal),
@@ -129,19 +126,16 @@ function useAgent({ work, done_by = [], onDone }: AgentQuestionProps) {
     if (!became.ok) found.reload()
     return became
   }
-  const confirm = async () => {
-    const done = await action.run(async () => {
-      if (agent_key.peek() === null) {
-        const became = await become()
-        if (!became.ok) return became
-      }
-      const result = await work()
-      const is_done = result.ok || done_by.includes(result.problem.code)
-      return is_done ? { ok: true, value: true, text: '' } : result
-    })
-    if (done) onDone()
+  const work = async (): Promise<Result<unknown>> => {
+    if (agent_key.peek() === null) {
+      const became = await become()
+      if (!became.ok) return became
+    }
+    const result = await change()
+    const is_done = result.ok || done_by.includes(result.problem.code)
+    return is_done ? { ok: true, value: true, text: '' } : result
   }
-  return { action, has_key, found, confirm }
+  return { has_key, found, work }
 }
 
 function KeyEnded() {

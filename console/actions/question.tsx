@@ -1,29 +1,38 @@
 // The question before a change. A refusal is said in words, above what will happen.
 
 import type { ComponentChildren, JSX } from 'preact'
-import type { Action } from '../api/action.ts'
-import type { Problem } from '../api/client.ts'
+import { useAction } from '../api/action.ts'
+import type { Problem, Result } from '../api/client.ts'
 import type { ButtonKind } from '../ui/basics.tsx'
 import { Question } from '../ui/dialog.tsx'
 import { Refusal } from './refusal.tsx'
 
-interface ChangeQuestionProps {
+interface ChangeQuestionProps<T> {
   title: string
   verb: string
   kind?: ButtonKind
   disabled?: boolean
-  action: Pick<Action, 'busy' | 'problem'>
+  /** Makes the change. A value of null: nothing was done, and the question stays. */
+  work: () => Promise<Result<T | null>>
   /** Says a problem in another way; null where it does not. */
   refusal?: (problem: Problem) => JSX.Element | null
-  onConfirm: () => Promise<void>
+  /** Called once it is done and the question closed. */
+  onDone: (done: T) => void
   onClose: () => void
   children: ComponentChildren
 }
 
-export function ChangeQuestion({ action, refusal, onConfirm, children, ...question }: ChangeQuestionProps) {
-  const { busy, problem } = action
+export function ChangeQuestion<T>(props: ChangeQuestionProps<T>) {
+  const { work, refusal, onDone, children, ...question } = props
+  const { busy, problem, run } = useAction()
+  const confirm = async () => {
+    const done = await run(work)
+    if (done === null) return
+    question.onClose()
+    onDone(done)
+  }
   return (
-    <Question {...question} action={{ busy, problem: null }} onConfirm={() => void onConfirm()}>
+    <Question {...question} action={{ busy, problem: null }} onConfirm={() => void confirm()}>
       {problem && (refusal?.(problem) ?? <Refusal {...{ problem }} />)}
       {children}
     </Question>

@@ -36,55 +36,48 @@ export function Refusal({ problem }: { problem: Problem }) {
 }
 
 function refusalOf({ code, details }: Problem): Refused | null {
-  if (code === 'ALREADY_CLAIMED') {
-    return {
-      what: 'An agent works on it now.',
-      next: 'Nothing was changed. Wait for the agent to finish, or for its lock to end, and try again.',
-    }
-  }
-  if (code === 'LOCK_NOT_HELD') {
-    return {
-      what: 'An agent holds its lock.',
-      next: 'Nothing was changed. It can be resolved by that agent, or by others once the lock has ended.',
-    }
-  }
-  if (code === 'TENANT_FROZEN') {
-    return {
-      what: 'Everything is stopped.',
-      next: 'Nothing was changed: the console does this through an agent. Resume first, in the banner.',
-    }
-  }
-  if (code === 'AGENT_PAUSED' || code === 'AGENT_READ_ONLY') {
-    return {
-      what: code === 'AGENT_PAUSED' ? 'The console’s agent is paused.' : 'The console’s agent may only read.',
-      next: (
-        <>
-          Nothing was changed. Change that at the <a href={to('/console/keys')}>agents</a>.
-        </>
-      ),
-    }
-  }
   if (code === 'INVALID_STATE') return stateRefusal(details)
   if (code === 'QUOTA_EXCEEDED') return quotaRefusal(details)
-  if (code === 'IDEMPOTENCY_IN_PROGRESS') {
-    return { what: 'It is being done already.', next: 'Wait a moment, and look at it again.' }
-  }
-  if (code === 'TOO_MANY_OPERATIONS') {
-    return {
-      what: 'Too many operations are under way.',
-      next: 'Nothing was changed. Wait until one of them has ended, or cancel one.',
-    }
-  }
-  if (code === 'VERSION_MISMATCH') {
-    return {
-      what: 'It has changed in the meantime.',
-      next: 'Nothing was changed. Look at the new value first.',
-    }
-  }
-  if (code === 'DLQ_NOT_FOUND' || code === 'SCHEDULE_NOT_FOUND' || code === 'AGENT_NOT_FOUND') {
-    return { what: 'It has been removed in the meantime.', next: 'There is nothing left to do.' }
-  }
-  return null
+  return refusals[code] ?? null
+}
+
+const at_agents = (
+  <>
+    Nothing was changed. Change that at the <a href={to('/console/keys')}>agents</a>.
+  </>
+)
+const removed = { what: 'It has been removed in the meantime.', next: 'There is nothing left to do.' }
+
+const refusals: { [code in Problem['code']]?: Refused } = {
+  ALREADY_CLAIMED: {
+    what: 'An agent works on it now.',
+    next: 'Nothing was changed. Wait for the agent to finish, or for its lock to end, and try again.',
+  },
+  LOCK_NOT_HELD: {
+    what: 'An agent holds its lock.',
+    next: 'Nothing was changed. It can be resolved by that agent, or by others once the lock has ended.',
+  },
+  TENANT_FROZEN: {
+    what: 'Everything is stopped.',
+    next: 'Nothing was changed: the console does this through an agent. Resume first, in the banner.',
+  },
+  AGENT_PAUSED: { what: 'The console’s agent is paused.', next: at_agents },
+  AGENT_READ_ONLY: { what: 'The console’s agent may only read.', next: at_agents },
+  IDEMPOTENCY_IN_PROGRESS: {
+    what: 'It is being done already.',
+    next: 'Wait a moment, and look at it again.',
+  },
+  TOO_MANY_OPERATIONS: {
+    what: 'Too many operations are under way.',
+    next: 'Nothing was changed. Wait until one of them has ended, or cancel one.',
+  },
+  VERSION_MISMATCH: {
+    what: 'It has changed in the meantime.',
+    next: 'Nothing was changed. Look at the new value first.',
+  },
+  DLQ_NOT_FOUND: removed,
+  SCHEDULE_NOT_FOUND: removed,
+  AGENT_NOT_FOUND: removed,
 }
 
 function stateRefusal({ status, redriven_as, retried_as }: Record<string, unknown>): Refused {

@@ -50,7 +50,7 @@ export interface Ask {
   body?: unknown
   /** JSON that is sent as it is written, instead of `body`. */
   body_text?: string
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   headers?: Record<string, string>
 }
 

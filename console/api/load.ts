@@ -26,11 +26,14 @@ interface State<T> extends Omit<Loaded<T>, 'reload'> {
 }
 
 export interface LoadOptions {
-  /** The interval of repeats, which stop while the tab is hidden. 0 loads once. */
+  /** The interval of repeats, which stop while the tab is hidden. 0 never repeats: the default without `on`. */
   every_ms?: number
   /** Loads again when something happens to one of these nouns. A repeat is then for what no event says, and seldom. */
   on?: readonly Noun[]
 }
+
+/** Not more often: an answer has up to a mebibyte. */
+const seldom_ms = 60_000
 
 /** Between two loads that events cause: a noun may change a thousand times in a second. */
 const gap_ms = 1_000
@@ -43,7 +46,7 @@ const no_nouns: readonly Noun[] = []
 export function useLoad<T>(
   of: string,
   load: (signal: AbortSignal, by_hand: boolean) => Promise<Result<T>>,
-  { every_ms = 0, on = no_nouns }: LoadOptions = {},
+  { on = no_nouns, every_ms = on.length > 0 ? seldom_ms : 0 }: LoadOptions = {},
 ): Loaded<T> {
   const empty: State<T> = { value: null, text: '', problem: null, of }
   const state = useSignal(empty)
@@ -224,7 +227,7 @@ const pages_reloaded_max = 10
 
 /** A list of /v1. "Show more" asks for the next page alone; a repeat loads all pages that are shown. */
 export function usePages<T>(path: string, query: Query = {}, options: PagesOptions<T> = {}): List<T> {
-  const { keep = (item: T) => item, every_ms = 0, on = no_nouns } = options
+  const { keep = (item: T) => item, ...repeats } = options
   const of = `${path} ${JSON.stringify(query)}`
   const { loaded, showMore } = useHeld<T>(
     of,
@@ -246,12 +249,12 @@ export function usePages<T>(path: string, query: Query = {}, options: PagesOptio
       if (pages > 1) keepStep({ pages: { ...step().pages, [of]: pages } })
       return { ok: true, value: fresh, text: '' }
     },
-    ({ pages }) => (pages > pages_repeated_max ? {} : { every_ms, on }),
+    ({ pages }) => (pages > pages_repeated_max ? {} : repeats),
   )
   const { value } = loaded
   const more = value !== null && value.cursor !== null
   // A page may be empty and not the last: the service reads a bounded number of rows, whether they match or not.
-  const rests = value !== null && value.pages > pages_repeated_max && (every_ms > 0 || on.length > 0)
+  const rests = value !== null && value.pages > pages_repeated_max && Boolean(repeats.every_ms || repeats.on)
   const continues = value?.items.length === 0 && more && !loaded.problem
   useEffect(() => {
     if (continues) showMore()

@@ -1,6 +1,8 @@
 // The form of an answer, made from the schema that the agent sent.
 
 import type { Signal } from '@preact/signals'
+import { issuesOf, type Problem } from '../api/client.ts'
+import { isoOf } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { Check, Field, Select } from '../ui/form.tsx'
 
@@ -122,11 +124,11 @@ function hintOf({
   minLength,
   maxLength,
 }: AnswerField): string | undefined {
-  const kind = type === 'integer' ? 'A whole number' : 'A number'
-  const range = { number: bounds(kind, minimum, maximum), integer: bounds(kind, minimum, maximum) }
-  const length = bounds('Characters:', minLength, maxLength)
-  const words = type === 'boolean' ? '' : type === 'string' ? length : (range[type] ?? '')
-  const parts = [description && shown(description), words].filter((part) => part)
+  const words =
+    type === 'string'
+      ? bounds('Characters:', minLength, maxLength)
+      : bounds(type === 'integer' ? 'A whole number' : 'A number', minimum, maximum)
+  const parts = [description && shown(description), type !== 'boolean' && words].filter((part) => part)
   return parts.length > 0 ? parts.join(' ') : undefined
 }
 
@@ -153,8 +155,7 @@ function typedValue({ type, format }: AnswerField, text: string): unknown {
   // Text that is not exactly one number is sent as it is, and refused.
   if (type !== 'string') return numberFault(type, text) === undefined ? Number(text) : text
   if (format !== 'date-time') return format ? text.trim() : text
-  const at = new Date(text)
-  return Number.isNaN(at.getTime()) ? text : at.toISOString()
+  return isoOf(text) ?? text
 }
 
 export const half_text = 'The date is not complete: fill in the rest, or empty it.'
@@ -191,9 +192,8 @@ export function faultsOf(
 }
 
 /** The faults that the service found, by field. */
-export function errorsOf(details: Record<string, unknown>): Record<string, string> {
-  const issues = (details.issues ?? []) as { path: string; message: string }[]
-  const of_answer = issues.filter(({ path }) => path.startsWith(answer_path))
+export function errorsOf(problem: Problem): Record<string, string> {
+  const of_answer = issuesOf(problem).filter(({ path }) => path.startsWith(answer_path))
   return Object.fromEntries(
     of_answer.map(({ path, message }) => [path.slice(answer_path.length), `It ${shown(message)}.`]),
   )

@@ -5,8 +5,8 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { unseen, useAction } from '../api/action.ts'
 import { failed, issuesOf, type Problem, type Result } from '../api/client.ts'
-import { frozen_at, moment } from '../text/time.ts'
-import { count, counted, shown } from '../text/words.ts'
+import { frozen_at, isoOf, moment } from '../text/time.ts'
+import { counted, shown, times } from '../text/words.ts'
 import { Button, Code, setFrom, setTo } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
 import { Difference } from '../ui/difference.tsx'
@@ -76,7 +76,7 @@ function useFields({ answer_schema: schema, proposed, edited, present_hash }: St
   const until = useSignal('')
   const read = (verb: Verb): Asked => {
     const change = changeOf(verb === 'reject' ? null : draft.value, { proposed, edited })
-    const ends_at = new Date(until.value)
+    const expires_at = isoOf(until.value)
     const text = reason.value.trim()
     if (verb === 'reject') return { verb, change, decision: { reason: text } }
     const decision = {
@@ -85,7 +85,7 @@ function useFields({ answer_schema: schema, proposed, edited, present_hash }: St
       ...(change.text !== null && { effective_payload: change.text }),
       ...(present_hash !== null && { expected_hash: present_hash }),
       ...(proposed !== null && uses.value.trim() !== '1' && { uses: usesOf(uses.value) }),
-      ...(proposed !== null && !Number.isNaN(ends_at.getTime()) && { expires_at: ends_at.toISOString() }),
+      ...(proposed !== null && expires_at !== undefined && { expires_at }),
     }
     return { verb, change, decision }
   }
@@ -140,7 +140,7 @@ function useFaults(
     first?.focus()
   }, [problem, stopped.value])
   const here = stopped.value > 0 ? look() : { answer: {}, until: undefined }
-  const of_service = problem?.code === 'ANSWER_INVALID' ? errorsOf(problem.details) : {}
+  const of_service = problem?.code === 'ANSWER_INVALID' ? errorsOf(problem) : {}
   return { form, stops, errors: { ...of_service, ...here.answer }, until_fault: here.until }
 }
 
@@ -282,7 +282,7 @@ function Sure({ title, agent, of, asked, busy, onConfirm, onClose }: SureProps) 
       )}
       {(uses !== undefined || expires_at !== undefined) && (
         <p>
-          It may start {uses === undefined || uses === 1 ? 'once' : `${count(uses)} times`}
+          It may start {times(uses ?? 1)}
           {expires_at !== undefined && (
             <>
               , until <time dateTime={expires_at}>{moment(expires_at)}</time>
@@ -355,8 +355,8 @@ function Permit({ type, uses, until, until_fault, problem }: PermitProps) {
 }
 
 function permitInWords(uses: string, until: string): string {
-  const times = usesOf(uses)
-  const often = times === 1 ? 'once' : times > 1 ? `${count(times)} times` : '…'
+  const number = usesOf(uses)
+  const often = number === 0 ? '…' : times(number)
   return until === '' ? `${often}, without an end` : `${often}, until ${shown(until.replace('T', ' '))}`
 }
 

@@ -29,9 +29,6 @@ import { Comments, useVotes, Votes } from './discussion.tsx'
 import { Content, EffectPayload, Outcome } from './request.tsx'
 import { type Decision, decisionText, type Steered, standingOf, steeredOf, type Verb } from './steered.ts'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function ApprovalDetail({ id, onChange }: OpenProps) {
   const { loaded, own, path, send, present, onEnd } = useCheckpoint(id, onChange)
   const { value } = loaded
@@ -102,14 +99,8 @@ function useCheckpoint(id: string, onChange: () => void) {
   const path = pathOf('/v1/checkpoints', id)
   const final = useSignal(false)
   const own = useSignal(false)
-  const loaded = useGet<Checkpoint>(
-    path,
-    {},
-    {
-      every_ms: final.value ? 0 : every_ms,
-      on: ['checkpoint', 'callback'],
-    },
-  )
+  const repeats = { on: ['checkpoint', 'callback'] as const, ...(final.value && { every_ms: 0 }) }
+  const loaded = useGet<Checkpoint>(path, {}, repeats)
   const { value } = loaded
   useLayoutEffect(() => {
     // A decided request still changes while its callback is under way.

@@ -7,7 +7,7 @@ import { newKey, useAction } from '../api/action.ts'
 import type { Ask, Method, PageOf, Result } from '../api/client.ts'
 import { type Loaded, useLoad } from '../api/load.ts'
 import { count, counted, shown } from '../text/words.ts'
-import { Badge, Button, Text, Time } from '../ui/basics.tsx'
+import { Badge, Button, LongText, setTo, Text, Time } from '../ui/basics.tsx'
 import { Field, Form } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
 import type { AnswerSchema } from './answer-form.tsx'
@@ -91,11 +91,7 @@ export function Votes({ of, votes }: { of: Steered; votes: Loaded<Vote[]> }) {
               {vote.edited && ', changed the payload'}
               {!vote.counts && ', no longer counts: the payload was changed'}
             </span>
-            {vote.reason && (
-              <p class="prompt">
-                <Text>{vote.reason}</Text>
-              </p>
-            )}
+            {vote.reason && <LongText>{vote.reason}</LongText>}
             {vote.answer && <Answer of={vote.answer} schema={of.answer_schema} />}
           </li>
         ))}
@@ -183,9 +179,7 @@ export function Comments({ of, path, ask }: CommentsProps) {
             <span class="muted">
               <Time at={at} />
             </span>
-            <p class="prompt">
-              <Text>{text}</Text>
-            </p>
+            <LongText>{text}</LongText>
           </li>
         ))}
       </ul>
@@ -206,13 +200,7 @@ export function Comments({ of, path, ask }: CommentsProps) {
           <Button text="Add the comment" type="submit" busy={busy} />
         </Form>
       ) : (
-        <Button
-          text="Write a comment"
-          kind="quiet"
-          onClick={() => {
-            open.value = true
-          }}
-        />
+        <Button text="Write a comment" kind="quiet" onClick={setTo(open, true)} />
       )}
     </section>
   )

@@ -3,7 +3,8 @@
 import type { Signal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
 import { isSameJson, jsonLines } from '../text/difference.ts'
-import { Button } from '../ui/basics.tsx'
+import { isJson } from '../text/json.ts'
+import { Button, setTo } from '../ui/basics.tsx'
 import { Difference } from '../ui/difference.tsx'
 import { Field } from '../ui/form.tsx'
 import { useFocusAt } from './focus-at.ts'
@@ -99,22 +100,8 @@ export function Edit({ of, proposed, draft }: EditProps) {
         <Difference before={present} after={text} what="between the payload above and your change" />
       )}
       <div>
-        <Button
-          text="Leave it as it was"
-          onClick={() => {
-            draft.value = null
-          }}
-        />
+        <Button text="Leave it as it was" onClick={setTo(draft, null)} />
       </div>
     </section>
   )
-}
-
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }

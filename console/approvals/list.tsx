@@ -12,9 +12,6 @@ import { type Column, codeColumn, linkColumn, timeColumn } from '../ui/table.tsx
 import { ApprovalDetail } from './detail.tsx'
 import { first } from './first.ts'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 const titles = {
   pending: 'Waiting',
   approved: 'Approved',
@@ -25,7 +22,7 @@ const titles = {
 
 export function Approvals({ params: { id } }: { params: Record<string, string> }) {
   const { status, query, tabs, panel } = useStatuses(titles, 'approvals')
-  const list = usePages<Checkpoint>('/v1/checkpoints', { status }, { every_ms, on: ['checkpoint'] })
+  const list = usePages<Checkpoint>('/v1/checkpoints', { status }, { on: ['checkpoint'] })
   const pending = status === 'pending'
   const columns: Column<Checkpoint>[] = [
     linkColumn('Request', (row) => [to(pathOf('/console/approvals', row.id), { status: query }), row.title]),

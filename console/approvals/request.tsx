@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { resolver } from '../text/words.ts'
-import { Code, Facts, Text, Time } from '../ui/basics.tsx'
+import { Code, Facts, LongText, Time } from '../ui/basics.tsx'
 import { Difference } from '../ui/difference.tsx'
 import { Markdown } from '../ui/markdown.tsx'
 import { Tree } from '../ui/tree.tsx'
@@ -20,12 +20,7 @@ export function EffectPayload({ of }: { of: Steered }) {
   const about = (
     <>
       <Facts facts={{ Effect: <Code>{type}</Code>, Key: <Code>{key}</Code> }} />
-      {note !== null && (
-        <p class="prompt">
-          <span class="muted">Note: </span>
-          <Text>{note}</Text>
-        </p>
-      )}
+      {note !== null && <LongText label="Note">{note}</LongText>}
     </>
   )
   if (proposed === null)
@@ -105,12 +100,7 @@ export function Outcome({ of, own, children }: OutcomeProps) {
           {!own && by !== null && `${by} `}
           {resolved_at && <Time at={resolved_at} />}
         </p>
-        {reason && (
-          <p class="prompt">
-            <span class="muted">Reason: </span>
-            <Text>{reason}</Text>
-          </p>
-        )}
+        {reason && <LongText label="Reason">{reason}</LongText>}
         {answer && <Answer of={answer} schema={answer_schema as AnswerSchema | null} />}
         {children}
       </div>

@@ -7,19 +7,22 @@ import type { AnswerSchema } from './answer-form.tsx'
 
 export type Verb = 'approve' | 'reject'
 
+type Told = Pick<
+  Checkpoint,
+  | 'status'
+  | 'answer_schema'
+  | 'required_approvals'
+  | 'required_rejections'
+  | 'approvals'
+  | 'rejections'
+  | 'comments'
+  | 'editable'
+  | 'effect'
+>
+
 /** All that a request takes beside a plain decision. Payloads are exact texts. */
-export interface Steered {
-  status: Checkpoint['status']
+export interface Steered extends Omit<Told, 'answer_schema'> {
   answer_schema: AnswerSchema | null
-  required_approvals: number
-  required_rejections: number
-  approvals: number
-  rejections: number
-  comments: number
-  /** The effect that it is about. */
-  effect: Checkpoint['effect']
-  /** An approver may change the payload. */
-  editable: boolean
   /** The payload of an effect as it was proposed, `null` for JSON null; null without one, and where it was removed. */
   proposed: string | null
   /** The change that the votes are for. */
@@ -33,19 +36,6 @@ export interface Steered {
   /** The vote of the key of the page; unknown until the votes are read. */
   voted: 'approved' | 'rejected' | 'unknown' | null
 }
-
-type Told = Pick<
-  Checkpoint,
-  | 'status'
-  | 'answer_schema'
-  | 'required_approvals'
-  | 'required_rejections'
-  | 'approvals'
-  | 'rejections'
-  | 'comments'
-  | 'editable'
-  | 'effect'
->
 
 /** `text`: the answer as it came. `name`: the member with the payload of the effect. */
 export function steeredOf(

@@ -19,19 +19,13 @@ import { AuditSearch, type Filters, filtersIn } from './search.tsx'
 import { WindowTable } from './window-table.tsx'
 
 const page_rows = 100
-/** For what no event says. */
-const newest_every_ms = 60_000
 
 export function Audit({ params: { id } }: { params: Record<string, string> }) {
   const filters = filtersIn(address.value.query)
   const refreshed = useSignal(0)
   /** The number of the first row that is shown. */
   const top_seq = useSignal<number | null>(null)
-  const newest = useGet<PageOf<AuditEntry>>(
-    '/v1/audit',
-    { ...filters, limit: 1 },
-    { every_ms: newest_every_ms, on: ['audit'] },
-  )
+  const newest = useGet<PageOf<AuditEntry>>('/v1/audit', { ...filters, limit: 1 }, { on: ['audit'] })
   const newest_seq = newest.value?.items[0]?.seq ?? 0
   const newer = top_seq.value !== null && newest_seq > top_seq.value
   const refresh = () => {

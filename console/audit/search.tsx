@@ -7,6 +7,7 @@ import { pathOf } from '../api/address.ts'
 import type { PageOf } from '../api/client.ts'
 import { ask } from '../api/session.ts'
 import { setQuery } from '../router.ts'
+import { isoOf } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { Button, toggle } from '../ui/basics.tsx'
 import { Field, Search } from '../ui/form.tsx'
@@ -152,9 +153,4 @@ function localOf(iso: string): string {
   if (Number.isNaN(at.getTime())) return ''
   const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString()
   return local.slice(0, at.getSeconds() === 0 ? 16 : 19)
-}
-
-function isoOf(local: string): string {
-  const at = new Date(local)
-  return Number.isNaN(at.getTime()) ? '' : at.toISOString()
 }

@@ -4,7 +4,7 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { ChangeQuestion } from '../actions/question.tsx'
-import { newKey, useAction } from '../api/action.ts'
+import { newKey } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import type { Result } from '../api/client.ts'
 import { useLoad } from '../api/load.ts'
@@ -36,6 +36,7 @@ export interface AskedMany {
 }
 
 interface BulkProps extends AskedMany {
+  onChange: () => void
   onClose: () => void
 }
 
@@ -67,25 +68,18 @@ function useCounts(verb: Verb, filter: Filter) {
   return { counts, grown: grown.value, idempotency_key, stop }
 }
 
-export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, onClose }: BulkProps) {
-  const action = useAction()
+export function BulkQuestion({ verb, status, filter, rows, sources, ...props }: BulkProps) {
+  const { onStarted, onChange, onClose } = props
   const pace = useSignal<(typeof paces)[number]['value']>('')
   const { counts, grown, idempotency_key, stop } = useCounts(verb, filter)
   const total = counts.value?.total ?? null
   const { navigate } = useWayOn()
-  const confirm = async () => {
-    if (!total) return
+  const work = async () => {
     const per_second = pace.peek() === '' ? undefined : Number(pace.peek())
     const headers = { 'idempotency-key': idempotency_key.current }
-    const operation = await action.run(async () => {
-      const stopped = await stop()
-      const body = { filter, max: total, per_second }
-      return stopped ?? ask<Operation>('POST', `/v1/dlq/${verb}`, { body, headers })
-    })
-    if (!operation) return
-    onClose()
-    onStarted()
-    navigate(pathOf('/console/dlq', operation.id), Object.fromEntries(address.value.query))
+    const stopped = await stop()
+    const body = { filter, max: total, per_second }
+    return stopped ?? ask<Operation>('POST', `/v1/dlq/${verb}`, { body, headers })
   }
   // Redriving what agents left and may still claim would change nothing.
   const idle = verb === 'redrive' && status === 'failed' && total !== null && total === counts.value!.agent
@@ -96,9 +90,12 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
       verb={total ? `Yes, ${verb} ${count(total)}` : `Yes, ${verb}`}
       kind={verb === 'redrive' ? 'primary' : 'danger'}
       disabled={!total || idle}
-      action={action}
-      onConfirm={confirm}
-      {...{ onClose }}
+      onDone={({ id }) => {
+        onStarted()
+        onChange()
+        navigate(pathOf('/console/dlq', id), Object.fromEntries(address.value.query))
+      }}
+      {...{ work, onClose }}
     >
       {grown && (
         <p class="notice" role="alert">
@@ -143,10 +140,7 @@ async function matches(verb: Verb, filter: Filter, signal?: AbortSignal): Promis
   const counts: Counts = { schedule: 0, checkpoint: 0, agent: 0, total: 0 }
   for (const source of kinds) {
     const body = { filter: { ...filter, source }, dry_run: true }
-    const result = await ask<{ matched: number }>('POST', `/v1/dlq/${verb}`, {
-      body,
-      ...(signal && { signal }),
-    })
+    const result = await ask<{ matched: number }>('POST', `/v1/dlq/${verb}`, { body, signal })
     if (!result.ok) return result
     counts[source] = result.value.matched
   }

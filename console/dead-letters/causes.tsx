@@ -12,9 +12,6 @@ import type { Cause, Status } from './shapes.ts'
 
 type Counted = Operations['listCauses']['answer']
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export const left_by = { agent: 'agents', schedule: 'schedules', checkpoint: 'approvals' }
 
 interface CausesProps {
@@ -24,7 +21,7 @@ interface CausesProps {
 }
 
 export function Causes({ status, query }: CausesProps) {
-  const loaded = useGet<Counted>('/v1/dlq/causes', { status }, { every_ms, on: ['dlq'] })
+  const loaded = useGet<Counted>('/v1/dlq/causes', { status }, { on: ['dlq'] })
   const columns: Column<Cause>[] = [
     {
       title: 'Cause',

@@ -21,16 +21,13 @@ import { announce } from '../ui/toast.tsx'
 import { Tree } from '../ui/tree.tsx'
 import { WorkflowLink } from '../ui/workflow-link.tsx'
 import { discardRefusal, redriveRefusal, resolveRefusal, titleOf } from './letter.ts'
-import { Discard, Redrive } from './mend.tsx'
+import { AskingLetter } from './mend.tsx'
 import type { OpenLetter } from './shapes.ts'
 import { type Source, sourceText, useSources } from './sources.ts'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function DeadLetterDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/dlq', id)
-  const loaded = useGet<OpenLetter>(path, {}, { every_ms, on: ['dlq'] })
+  const loaded = useGet<OpenLetter>(path, {}, { on: ['dlq'] })
   const payload = useMember(loaded, 'payload') ?? 'null'
   const sources = useSources(loaded.value ? [loaded.value] : [])
   const reload = () => {
@@ -133,9 +130,9 @@ function Mend({ letter, source, path, onChange }: ChangeProps & { source: Source
     <div class="mend">
       {letter.redriven_as !== null && <SentAgain id={letter.redriven_as} />}
       <div class="detail-actions parts">
-        <Redrive refused={redrive !== null} {...{ letter, source, onChange }} />
+        <AskingLetter verb="redrive" refused={redrive !== null} {...{ letter, source, onChange }} />
         <Resolve refused={resolve !== null} {...{ letter, path, onChange }} />
-        <Discard refused={discard !== null} {...{ letter, onChange }} />
+        <AskingLetter verb="discard" refused={discard !== null} {...{ letter, source, onChange }} />
         <Delete {...{ letter, path, onChange }} />
       </div>
       {letter.status !== 'resolved' && refused.length > 0 && <Refused {...{ refused }} />}
@@ -174,7 +171,6 @@ function Resolve({ letter, path, refused, onChange }: ChangeProps & { refused: b
           kind="primary"
           work={() => askAsAgent('POST', `${path}/resolve`)}
           onDone={() => {
-            close()
             announce('Resolved.')
             onChange()
           }}
@@ -201,7 +197,6 @@ function Delete({ letter, path, onChange }: ChangeProps) {
           work={() => askAsAgent('DELETE', path)}
           done_by={['DLQ_NOT_FOUND']}
           onDone={() => {
-            close()
             announce('Deleted.')
             leaveRemoved('/console/dlq', Object.fromEntries(address.value.query))
             onChange()

@@ -46,9 +46,6 @@ const empty: Record<Status, [title: string, text: string]> = {
   ],
 }
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function DeadLetters({ params: { id } }: { params: Record<string, string> }) {
   const { status: tab, query, tabs, panel } = useStatuses(titles, 'letters')
   const by_cause = tab !== 'operations' && address.value.query.get('by') === 'cause'
@@ -58,7 +55,7 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
   const retried = useSignal<Schedule | null>(null)
   const status: Status = tab === 'operations' ? 'failed' : tab
   const filter = filterIn(address.value.query, status)
-  const list = usePages<Letter>('/v1/dlq', queryOf(filter), { every_ms, on: ['dlq'], keep })
+  const list = usePages<Letter>('/v1/dlq', { ...filter }, { on: ['dlq'], keep })
   const unlisted = useUnlisted(tab === 'failed' && !by_cause && !isFiltered(filter))
   // Shown together, so that nothing moves when the second answer comes.
   const both = unlisted.value || unlisted.problem ? list : { ...list, value: null }
@@ -108,7 +105,8 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
         )}
       </Split>
       {asked.value && <LetterQuestion {...asked.value} {...{ onChange }} onClose={setTo(asked, null)} />}
-      {many.value && <Many asked={many.value} {...{ onChange }} onClose={setTo(many, null)} />}
+      {/* They stay when the list that they are about is empty meanwhile. */}
+      {many.value && <BulkQuestion {...many.value} {...{ onChange }} onClose={setTo(many, null)} />}
       {retried.value && (
         <RetryQuestion
           schedule={retried.value}
@@ -126,21 +124,6 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
   )
 }
 
-interface ManyProps {
-  asked: AskedMany
-  onChange: () => void
-  onClose: () => void
-}
-
-/** It stays when the list that it is about is empty meanwhile. */
-function Many({ asked, onChange, onClose }: ManyProps) {
-  const onStarted = () => {
-    asked.onStarted()
-    onChange()
-  }
-  return <BulkQuestion {...asked} {...{ onStarted, onClose }} />
-}
-
 /** A dead letter, or an operation on many: the form of the id says which. */
 function Opened(props: OpenProps) {
   return props.id.startsWith('dop_') ? <OperationDetail {...props} /> : <DeadLetterDetail {...props} />
@@ -154,13 +137,9 @@ function keep(letter: Letter): Letter {
 const filter_names = ['source', 'source_id', 'cause', 'workflow_id', 'from', 'to'] as const
 
 /** The filter that the address holds. */
-function filterIn(query: URLSearchParams, status: Status): Filter {
+function filterIn(query: URLSearchParams, status: Status): Omit<Filter, 'ids'> {
   const given = filter_names.flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : []))
-  return { ...(Object.fromEntries(given) as Filter), status }
-}
-
-function queryOf({ ids: _, ...query }: Filter) {
-  return query
+  return { ...(Object.fromEntries(given) as Omit<Filter, 'ids'>), status }
 }
 
 function isFiltered(filter: Filter): boolean {

@@ -5,7 +5,7 @@ import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { successorPath } from '../actions/refusal.tsx'
 import { sentText, whenSent } from '../actions/sending.ts'
-import { newKey, useAction } from '../api/action.ts'
+import { newKey } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { failed, type PageOf, type Result } from '../api/client.ts'
 import { ask } from '../api/session.ts'
@@ -21,23 +21,29 @@ import { type Source, sourceText } from './sources.ts'
 interface MendProps {
   letter: Omit<Letter, 'cause'>
   source: Source | undefined
+  onChange: () => void
+  onClose: () => void
+}
+
+/** A question about one letter. */
+export interface AskedLetter extends Pick<MendProps, 'letter' | 'source'> {
+  verb: Verb
+}
+
+interface AskingProps extends AskedLetter {
   /** True when the API would refuse it. */
-  refused?: boolean
+  refused: boolean
   onChange: () => void
 }
 
-/** The button, and the question behind it. */
-export function Redrive({ letter, source, refused = false, onChange }: MendProps) {
+/** The button of an open letter, and the question behind it. */
+export function AskingLetter({ refused, onChange, ...asked }: AskingProps) {
+  const { verb } = asked
   return (
-    <Asking text="Redrive" kind="primary" {...{ refused }}>
-      {(close) => <RedriveQuestion {...{ letter, source, onChange }} onClose={close} />}
+    <Asking text={verb_titles[verb]} kind={verb === 'redrive' ? 'primary' : 'plain'} {...{ refused }}>
+      {(onClose) => <LetterQuestion {...asked} {...{ onChange, onClose }} />}
     </Asking>
   )
-}
-
-/** A question about one row of a list. */
-export interface AskedLetter extends Pick<MendProps, 'letter' | 'source'> {
-  verb: Verb
 }
 
 interface InRowProps extends AskedLetter {
@@ -51,37 +57,24 @@ export function InRow({ onAsk, ...asked }: InRowProps) {
   return <Button kind="quiet" {...{ text, label }} onClick={() => onAsk(asked)} />
 }
 
-interface LetterQuestionProps extends AskedLetter {
-  onChange: () => void
-  onClose: () => void
-}
-
-export function LetterQuestion({ verb, ...props }: LetterQuestionProps) {
+export function LetterQuestion({ verb, ...props }: MendProps & { verb: Verb }) {
   return verb === 'redrive' ? <RedriveQuestion {...props} /> : <DiscardQuestion {...props} />
 }
 
-function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { onClose: () => void }) {
-  const action = useAction()
-  const idempotency_key = useRef(newKey())
+function RedriveQuestion({ letter, source, onChange, onClose }: MendProps) {
+  const headers = { 'idempotency-key': useRef(newKey()).current }
   const is_agents = letter.source === 'agent'
-  const confirm = async () => {
-    const headers = { 'idempotency-key': idempotency_key.current }
-    const redriven = await action.run(() =>
-      ask<Letter>('POST', `${pathOf('/v1/dlq', letter.id)}/redrive`, { headers }),
-    )
-    if (!redriven) return
-    onClose()
-    const sent = sentText('Sent again.', 'sent again')
-    announceSuccessor(redriven.redriven_as, is_agents ? 'Agents can claim it again.' : sent)
-    onChange()
-  }
   return (
     <ChangeQuestion
       title={is_agents ? 'Put it back for agents?' : 'Send it again?'}
       verb={is_agents ? 'Yes, put it back' : 'Yes, send it again'}
       kind="primary"
-      action={action}
-      onConfirm={confirm}
+      work={() => ask<Letter>('POST', `${pathOf('/v1/dlq', letter.id)}/redrive`, { headers })}
+      onDone={({ redriven_as }) => {
+        const sent = sentText('Sent again.', 'sent again')
+        announceSuccessor(redriven_as, is_agents ? 'Agents can claim it again.' : sent)
+        onChange()
+      }}
       {...{ onClose }}
     >
       <Emphasis>{sourceText(source) || titleOf(letter)}</Emphasis>
@@ -120,30 +113,17 @@ function announceSuccessor(id: string | null, text: string): void {
   announce(text, id === null ? undefined : link)
 }
 
-export function Discard({ letter, refused = false, onChange }: Omit<MendProps, 'source'>) {
-  return (
-    <Asking text="Discard" {...{ refused }}>
-      {(close) => <DiscardQuestion {...{ letter, onChange }} onClose={close} />}
-    </Asking>
-  )
-}
-
-function DiscardQuestion({ letter, onChange, onClose }: Omit<MendProps, 'source'> & { onClose: () => void }) {
-  const action = useAction()
-  const idempotency_key = useRef(newKey())
-  const confirm = async () => {
-    const discarded = await action.run(() => discard(letter.id, idempotency_key.current))
-    if (!discarded) return
-    onClose()
-    announce(discarded === 'done' ? 'Discarded.' : 'It is being discarded.')
-    onChange()
-  }
+function DiscardQuestion({ letter, onChange, onClose }: MendProps) {
+  const idempotency_key = useRef(newKey()).current
   return (
     <ChangeQuestion
       title="Discard this dead letter?"
       verb="Yes, discard"
-      action={action}
-      onConfirm={confirm}
+      work={() => discard(letter.id, idempotency_key)}
+      onDone={(discarded) => {
+        announce(discarded === 'done' ? 'Discarded.' : 'It is being discarded.')
+        onChange()
+      }}
       {...{ onClose }}
     >
       <Emphasis>{titleOf(letter)}</Emphasis>

@@ -3,16 +3,16 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { quotaName, Successor } from '../actions/refusal.tsx'
-import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { type List, useGet, usePages } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
 import { causeInWords } from '../text/failure.ts'
 import { count } from '../text/words.ts'
-import { Badge, Button, Code, CopiedCode, Facts, setTo, Text, Time, type Tone } from '../ui/basics.tsx'
+import { Badge, Code, CopiedCode, Facts, Text, Time, type Tone } from '../ui/basics.tsx'
 import { Detail, DetailTitle, FailureCell, type OpenProps } from '../ui/list.tsx'
 import { LoadedView, Part } from '../ui/page.tsx'
 import { Progress } from '../ui/progress.tsx'
@@ -91,31 +91,23 @@ function summary(operation: Operation): string {
 }
 
 function Cancel({ path, operation, onDone }: { path: string; operation: Operation; onDone: () => void }) {
-  const open = useSignal(false)
-  const action = useAction()
-  const confirm = async () => {
-    const cancelled = await action.run(() => ask<Operation>('POST', `${path}/cancel`))
-    if (!cancelled) return
-    setTo(open, false)()
-    onDone()
-  }
   return (
     <div class="detail-actions parts">
-      <Button text="Cancel the rest…" onClick={setTo(open, true)} />
-      {open.value && (
-        <ChangeQuestion
-          title="Cancel the rest?"
-          verb="Yes, cancel the rest"
-          action={action}
-          onConfirm={confirm}
-          onClose={setTo(open, false)}
-        >
-          <p>
-            Those that are {past[operation.verb]} already stay so. The others are left as they are, and can be
-            chosen again.
-          </p>
-        </ChangeQuestion>
-      )}
+      <Asking text="Cancel the rest">
+        {(onClose) => (
+          <ChangeQuestion
+            title="Cancel the rest?"
+            verb="Yes, cancel the rest"
+            work={() => ask<Operation>('POST', `${path}/cancel`)}
+            {...{ onDone, onClose }}
+          >
+            <p>
+              Those that are {past[operation.verb]} already stay so. The others are left as they are, and can
+              be chosen again.
+            </p>
+          </ChangeQuestion>
+        )}
+      </Asking>
     </div>
   )
 }
@@ -137,41 +129,20 @@ function OperationFacts({ id, filter, per_second, created_at, finished_at }: Ope
 function Chosen({ filter }: Pick<Operation, 'filter'>) {
   const { status, source, cause, workflow_id, source_id, from, to: until, ids_count } = filter
   if (ids_count !== null) return <>one by one</>
-  const parts: ComponentChildren[] = [
-    `all ${status ?? 'failed'}`,
-    source && ` from ${left_by[source]}`,
-    cause && (
-      <>
-        {' '}
-        by <Text>{source === 'agent' ? cause : causeInWords(cause)}</Text>
-      </>
-    ),
-    workflow_id && (
-      <>
-        {' '}
-        of <Text>{workflow_id}</Text>
-      </>
-    ),
-    source_id && (
-      <>
-        {' '}
-        of <Code>{source_id}</Code>
-      </>
-    ),
-    from && (
-      <>
-        {' '}
-        since <Time at={from} />
-      </>
-    ),
-    until && (
-      <>
-        {' '}
-        until <Time at={until} />
-      </>
-    ),
+  const narrowed: [word: string, by: ComponentChildren][] = [
+    ['from', source && left_by[source]],
+    ['by', cause && <Text>{source === 'agent' ? cause : causeInWords(cause)}</Text>],
+    ['of', workflow_id && <Text>{workflow_id}</Text>],
+    ['of', source_id && <Code>{source_id}</Code>],
+    ['since', from && <Time at={from} />],
+    ['until', until && <Time at={until} />],
   ]
-  return <>{parts}</>
+  return (
+    <>
+      all {status ?? 'failed'}
+      {narrowed.map(([word, by]) => by && [` ${word} `, by])}
+    </>
+  )
 }
 
 const tones: Record<Outcome['outcome'], Tone> = {

@@ -7,12 +7,12 @@ import { type List, usePages } from '../api/load.ts'
 import { to } from '../router.ts'
 import { count } from '../text/words.ts'
 import { Badge } from '../ui/basics.tsx'
-import { ListView } from '../ui/list.tsx'
+import { TableList } from '../ui/list.tsx'
 import { Empty } from '../ui/page.tsx'
 import { Progress } from '../ui/progress.tsx'
-import { type Column, linkColumn, Table, timeColumn } from '../ui/table.tsx'
-import { letters } from './letter.ts'
-import type { Operation, Verb } from './shapes.ts'
+import { type Column, linkColumn, timeColumn } from '../ui/table.tsx'
+import { letters, verb_titles } from './letter.ts'
+import type { Operation } from './shapes.ts'
 
 /** While one is under way, and otherwise. */
 const every_ms = { running: 2_000, ended: 10_000 }
@@ -31,11 +31,9 @@ export function useOperations(): List<Operation> {
   return list
 }
 
-const nouns: Record<Verb, string> = { redrive: 'Redrive', discard: 'Discard' }
-
 /** `Redrive of 40 dead letters` */
 export function operationTitle({ verb, matched }: Operation): string {
-  return `${nouns[verb]} of ${letters(matched)}`
+  return `${verb_titles[verb]} of ${letters(matched)}`
 }
 
 /** The number of letters that had their turn. */
@@ -80,8 +78,7 @@ export function Operations({ operations: list, query, current }: OperationsProps
     timeColumn('Began', ({ created_at }) => created_at),
   ]
   return (
-    <ListView
-      {...{ list }}
+    <TableList
       what="operations"
       empty={
         <Empty title="No operations">
@@ -89,14 +86,9 @@ export function Operations({ operations: list, query, current }: OperationsProps
           days.
         </Empty>
       }
-    >
-      {(rows) => (
-        <Table
-          caption="Operations on dead letters"
-          id={({ id }) => id}
-          {...{ rows, list, columns, current }}
-        />
-      )}
-    </ListView>
+      caption="Operations on dead letters"
+      id={({ id }) => id}
+      {...{ list, columns, current }}
+    />
   )
 }

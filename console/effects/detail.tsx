@@ -8,7 +8,7 @@ import { outcomeLine } from '../approvals/request.tsx'
 import { to } from '../router.ts'
 import { payloadText } from '../text/json.ts'
 import { count, resolver } from '../text/words.ts'
-import { Badge, Code, CopiedCode, Copy, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
+import { Badge, Code, CopiedCode, Copy, Countdown, Facts, LongText, Text, Time } from '../ui/basics.tsx'
 import { Difference } from '../ui/difference.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
 import { LoadedView, Part } from '../ui/page.tsx'
@@ -18,12 +18,9 @@ import { EffectEvents, useEffectEvents } from './events.tsx'
 import { refusals, StatusBadge } from './status.tsx'
 import { Close, Verdict } from './verdict.tsx'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function EffectDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/effects', id)
-  const loaded = useGet<Effect>(path, {}, { every_ms, on: ['effect'] })
+  const loaded = useGet<Effect>(path, {}, { on: ['effect'] })
   const events = useEffectEvents(id)
   const reload = () => {
     loaded.reload()
@@ -45,11 +42,7 @@ export function EffectDetail({ id, onChange }: OpenProps) {
           <p class="origin">
             <Code>{effect.type}</Code>
           </p>
-          {effect.note && (
-            <p class="prompt">
-              <Text>{effect.note}</Text>
-            </p>
-          )}
+          {effect.note && <LongText>{effect.note}</LongText>}
           <Standing {...{ effect }} />
           <Verdict {...{ effect, path }} onChange={reload} />
           <EffectFacts {...{ effect }} />
@@ -166,11 +159,7 @@ function Finished({ status, finished_at, resolved_by, held_by, error }: Effect) 
         )}{' '}
         {finished_at && <Time at={finished_at} />}
       </p>
-      {error !== null && (
-        <p class="prompt">
-          <Text>{error}</Text>
-        </p>
-      )}
+      {error !== null && <LongText>{error}</LongText>}
     </div>
   )
 }
@@ -251,7 +240,7 @@ function Hash({ text, what }: { text: string; what: string }) {
 }
 
 function Approval({ id }: { id: string }) {
-  const loaded = useGet<Checkpoint>(pathOf('/v1/checkpoints', id), {}, { every_ms, on: ['checkpoint'] })
+  const loaded = useGet<Checkpoint>(pathOf('/v1/checkpoints', id), {}, { on: ['checkpoint'] })
   return (
     <Part title="Approval">
       <LoadedView {...{ loaded }} what="the approval" lines={2}>

@@ -20,7 +20,10 @@ interface Journal {
 }
 
 export function useEffectEvents(id: string): Loaded<Journal> {
-  return useLoad<Journal>(`events of ${id}`, (signal) => eventsOf(id, signal), { on: ['effect'] })
+  return useLoad<Journal>(`events of ${id}`, (signal) => eventsOf(id, signal), {
+    every_ms: 0,
+    on: ['effect'],
+  })
 }
 
 async function eventsOf(id: string, signal: AbortSignal): Promise<Result<Journal>> {

@@ -16,9 +16,6 @@ import { Policies } from './policies.tsx'
 import { type Status, StatusBadge, status_titles, WaitsFor } from './status.tsx'
 import './effects.css'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 const titles = { all: 'All', ...status_titles, policies: 'Policies' }
 
 export function Effects({ params: { id } }: { params: Record<string, string> }) {
@@ -47,7 +44,7 @@ interface ListedProps {
   panel: { id: string; 'aria-label': string }
 }
 
-const options = { every_ms, on: ['effect'] } as const
+const options = { on: ['effect'] } as const
 
 function OfStatus(props: ListedProps & { status: Status }) {
   const list = usePages<ListedEffect>('/v1/effects', { status: props.status }, options)

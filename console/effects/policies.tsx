@@ -7,7 +7,7 @@ import type { PageOf } from '../api/client.ts'
 import { useGet, usePages } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { shown } from '../text/words.ts'
-import { Button, Code, setTo } from '../ui/basics.tsx'
+import { Button, Code, setFrom, setTo } from '../ui/basics.tsx'
 import { Confirm, Emphasis } from '../ui/dialog.tsx'
 import { First } from '../ui/first.tsx'
 import { Split, TableList } from '../ui/list.tsx'
@@ -17,25 +17,19 @@ import { first_policy } from './first.ts'
 import { SetPolicy } from './policy-form.tsx'
 import { Approval, byWhom, LongestLease } from './policy-terms.tsx'
 
-/** For what no event says. */
-const every_ms = 60_000
 const keys_max = 200
 
 export function Policies({ panel }: { panel: { id: string; 'aria-label': string } }) {
-  const options = { every_ms, on: ['effect_policy'] as const }
+  const options = { on: ['effect_policy'] as const }
   const list = usePages<EffectPolicy>('/v1/effect-policies', {}, options)
   const keys = useGet<PageOf<ApprovalKey>>('/v1/approval-keys', { limit: keys_max }).value?.items ?? []
   /** A new one is true. */
   const setting = useSignal<EffectPolicy | true | null>(null)
   const deleting = useSignal<EffectPolicy | null>(null)
-  const columns = columnsOf({
-    keys,
-    onSet: (policy) => setTo(setting, policy),
-    onDelete: (policy) => setTo(deleting, policy),
-  })
+  const columns = columnsOf(keys, setFrom(setting), setFrom(deleting))
   return (
     <>
-      <div class="policies-head bar" data-wrap>
+      <div class="list-head bar" data-wrap>
         <p class="muted">
           The agent that asks does not set the bar alone: a policy raises what effects of a type need.
         </p>
@@ -65,26 +59,16 @@ export function Policies({ panel }: { panel: { id: string; 'aria-label': string 
   )
 }
 
-interface Columns {
-  keys: readonly ApprovalKey[]
-  onSet: (policy: EffectPolicy) => () => void
-  onDelete: (policy: EffectPolicy) => () => void
-}
-
-function columnsOf({ keys, onSet, onDelete }: Columns): Column<EffectPolicy>[] {
+function columnsOf(
+  keys: readonly ApprovalKey[],
+  onSet: (policy: EffectPolicy) => void,
+  onDelete: (policy: EffectPolicy) => void,
+): Column<EffectPolicy>[] {
   return [
     { title: 'Type', grow: true, cell: ({ type }) => <TypeName {...{ type }} /> },
     { title: 'Approval', cell: (policy) => <Approval {...policy} /> },
-    {
-      title: 'By whom',
-      wide: true,
-      cell: (policy) => byWhom(policy, keys),
-    },
-    {
-      title: 'Longest lease',
-      wide: true,
-      cell: (policy) => <LongestLease {...policy} />,
-    },
+    { title: 'By whom', wide: true, cell: (policy) => byWhom(policy, keys) },
+    { title: 'Longest lease', wide: true, cell: (policy) => <LongestLease {...policy} /> },
     timeColumn('Set', ({ updated_at }) => updated_at, true),
     {
       title: 'Actions',
@@ -95,13 +79,13 @@ function columnsOf({ keys, onSet, onDelete }: Columns): Column<EffectPolicy>[] {
             text="Change…"
             kind="quiet"
             label={`Change the policy for ${shown(policy.type)}…`}
-            onClick={onSet(policy)}
+            onClick={() => onSet(policy)}
           />
           <Button
             text="Delete…"
             kind="quiet"
             label={`Delete the policy for ${shown(policy.type)}…`}
-            onClick={onDelete(policy)}
+            onClick={() => onDelete(policy)}
           />
         </>
       ),
@@ -132,7 +116,6 @@ function DeletePolicy({ type, onDeleted, onClose }: DeleteProps) {
       verb="Yes, delete"
       work={() => ask('DELETE', pathOf('/v1/effect-policies', type))}
       onDone={() => {
-        onClose()
         onDeleted()
         announce('Deleted.')
       }}

@@ -4,10 +4,9 @@ import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { Effect } from '../../sdk/src/types.ts'
 import { ChangeQuestion } from '../actions/question.tsx'
-import { useAction } from '../api/action.ts'
 import { ask } from '../api/session.ts'
-import { isJson } from '../approvals/edit.tsx'
 import { curlWith } from '../text/curl.ts'
+import { isJson } from '../text/json.ts'
 import { count } from '../text/words.ts'
 import { Button, type ButtonKind, Code, Commands, setFrom, setTo, Text, Time } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
@@ -95,37 +94,31 @@ function Sure({ effect, path, outcome, onChange, onClose }: VerdictProps & SureP
   const fence = useRef(effect.fence).current
   const result = useSignal('')
   const error = useSignal('')
-  const action = useAction()
   const [result_text, error_text] = [result.value.trim(), error.value.trim()]
   const is_wrong = outcome === 'succeeded' && result_text !== '' && !isJson(result_text)
-  const confirm = async () => {
+  const work = async () => {
     const members = [
       `"outcome":"${outcome}"`,
       `"fence":${fence}`,
       ...(outcome === 'succeeded' && result_text !== '' ? [`"result":${result_text}`] : []),
       ...(outcome === 'failed' && error_text !== '' ? [`"error":${JSON.stringify(error_text)}`] : []),
     ]
-    const done = await action.run(async () => {
-      const resolved = await ask<Effect>('POST', `${path}/resolve`, { body_text: `{${members.join(',')}}` })
-      if (!resolved.ok && resolved.problem.code === 'INVALID_STATE') {
-        // The words of this question are about what is no longer so.
-        onClose()
-        announce(changedInWords(resolved.problem.details, fence))
-      }
-      return resolved
-    })
+    const resolved = await ask<Effect>('POST', `${path}/resolve`, { body_text: `{${members.join(',')}}` })
+    if (!resolved.ok && resolved.problem.code === 'INVALID_STATE') {
+      // The words of this question are about what is no longer so.
+      onClose()
+      announce(changedInWords(resolved.problem.details, fence))
+    }
     onChange()
-    if (done === null) return
-    onClose()
-    announce(words[outcome].done)
+    return resolved
   }
   return (
     <ChangeQuestion
       {...words[outcome]}
       kind={outcome === 'retry' ? 'danger' : 'primary'}
       disabled={is_wrong}
-      onConfirm={confirm}
-      {...{ action, onClose }}
+      onDone={() => announce(words[outcome].done)}
+      {...{ work, onClose }}
     >
       <Emphasis>{`${type} ${key}`}</Emphasis>
       <Consequence {...{ outcome }} is_approved={effect.checkpoint_id !== null} />

@@ -1,17 +1,15 @@
 // The banner on every page while the tenant is frozen: since when, by whom, why, and the way on.
 
-import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Tenant } from '../../sdk/src/types.ts'
+import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
-import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
-import type { Loaded } from '../api/load.ts'
-import { useGet } from '../api/load.ts'
+import { type Loaded, useGet } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { duration, frozen_at, now } from '../text/time.ts'
 import { shown } from '../text/words.ts'
-import { Button, setTo, Text, Time } from '../ui/basics.tsx'
+import { setTo, Text, Time } from '../ui/basics.tsx'
 import { announce } from '../ui/toast.tsx'
 import type { JournalEvent } from '../workflows/event.ts'
 import { actorInWords } from '../workflows/titles.ts'
@@ -67,7 +65,6 @@ interface FrozenProps {
 }
 
 function Frozen({ tenant, frozen_at, onChange }: FrozenProps) {
-  const open = useSignal(false)
   const { frozen_reason, resumed_at } = tenant
   return (
     <section class="frozen" aria-label="Everything is stopped" tabIndex={-1}>
@@ -90,9 +87,10 @@ function Frozen({ tenant, frozen_at, onChange }: FrozenProps) {
             )}
           </p>
         </div>
-        {resumed_at === null && <Button text="Resume…" onClick={setTo(open, true)} />}
+        <Asking text="Resume" absent={resumed_at !== null}>
+          {(onClose) => <Resume {...{ tenant, frozen_at, onChange, onClose }} />}
+        </Asking>
       </div>
-      {open.value && <Resume {...{ tenant, frozen_at, onChange }} onClose={setTo(open, false)} />}
     </section>
   )
 }
@@ -100,38 +98,36 @@ function Frozen({ tenant, frozen_at, onChange }: FrozenProps) {
 /** The event of the freeze says it. An administrator froze it, unless the operator of the service did. */
 function Who({ tenant_id, frozen_at }: { tenant_id: string; frozen_at: string }) {
   const query = { subject: tenant_id, type: 'tenant.frozen', limit: 200 }
-  const { value } = useGet<{ items: JournalEvent[] }>('/v1/events', query, { on: ['tenant'] })
+  const { value } = useGet<{ items: JournalEvent[] }>('/v1/events', query, { every_ms: 0, on: ['tenant'] })
   const event = value?.items.findLast(({ at }) => at === frozen_at)
   return <>{actorInWords(event?.actor ?? 'admin')}</>
 }
 
 function Resume({ tenant, frozen_at, onChange, onClose }: FrozenProps & { onClose: () => void }) {
-  const action = useAction()
   // The freeze that is shown: another one may begin while this is open.
   const shown_at = useRef(frozen_at).current
-  const resume = async () => {
-    const resumed = await action.run(async () => {
-      const body = { frozen_at: shown_at }
-      const result = await ask<Tenant>('POST', pathOf('/v1/tenants', tenant.tenant_id, 'resume'), { body })
-      if (!result.ok && result.problem.code === 'INVALID_STATE') {
-        onClose()
-        onChange()
-        announce('Everything was stopped again since you looked. Read why, then resume.')
-      }
-      return result
-    })
-    if (resumed === null) return
-    onClose()
-    onChange()
-    announce(resumed.frozen_at === null ? 'Resumed: agents go on.' : 'Resuming: agents go on within seconds.')
+  const work = async () => {
+    const body = { frozen_at: shown_at }
+    const result = await ask<Tenant>('POST', pathOf('/v1/tenants', tenant.tenant_id, 'resume'), { body })
+    if (!result.ok && result.problem.code === 'INVALID_STATE') {
+      onClose()
+      onChange()
+      announce('Everything was stopped again since you looked. Read why, then resume.')
+    }
+    return result
   }
   return (
     <ChangeQuestion
       title="Resume?"
       verb="Yes, resume"
       kind="primary"
-      onConfirm={resume}
-      {...{ action, onClose }}
+      onDone={(resumed) => {
+        onChange()
+        announce(
+          resumed.frozen_at === null ? 'Resumed: agents go on.' : 'Resuming: agents go on within seconds.',
+        )
+      }}
+      {...{ work, onClose }}
     >
       <p>
         Agents of <strong>{shown(tenant.name)}</strong> go on at once. It was stopped for{' '}

@@ -4,7 +4,6 @@ import { useSignal } from '@preact/signals'
 import type { Tenant } from '../../sdk/src/types.ts'
 import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
-import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { ask } from '../api/session.ts'
 import { shown } from '../text/words.ts'
@@ -32,23 +31,17 @@ const reason_characters_max = 500
 
 function Freeze({ tenant, onChange, onClose }: StopProps & { onClose: () => void }) {
   const reason = useSignal('')
-  const action = useAction()
-  const freeze = async () => {
-    const body = reason.value.trim() === '' ? {} : { reason: reason.value.trim() }
-    const frozen = await action.run(() =>
-      ask<Tenant>('POST', pathOf('/v1/tenants', tenant.tenant_id, 'freeze'), { body }),
-    )
-    if (frozen === null) return
-    onClose()
-    onChange()
-    announce('Everything is stopped.')
-  }
+  const body = reason.value.trim() === '' ? {} : { reason: reason.value.trim() }
   return (
     <ChangeQuestion
       title="Stop everything?"
       verb="Yes, stop everything"
-      onConfirm={freeze}
-      {...{ action, onClose }}
+      work={() => ask<Tenant>('POST', pathOf('/v1/tenants', tenant.tenant_id, 'freeze'), { body })}
+      onDone={() => {
+        onChange()
+        announce('Everything is stopped.')
+      }}
+      {...{ onClose }}
     >
       <p>
         Within a second, and until you resume <strong>{shown(tenant.name)}</strong>:

@@ -1,5 +1,7 @@
 // The body of a message: its bytes, and the kinds of text they may be.
 
+import { isJson } from '../text/json.ts'
+
 export type BodyKind = 'json' | 'form' | 'text' | 'hex'
 
 export interface Body {
@@ -15,7 +17,7 @@ export function bodyOf(base64: string, content_type: string): Body {
   const text = textOf(bytes)
   if (bytes.length === 0) return { bytes, text, kinds: [] }
   if (text === null || text.includes('\0')) return { bytes, text, kinds: ['hex'] }
-  if (isJson(text, content_type)) return { bytes, text, kinds: ['json', 'text', 'hex'] }
+  if (saysJson(text, content_type)) return { bytes, text, kinds: ['json', 'text', 'hex'] }
   if (form_type.test(content_type)) return { bytes, text, kinds: ['form', 'text', 'hex'] }
   return { bytes, text, kinds: ['text', 'hex'] }
 }
@@ -38,15 +40,9 @@ function textOf(bytes: Uint8Array): string | null {
   }
 }
 
-function isJson(text: string, content_type: string): boolean {
+function saysJson(text: string, content_type: string): boolean {
   const first = /[^ \t\r\n]/.exec(text)?.[0]
-  if (first !== '{' && first !== '[' && !json_type.test(content_type)) return false
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
+  return (first === '{' || first === '[' || json_type.test(content_type)) && isJson(text)
 }
 
 export const hex_row_bytes = 16

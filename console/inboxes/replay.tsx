@@ -3,15 +3,16 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Inbox, InboxDetail, Message } from '../../sdk/src/types.ts'
+import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { Refused } from '../actions/refusal.tsx'
 import { sentText, whenSent } from '../actions/sending.ts'
-import { newKey, useAction } from '../api/action.ts'
+import { newKey } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { ask } from '../api/session.ts'
 import { pause, visible } from '../api/wait.ts'
 import { placeOf } from '../text/failure.ts'
-import { Button, setTo, Text } from '../ui/basics.tsx'
+import { Text } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 
@@ -67,48 +68,41 @@ interface ReplayProps {
 }
 
 export function Replay({ inbox, message, onReplayed }: ReplayProps) {
-  const open = useSignal(false)
-  const action = useAction()
   const idempotency_key = useRef(newKey())
   const refusal = replayRefusal(inbox, message)
-  if (inbox.forwardUrl === null) return null
+  const { forwardUrl } = inbox
+  if (forwardUrl === null) return null
   const path = `${pathOf('/api/webhook', inbox.id, 'messages', message.id)}/replay`
-  const confirm = async () => {
-    const headers = { 'idempotency-key': idempotency_key.current }
-    const replayed = await action.run(() => ask<Message>('POST', path, { headers }))
-    if (!replayed) return
-    open.value = false
-    idempotency_key.current = newKey()
-    announce(sentText('It is being sent on.', 'sent on'))
-    onReplayed(replayed)
-  }
   return (
     <div class="mend">
       <div class="detail-actions parts">
-        {refusal === null ? (
-          <Button text="Replay…" onClick={setTo(open, true)} />
-        ) : (
-          <Button text="Replay" disabled />
-        )}
+        <Asking text="Replay" refused={refusal !== null}>
+          {(onClose) => (
+            <ChangeQuestion
+              title="Send it on once more?"
+              verb="Yes, send it on"
+              kind="primary"
+              work={() =>
+                ask<Message>('POST', path, { headers: { 'idempotency-key': idempotency_key.current } })
+              }
+              onDone={(replayed) => {
+                idempotency_key.current = newKey()
+                announce(sentText('It is being sent on.', 'sent on'))
+                onReplayed(replayed)
+              }}
+              {...{ onClose }}
+            >
+              <Emphasis>{`${message.method} ${message.path || '/'}`}</Emphasis>
+              <p>
+                The same bytes are sent to <Text>{placeOf(forwardUrl)}</Text> {whenSent()}
+                {message.forward?.status === 'delivered' && ', though it has had them before'}. This is one
+                call of /api.
+              </p>
+            </ChangeQuestion>
+          )}
+        </Asking>
       </div>
       {refusal !== null && <Refused refused={[['Replay', refusal]]} />}
-      {open.value && (
-        <ChangeQuestion
-          title="Send it on once more?"
-          verb="Yes, send it on"
-          kind="primary"
-          action={action}
-          onConfirm={confirm}
-          onClose={setTo(open, false)}
-        >
-          <Emphasis>{`${message.method} ${message.path || '/'}`}</Emphasis>
-          <p>
-            The same bytes are sent to <Text>{placeOf(inbox.forwardUrl)}</Text> {whenSent()}
-            {message.forward?.status === 'delivered' && ', though it has had them before'}. This is one call
-            of /api.
-          </p>
-        </ChangeQuestion>
-      )}
     </div>
   )
 }

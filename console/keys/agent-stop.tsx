@@ -2,12 +2,12 @@
 
 import { useSignal } from '@preact/signals'
 import type { Agent } from '../../sdk/src/types.ts'
+import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
-import { type Action, useAction } from '../api/action.ts'
-import type { Method } from '../api/client.ts'
+import type { Action } from '../api/action.ts'
 import { ask } from '../api/session.ts'
 import { shown } from '../text/words.ts'
-import { Badge, Button, setFrom, setTo, Text, Time } from '../ui/basics.tsx'
+import { Badge, Button, LongText, setFrom, setTo, Time } from '../ui/basics.tsx'
 import { Field, Select } from '../ui/form.tsx'
 import { announce } from '../ui/toast.tsx'
 
@@ -51,12 +51,7 @@ export function Paused({ paused_at, paused_reason }: Agent) {
       <p class="muted">
         <Time at={paused_at} />. It may read, and change nothing until you resume it.
       </p>
-      {paused_reason !== null && (
-        <p class="prompt">
-          <span class="muted">Reason: </span>
-          <Text>{paused_reason}</Text>
-        </p>
-      )}
+      {paused_reason !== null && <LongText label="Reason">{paused_reason}</LongText>}
     </div>
   )
 }
@@ -69,24 +64,23 @@ interface StopAgentProps {
 
 /** `resuming`: its problem is shown below all buttons of the agent. */
 export function StopAgent({ resuming, ...props }: StopAgentProps & { resuming: Action }) {
-  const open = useSignal<'pause' | 'mode' | null>(null)
+  const pausing = useSignal(false)
   const { agent, path, onChange } = props
   const resume = async () => {
     const resumed = await resuming.run(() => ask<Agent>('POST', `${path}/resume`, { body: {} }))
     onChange()
     if (resumed) announce(`${agent.agent_id} goes on.`)
   }
-  const onClose = setTo(open, null)
   return (
     <>
+      {/* One button: it keeps the focus when its text changes. */}
       {agent.paused_at === null ? (
-        <Button text="Pause…" kind="danger" onClick={setTo(open, 'pause')} />
+        <Button text="Pause…" kind="danger" onClick={setTo(pausing, true)} />
       ) : (
         <Button text="Resume" kind="primary" busy={resuming.busy} onClick={() => void resume()} />
       )}
-      <Button text="Change the mode…" onClick={setTo(open, 'mode')} />
-      {open.value === 'pause' && <Pause {...props} {...{ onClose }} />}
-      {open.value === 'mode' && <ChangeMode {...props} {...{ onClose }} />}
+      {pausing.value && <Pause {...props} onClose={setTo(pausing, false)} />}
+      <Asking text="Change the mode">{(onClose) => <ChangeMode {...props} {...{ onClose }} />}</Asking>
     </>
   )
 }
@@ -95,14 +89,17 @@ const reason_characters_max = 500
 
 function Pause({ agent, path, onChange, onClose }: StopAgentProps & { onClose: () => void }) {
   const reason = useSignal('')
-  const change = useChange({ method: 'POST', path: `${path}/pause`, onChange, onClose })
   const text = reason.value.trim()
+  const body = text === '' ? {} : { reason: text }
   return (
     <ChangeQuestion
       title={`Pause ${shown(agent.agent_id)}?`}
       verb="Yes, pause"
-      action={change.action}
-      onConfirm={() => change.send(text === '' ? {} : { reason: text }, `${agent.agent_id} is paused.`)}
+      work={() => ask<Agent>('POST', `${path}/pause`, { body })}
+      onDone={() => {
+        onChange()
+        announce(`${agent.agent_id} is paused.`)
+      }}
       {...{ onClose }}
     >
       <p>
@@ -123,15 +120,17 @@ function Pause({ agent, path, onChange, onClose }: StopAgentProps & { onClose: (
 
 function ChangeMode({ agent, path, onChange, onClose }: StopAgentProps & { onClose: () => void }) {
   const mode = useSignal(agent.mode)
-  const change = useChange({ method: 'PATCH', path, onChange, onClose })
   return (
     <ChangeQuestion
       title={`The mode of ${shown(agent.agent_id)}`}
       verb="Change the mode"
       kind="primary"
       disabled={mode.value === agent.mode}
-      action={change.action}
-      onConfirm={() => change.send({ mode: mode.value }, 'Changed. It holds within a second.')}
+      work={() => ask<Agent>('PATCH', path, { body: { mode: mode.value } })}
+      onDone={() => {
+        onChange()
+        announce('Changed. It holds within a second.')
+      }}
       {...{ onClose }}
     >
       <Select
@@ -143,25 +142,4 @@ function ChangeMode({ agent, path, onChange, onClose }: StopAgentProps & { onClo
       />
     </ChangeQuestion>
   )
-}
-
-interface Change {
-  method: Method
-  path: string
-  onChange: () => void
-  onClose: () => void
-}
-
-function useChange({ method, path, onChange, onClose }: Change) {
-  const action = useAction()
-  return {
-    action,
-    send: async (body: object, done: string) => {
-      const changed = await action.run(() => ask<Agent>(method, path, { body }))
-      if (changed === null) return
-      onClose()
-      onChange()
-      announce(done)
-    },
-  }
 }

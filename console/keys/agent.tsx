@@ -1,15 +1,15 @@
 // One agent: it is paused, its mode is changed, its key is rotated and its deletion confirmed here.
 
-import { useSignal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
 import type { Agent, RotatedAgent } from '../../sdk/src/types.ts'
+import { Asking } from '../actions/asking.tsx'
 import { isOwnAgent } from '../actions/own-agent.tsx'
 import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { useGet } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { useWayOn } from '../router.ts'
-import { Button, Code, ExternalLink, Facts, setTo, Text, Time } from '../ui/basics.tsx'
+import { Code, ExternalLink, Facts, LongText, Time } from '../ui/basics.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
 import { ErrorBox } from '../ui/page.tsx'
@@ -19,7 +19,7 @@ import { Rotate } from './rotate.tsx'
 
 export function AgentDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/agents', id)
-  const loaded = useGet<Agent>(path, {}, { on: ['agent'] })
+  const loaded = useGet<Agent>(path, {}, { every_ms: 0, on: ['agent'] })
   const reload = () => {
     loaded.reload()
     onChange()
@@ -29,11 +29,7 @@ export function AgentDetail({ id, onChange }: OpenProps) {
       {(agent) => (
         <>
           <DetailTitle>{agent.name}</DetailTitle>
-          {agent.description && (
-            <p class="prompt">
-              <Text>{agent.description}</Text>
-            </p>
-          )}
+          {agent.description && <LongText>{agent.description}</LongText>}
           {isOwnAgent(agent) && (
             <p class="note small">
               Sessions of the console do with it what only agents may do. When it is deleted, the next such
@@ -73,8 +69,6 @@ interface ChangesProps {
 }
 
 function Changes({ id, path, agent, onChange, onDeleted }: ChangesProps) {
-  const open = useSignal<'rotate' | 'delete' | null>(null)
-  const onClose = setTo(open, null)
   const resuming = useAction()
   const { leaveRemoved } = useWayOn()
   useLayoutEffect(resuming.clear, [agent.paused_at])
@@ -82,43 +76,44 @@ function Changes({ id, path, agent, onChange, onDeleted }: ChangesProps) {
     <div class="mend">
       <div class="detail-actions parts">
         <StopAgent {...{ agent, path, onChange, resuming }} />
-        <Button text="Rotate the key…" onClick={setTo(open, 'rotate')} />
-        <Button text="Delete…" kind="danger" onClick={setTo(open, 'delete')} />
+        <Asking text="Rotate the key">
+          {(onClose) => (
+            <Rotate<RotatedAgent>
+              title={`Rotate the key of ${id}?`}
+              rotate={(grace_seconds) => ask('POST', `${path}/rotate-key`, { body: { grace_seconds } })}
+              keyOf={({ api_key }) => api_key}
+              onRotated={onChange}
+              {...{ onClose }}
+            >
+              <p>
+                The agent needs the new key before the old one ends. An earlier grace period, if there is one,
+                ends at once.
+              </p>
+            </Rotate>
+          )}
+        </Asking>
+        <Asking text="Delete" kind="danger">
+          {(onClose) => (
+            <Confirm
+              title={`Delete ${id}?`}
+              verb="Yes, delete"
+              work={() => ask('DELETE', path)}
+              onDone={() => {
+                onDeleted()
+                announce(`Deleted ${id}.`)
+                leaveRemoved('/console/keys')
+              }}
+              {...{ onClose }}
+            >
+              <p>
+                Its keys end at once. The data that it wrote stays, its schedules still fire, and its
+                approvals can still be decided. A new agent of that name sees its private keys and values.
+              </p>
+            </Confirm>
+          )}
+        </Asking>
       </div>
       {resuming.problem && <ErrorBox problem={resuming.problem} />}
-      {open.value === 'rotate' && (
-        <Rotate<RotatedAgent>
-          title={`Rotate the key of ${id}?`}
-          rotate={(grace_seconds) => ask('POST', `${path}/rotate-key`, { body: { grace_seconds } })}
-          keyOf={({ api_key }) => api_key}
-          onRotated={onChange}
-          {...{ onClose }}
-        >
-          <p>
-            The agent needs the new key before the old one ends. An earlier grace period, if there is one,
-            ends at once.
-          </p>
-        </Rotate>
-      )}
-      {open.value === 'delete' && (
-        <Confirm
-          title={`Delete ${id}?`}
-          verb="Yes, delete"
-          work={() => ask('DELETE', path)}
-          onDone={() => {
-            onClose()
-            onDeleted()
-            announce(`Deleted ${id}.`)
-            leaveRemoved('/console/keys')
-          }}
-          {...{ onClose }}
-        >
-          <p>
-            Its keys end at once. The data that it wrote stays, its schedules still fire, and its approvals
-            can still be decided. A new agent of that name sees its private keys and values.
-          </p>
-        </Confirm>
-      )}
     </div>
   )
 }

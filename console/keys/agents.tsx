@@ -34,7 +34,7 @@ const columns: Column<Agent>[] = [
 ]
 
 export function Agents({ id }: { id: string | undefined }) {
-  const list = usePages<Agent>('/v1/agents', {}, { on: ['agent'] })
+  const list = usePages<Agent>('/v1/agents', {}, { every_ms: 0, on: ['agent'] })
   const tenant = useGet<Tenant>('/v1/tenants/me')
   const quota = tenant.value?.quota.agents
   const creating = useSignal(false)
@@ -44,7 +44,7 @@ export function Agents({ id }: { id: string | undefined }) {
   }
   return (
     <>
-      <div class="keys-head bar" data-wrap>
+      <div class="list-head bar" data-wrap>
         <div class="keys-quota">{quota && <Meter label="Agents" {...quota} />}</div>
         <Button text="Create an agent…" kind="primary" onClick={setTo(creating, true)} />
       </div>

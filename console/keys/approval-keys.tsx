@@ -9,6 +9,7 @@ import { useGet, usePages } from '../api/load.ts'
 import { oneTime, type Shown } from '../api/one-time.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
+import { isoOf } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { Button, Code, setTo, Text } from '../ui/basics.tsx'
 import { Confirm, FormDialog } from '../ui/dialog.tsx'
@@ -20,17 +21,14 @@ import { type Column, codeColumn, timeColumn } from '../ui/table.tsx'
 import { announce } from '../ui/toast.tsx'
 import { first_approval_key } from './first.ts'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function ApprovalKeys() {
-  const list = usePages<ApprovalKey>('/v1/approval-keys', {}, { every_ms, on: ['approval_key'] })
+  const list = usePages<ApprovalKey>('/v1/approval-keys', {}, { on: ['approval_key'] })
   const creating = useSignal(false)
   const revoking = useSignal<ApprovalKey | null>(null)
   const columns = columnsOf((key) => setTo(revoking, key))
   return (
     <>
-      <div class="keys-head bar" data-wrap>
+      <div class="list-head bar" data-wrap>
         <p class="muted">
           Anyone who holds one can read requests, approve and reject them, and nothing else.
         </p>
@@ -103,7 +101,6 @@ function Revoke({ approval_key: revoked, onRevoked, onClose }: RevokeProps) {
       verb="Yes, revoke"
       work={() => ask('DELETE', pathOf('/v1/approval-keys', approval_key_id))}
       onDone={() => {
-        onClose()
         onRevoked()
         announce('Revoked.')
       }}
@@ -137,11 +134,10 @@ function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () 
   const submit = async () => {
     const checkpoint_id = is_by_id ? values.checkpoint_id.trim() : values.chosen
     if (is_by_id && checkpoint_id === '') return
-    const ends = new Date(values.expires_at)
     const body = {
       label: values.label.trim() || undefined,
       checkpoint_id: checkpoint_id || undefined,
-      expires_at: Number.isNaN(ends.getTime()) ? undefined : ends.toISOString(),
+      expires_at: isoOf(values.expires_at),
     }
     await oneTime(async () => {
       const created = await create(body)

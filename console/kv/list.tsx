@@ -15,8 +15,6 @@ import { first } from './first.ts'
 import { Expiry, Value } from './value.tsx'
 
 const every_ms = 5_000
-/** The search starts this long after the last letter. */
-const search_after_ms = 250
 
 export function KeyValues({ params: { namespace, key } }: { params: Record<string, string> }) {
   // Another namespace is another page: its title takes the focus.
@@ -84,7 +82,7 @@ function Keys({ namespace, stored_key }: { namespace: string; stored_key: string
         title="Keys that begin with"
         prefix={prefix}
         onSearch={(wanted) => setQuery({ prefix: wanted })}
-        live_ms={search_after_ms}
+        live
       />
       <Split {...{ detail }}>
         <TableList

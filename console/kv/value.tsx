@@ -127,7 +127,6 @@ function Delete({ path, namespace, stored_key, entry: { version }, onChange }: D
             work={() => askAsAgent('DELETE', path, { headers: { 'if-match': `"${version}"` } })}
             done_by={['KEY_NOT_FOUND']}
             onDone={() => {
-              close()
               announce('Deleted.')
               leaveRemoved(pathOf('/console/kv', namespace), Object.fromEntries(address.value.query))
               onChange()

@@ -18,8 +18,6 @@ import { FailureCell } from '../ui/list.tsx'
 import { Card, LoadedView } from '../ui/page.tsx'
 import { Newest } from './newest.tsx'
 
-/** Answers hold payloads: they are loaded when something happened. */
-const every_ms = 60_000
 /** Rows of two lines. */
 const rows_max = 5
 /** The most items of one answer. */
@@ -37,8 +35,8 @@ interface Failure {
 
 function useFailures() {
   const query = { status: 'failed', limit: items_max }
-  const letters = useGet<PageOf<Letter>>('/v1/dlq', query, { every_ms, on: ['dlq'] })
-  const schedules = useGet<PageOf<Schedule>>('/v1/schedules', query, { every_ms, on: ['schedule'] })
+  const letters = useGet<PageOf<Letter>>('/v1/dlq', query, { on: ['dlq'] })
+  const schedules = useGet<PageOf<Schedule>>('/v1/schedules', query, { on: ['schedule'] })
   const both = letters.value && schedules.value && { letters: letters.value, schedules: schedules.value }
   const reload = () => {
     letters.reload()

@@ -6,7 +6,7 @@ import { useAction } from '../api/action.ts'
 import { useOffsets } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { address, setQuery } from '../router.ts'
-import { duration, now } from '../text/time.ts'
+import { now, span } from '../text/time.ts'
 import { count, shown } from '../text/words.ts'
 import { Button, Code, Countdown, setTo } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
@@ -111,7 +111,7 @@ function columnsOf(onReset: (counter: RateLimitCounter) => () => void): Column<R
 /** `1 min`, without the parts that are zero; `0.25 s`. */
 function windowOf(seconds: number): string {
   if (seconds < 1 || !Number.isInteger(seconds)) return `${seconds} s`
-  return duration(seconds * 1_000).replace(/ (00? (s|min|h))$/, '')
+  return span(seconds * 1_000)
 }
 
 interface ResetProps {

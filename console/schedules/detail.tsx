@@ -5,27 +5,23 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Attempt, Schedule } from '../../sdk/src/types.ts'
 import { Successor } from '../actions/refusal.tsx'
 import { pathOf } from '../api/address.ts'
-import { type List, type Loaded, useGet, useMember, usePages } from '../api/load.ts'
+import { type Loaded, useGet, useMember, usePages } from '../api/load.ts'
 import { to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { reasonOf } from '../text/reason.ts'
-import { count } from '../text/words.ts'
+import { count, times } from '../text/words.ts'
 import { Badge, Code, Commands, CopiedCode, Countdown, ExternalLink, Facts, Time } from '../ui/basics.tsx'
-import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
-import { LoadedView, Part, Skeleton } from '../ui/page.tsx'
-import { More } from '../ui/table.tsx'
+import { Attempts, Detail, DetailTitle, type Moment, type OpenProps } from '../ui/list.tsx'
+import { Part, Skeleton } from '../ui/page.tsx'
 import { Tree } from '../ui/tree.tsx'
 import { workflowOf } from '../ui/workflow-link.tsx'
 import { LeftLetter } from './left-letter.tsx'
 import { Mend } from './mend.tsx'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function ScheduleDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/schedules', id)
   const final = useSignal(false)
-  const options = { every_ms: final.value ? 0 : every_ms, on: ['schedule'] as const }
+  const options = { on: ['schedule'] as const, ...(final.value && { every_ms: 0 }) }
   const loaded = useGet<Schedule>(path, {}, options)
   const attempts = usePages<Attempt>(`${path}/attempts`, {}, options)
   const status = loaded.value?.status
@@ -59,7 +55,7 @@ export function ScheduleDetail({ id, onChange }: OpenProps) {
           <WhyFailed schedule={schedule} />
           <Mend {...{ schedule, path }} onChange={reload} />
           <ScheduleFacts schedule={schedule} event={attempts.value?.[0]?.webhook_id} />
-          <Attempts attempts={attempts} />
+          <Attempts title="Attempts" none="None yet." {...{ attempts, momentOf }} />
           <Payload loaded={loaded} />
           <Changes schedule={schedule} path={path} />
         </>
@@ -100,7 +96,7 @@ function WhyFailed({ schedule }: { schedule: Schedule }) {
   const failed = status === 'failed'
   const title = failed
     ? `Gave up after ${attempts === 1 ? 'one attempt' : `${attempts} attempts`}`
-    : `Failed ${attempts === 1 ? 'once' : `${attempts} times`} so far`
+    : `Failed ${times(attempts)} so far`
   return (
     <section class="outcome" data-status={failed ? 'rejected' : status} aria-label="Why it failed">
       <p class="outcome-title">{title}</p>
@@ -113,25 +109,6 @@ function WhyFailed({ schedule }: { schedule: Schedule }) {
         </p>
       )}
     </section>
-  )
-}
-
-function Attempts({ attempts }: { attempts: List<Attempt> }) {
-  return (
-    <Part title="Attempts">
-      <LoadedView loaded={attempts} what="attempts" lines={2}>
-        {(all) =>
-          all.length === 0 ? (
-            <p class="muted">None yet.</p>
-          ) : (
-            <>
-              <History what="Attempts, newest first" moments={all.map(momentOf)} />
-              <More list={attempts} />
-            </>
-          )
-        }
-      </LoadedView>
-    </Part>
   )
 }
 

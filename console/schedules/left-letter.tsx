@@ -8,9 +8,6 @@ import { to } from '../router.ts'
 import { Badge } from '../ui/basics.tsx'
 import { LoadedView } from '../ui/page.tsx'
 
-/** For what no event says. */
-const every_ms = 60_000
-
 export function LeftLetter({ schedule: { id, dlq_on_failure, dead_letter_id } }: { schedule: Schedule }) {
   if (dead_letter_id === null) {
     return (
@@ -25,10 +22,7 @@ export function LeftLetter({ schedule: { id, dlq_on_failure, dead_letter_id } }:
 function Letter({ source_id }: { source_id: string }) {
   // A list, because the letter may have been removed, and an empty list is not an error.
   const query = { source: 'schedule', source_id }
-  const loaded = useGet<PageOf<Pick<DeadLetter, 'id' | 'status'>>>('/v1/dlq', query, {
-    every_ms,
-    on: ['dlq'],
-  })
+  const loaded = useGet<PageOf<Pick<DeadLetter, 'id' | 'status'>>>('/v1/dlq', query, { on: ['dlq'] })
   return (
     <div class="letter-place">
       <LoadedView {...{ loaded }} what="its dead letter" lines={1}>

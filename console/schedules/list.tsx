@@ -18,8 +18,6 @@ import { Timeline } from './timeline.tsx'
 const titles = { pending: 'Upcoming', failed: 'Failed', fired: 'Fired', cancelled: 'Cancelled' }
 type Status = keyof typeof titles
 
-/** For what no event says. */
-const every_ms = 60_000
 /** A timeline shows more at once than a table. */
 const upcoming_a_page = 100
 
@@ -33,9 +31,7 @@ export function Schedules({ params: { id } }: { params: Record<string, string> }
   const { status, query, tabs, panel } = useStatuses(titles, 'schedules')
   const pending = status === 'pending'
   const filter = pending ? { status, limit: upcoming_a_page } : { status }
-  const list = usePages<Schedule>('/v1/schedules', filter, {
-    ...{ every_ms, on: ['schedule'], keep: withoutPayload },
-  })
+  const list = usePages<Schedule>('/v1/schedules', filter, { on: ['schedule'], keep: withoutPayload })
   return (
     <Page
       title="Schedules"

@@ -7,7 +7,7 @@ import { AgentQuestion } from '../actions/own-agent.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
 import { Refused, Successor } from '../actions/refusal.tsx'
 import { sentText, whenSent } from '../actions/sending.ts'
-import { newKey, useAction } from '../api/action.ts'
+import { newKey } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { ask, askAsAgent } from '../api/session.ts'
 import { to } from '../router.ts'
@@ -69,26 +69,18 @@ export function RetryInRow({ schedule, onAsk }: InRowProps) {
 
 export function RetryQuestion({ schedule, path, onChange, onClose }: MendProps & { onClose: () => void }) {
   const { status, callback_url, dead_letter_id } = schedule
-  const action = useAction()
-  const idempotency_key = useRef(newKey())
-  const confirm = async () => {
-    const headers = { 'idempotency-key': idempotency_key.current }
-    const retried = await action.run(() => ask<Schedule>('POST', `${path}/retry`, { headers }))
-    if (!retried) return
-    onClose()
-    announce(sentText('Sent again.', 'sent again'), {
-      href: to(pathOf('/console/schedules', retried.id)),
-      text: 'See the new schedule',
-    })
-    onChange()
-  }
+  const headers = { 'idempotency-key': useRef(newKey()).current }
   return (
     <ChangeQuestion
       title={status === 'fired' ? 'Call it once more?' : 'Send it again?'}
       verb="Yes, send it again"
       kind="primary"
-      action={action}
-      onConfirm={confirm}
+      work={() => ask<Schedule>('POST', `${path}/retry`, { headers })}
+      onDone={({ id }) => {
+        const link = { href: to(pathOf('/console/schedules', id)), text: 'See the new schedule' }
+        announce(sentText('Sent again.', 'sent again'), link)
+        onChange()
+      }}
       {...{ onClose }}
     >
       <Emphasis>{nameOf(schedule)}</Emphasis>
@@ -111,7 +103,6 @@ function Cancel({ schedule, path, onChange }: MendProps) {
           verb="cancel it"
           work={() => askAsAgent('DELETE', path)}
           onDone={() => {
-            close()
             announce('Cancelled.')
             onChange()
           }}

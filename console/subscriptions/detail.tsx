@@ -1,19 +1,18 @@
 // One subscription: its state, what it delivers, its changes, and its last attempts.
 
-import { useSignal } from '@preact/signals'
 import type { Subscription, SubscriptionAttempt } from '../../sdk/src/types.ts'
+import { Asking } from '../actions/asking.tsx'
 import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
-import { type List, useGet, usePages } from '../api/load.ts'
+import { useGet, usePages } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { useWayOn } from '../router.ts'
 import { reasonOf } from '../text/reason.ts'
-import { count, counted } from '../text/words.ts'
-import { Button, Code, CopiedCode, Countdown, Facts, setTo, Text, Time } from '../ui/basics.tsx'
+import { count, counted, times } from '../text/words.ts'
+import { Button, Code, CopiedCode, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { Confirm, Emphasis } from '../ui/dialog.tsx'
-import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
-import { ErrorBox, LoadedView, Part } from '../ui/page.tsx'
-import { More } from '../ui/table.tsx'
+import { Attempts, Detail, DetailTitle, type Moment, type OpenProps } from '../ui/list.tsx'
+import { ErrorBox } from '../ui/page.tsx'
 import { announce } from '../ui/toast.tsx'
 import { workflowOf } from '../ui/workflow-link.tsx'
 import { State } from './list.tsx'
@@ -49,7 +48,11 @@ export function SubscriptionDetail({ id, onChange }: OpenProps) {
           <Why {...subscription} />
           <Changes {...{ subscription, path }} onChange={reload} />
           <SubscriptionFacts {...subscription} />
-          <Attempts {...{ attempts }} />
+          <Attempts
+            title="Last attempts"
+            none="None yet. The next event that it names is delivered at once."
+            {...{ attempts, momentOf }}
+          />
         </>
       )}
     </Detail>
@@ -72,11 +75,7 @@ function Why({ status, paused_reason, last_error, last_status_code, ...rest }: S
   const { attempts, next_attempt_at } = rest
   return (
     <section class="outcome" data-status={status === 'paused' ? 'expired' : 'pending'} aria-label="State">
-      <p class="outcome-title">
-        {status === 'paused'
-          ? 'Paused'
-          : `Failed ${attempts === 1 ? 'once' : `${count(attempts)} times`} so far`}
-      </p>
+      <p class="outcome-title">{status === 'paused' ? 'Paused' : `Failed ${times(attempts)} so far`}</p>
       {what && <p>{what}</p>}
       {reason && <p>{reason.what}</p>}
       {reason?.advice && <p class="muted">{reason.advice}</p>}
@@ -98,7 +97,6 @@ interface ChangesProps {
 
 function Changes({ subscription, path, onChange }: ChangesProps) {
   const { status } = subscription
-  const deleting = useSignal(false)
   const { busy, problem, run } = useAction()
   const { leaveRemoved } = useWayOn()
   const paused = status === 'paused'
@@ -120,25 +118,26 @@ function Changes({ subscription, path, onChange }: ChangesProps) {
           onClick={() => void change()}
         />
         <Replay {...{ subscription, path, onChange }} />
-        <Button text="Delete…" kind="danger" onClick={setTo(deleting, true)} />
+        <Asking text="Delete" kind="danger">
+          {(onClose) => (
+            <Confirm
+              title="Delete this subscription?"
+              verb="Yes, delete"
+              work={() => ask('DELETE', path)}
+              onDone={() => {
+                announce('Deleted.')
+                leaveRemoved('/console/subscriptions')
+                onChange()
+              }}
+              {...{ onClose }}
+            >
+              <Emphasis>{nameOf(subscription)}</Emphasis>
+              <p>Nothing more is delivered there. What happened stays in the journal.</p>
+            </Confirm>
+          )}
+        </Asking>
       </div>
       {problem && <ErrorBox {...{ problem }} />}
-      {deleting.value && (
-        <Confirm
-          title="Delete this subscription?"
-          verb="Yes, delete"
-          work={() => ask('DELETE', path)}
-          onDone={() => {
-            announce('Deleted.')
-            leaveRemoved('/console/subscriptions')
-            onChange()
-          }}
-          onClose={setTo(deleting, false)}
-        >
-          <Emphasis>{nameOf(subscription)}</Emphasis>
-          <p>Nothing more is delivered there. What happened stays in the journal.</p>
-        </Confirm>
-      )}
     </div>
   )
 }
@@ -165,25 +164,6 @@ function SubscriptionFacts(subscription: Subscription) {
         Id: <CopiedCode text={id} what="the id" />,
       }}
     />
-  )
-}
-
-function Attempts({ attempts }: { attempts: List<SubscriptionAttempt> }) {
-  return (
-    <Part title="Last attempts">
-      <LoadedView loaded={attempts} what="attempts" lines={2}>
-        {(all) =>
-          all.length === 0 ? (
-            <p class="muted">None yet. The next event that it names is delivered at once.</p>
-          ) : (
-            <>
-              <History what="Attempts, newest first" moments={all.map(momentOf)} />
-              <More list={attempts} />
-            </>
-          )
-        }
-      </LoadedView>
-    </Part>
   )
 }
 

@@ -14,6 +14,15 @@ export function kindOf(text: string): JsonKind {
   return first === 't' || first === 'f' ? 'boolean' : 'number'
 }
 
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** The exact text of a member of an answer; null when its value is JSON null, by which an answer also says that it has none. */
 export function exactMember(answer: string, name: string): string | null {
   const text = memberText(answer, name)

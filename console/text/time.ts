@@ -87,6 +87,12 @@ export function span(ms: number): string {
   return duration(ms).replace(/ 0+ \w+$/, '')
 }
 
+/** The time of a field of a form, which is local; undefined for one that is empty or written in part. */
+export function isoOf(local: string): string | undefined {
+  const at = new Date(local)
+  return Number.isNaN(at.getTime()) ? undefined : at.toISOString()
+}
+
 /** In the reader's time zone, and as it is stored. */
 export function exact(iso: string): string {
   return `${moment(iso)}\n${iso}`

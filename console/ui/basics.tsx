@@ -137,6 +137,16 @@ export function Text({ children }: { children: string }) {
   return <bdi>{shown(children)}</bdi>
 }
 
+/** Stored text with its lines, behind the word for it. */
+export function LongText({ label, children }: { label?: string; children: string }) {
+  return (
+    <p class="prompt">
+      {label && <span class="muted">{label}: </span>}
+      <Text>{children}</Text>
+    </p>
+  )
+}
+
 /** An id or another piece of machine text. */
 export function Code({ children }: { children: string }) {
   return <code class="code">{shown(children)}</code>

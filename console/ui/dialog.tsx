@@ -134,6 +134,7 @@ export function Emphasis({ children }: { children: string | JSX.Element }) {
 
 interface ConfirmProps extends Pick<QuestionProps, 'title' | 'verb' | 'back' | 'onClose' | 'children'> {
   work: () => Promise<Result<unknown>>
+  /** Called once it is done and the question closed. */
   onDone: () => void
 }
 
@@ -146,7 +147,9 @@ export function Confirm({ work, onDone, ...question }: ConfirmProps) {
       const result = await work()
       return result.ok || isGone(result.problem) ? { ok: true, value: true, text: '' } : result
     })
-    if (done) onDone()
+    if (!done) return
+    question.onClose()
+    onDone()
   }
   return <Question {...question} {...{ action }} onConfirm={() => void confirm()} />
 }

@@ -272,11 +272,14 @@ interface PrefixProps {
   title: string
   prefix: string
   onSearch: (prefix: string) => void
-  /** Searches this long after the last letter, without a button. */
-  live_ms?: number
+  /** Searches by itself, without a button. */
+  live?: boolean
 }
 
-export function PrefixSearch({ label, title, prefix, onSearch, live_ms = 0 }: PrefixProps) {
+/** A live search starts this long after the last letter. */
+const search_after_ms = 250
+
+export function PrefixSearch({ label, title, prefix, onSearch, live = false }: PrefixProps) {
   const draft = useSignal(prefix)
   const timer = useRef(0)
   useEffect(() => () => clearTimeout(timer.current), [])
@@ -290,10 +293,10 @@ export function PrefixSearch({ label, title, prefix, onSearch, live_ms = 0 }: Pr
   const onInput = (value: string) => {
     draft.value = value
     clearTimeout(timer.current)
-    if (live_ms > 0) timer.current = window.setTimeout(search, live_ms)
+    if (live) timer.current = window.setTimeout(search, search_after_ms)
   }
   return (
-    <Search {...{ label }} live={live_ms > 0} onSearch={search}>
+    <Search {...{ label, live }} onSearch={search}>
       <Field label={title} type="search" value={draft.value} {...{ onInput }} />
     </Search>
   )

@@ -9,8 +9,8 @@ import { Button, Time, type Tone } from './basics.tsx'
 import { useKeptFocus } from './focus.ts'
 import { Tabs } from './form.tsx'
 import { heard, useHeard, useOpenRecord } from './open-record.ts'
-import { Card, LoadedView } from './page.tsx'
-import { type Column, Table } from './table.tsx'
+import { Card, LoadedView, Part } from './page.tsx'
+import { type Column, More, Table } from './table.tsx'
 
 interface SplitProps {
   /** The record that is open. */
@@ -278,5 +278,33 @@ export function History({ what, moments }: { what: string; moments: Moment[] }) 
         </li>
       ))}
     </ol>
+  )
+}
+
+interface AttemptsProps<T> {
+  title: string
+  attempts: List<T>
+  /** Said before the first. */
+  none: string
+  momentOf: (attempt: T) => Moment
+}
+
+/** The attempts of a call, as a part of its record. */
+export function Attempts<T>({ title, attempts, none, momentOf }: AttemptsProps<T>) {
+  return (
+    <Part {...{ title }}>
+      <LoadedView loaded={attempts} what="attempts" lines={2}>
+        {(all) =>
+          all.length === 0 ? (
+            <p class="muted">{none}</p>
+          ) : (
+            <>
+              <History what="Attempts, newest first" moments={all.map(momentOf)} />
+              <More list={attempts} />
+            </>
+          )
+        }
+      </LoadedView>
+    </Part>
   )
 }

@@ -5,7 +5,7 @@ import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { type Block, blocksOf, type Inline, type Item, isPlain } from '../text/markdown.ts'
 import { shown } from '../text/words.ts'
-import { Button, ExternalLink, ScrollBox, Text, toggle } from './basics.tsx'
+import { Button, ExternalLink, LongText, ScrollBox, toggle } from './basics.tsx'
 import './markdown.css'
 
 interface MarkdownProps {
@@ -24,11 +24,7 @@ export function Markdown({ text, what, heading }: MarkdownProps) {
     [blocks],
   )
   const as_written = useSignal(false)
-  const written = (
-    <p class="prompt">
-      <Text>{text}</Text>
-    </p>
-  )
+  const written = <LongText>{text}</LongText>
   if (isPlain(blocks)) return written
   return (
     <div class="prompt-formatted">

@@ -136,7 +136,8 @@ function Members({ members, is_list, depth, small }: MembersProps) {
   )
 }
 
-function StringValue({ text }: { text: string }) {
+/** `text` is that of a JSON string. */
+export function StringValue({ text }: { text: string }) {
   const value = stringOf(text)
   if (value.length > string_characters_max) return <Long text={value} />
   if (/^https?:/i.test(value)) return <ExternalLink url={value} />

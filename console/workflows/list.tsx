@@ -16,11 +16,6 @@ import { titleOfType } from './titles.ts'
 import { WorkflowPage } from './workflow.tsx'
 import './workflows.css'
 
-/** For what no event says. */
-const every_ms = 60_000
-/** The search starts this long after the last letter. */
-const search_after_ms = 250
-
 const titles = { all: 'All', waiting: 'Waiting', failed: 'Failed', idle: 'Nothing open' }
 
 export function Workflows({ params }: { params: Record<string, string> }) {
@@ -32,7 +27,7 @@ function AllWorkflows() {
   const { status, tabs, panel } = useStatuses(titles, 'workflows')
   const prefix = address.value.query.get('prefix') ?? ''
   const query = { status: status === 'all' ? undefined : status, prefix }
-  const list = usePages<Workflow>('/v1/workflows', query, { every_ms, on: ['any'] })
+  const list = usePages<Workflow>('/v1/workflows', query, { on: ['any'] })
   return (
     <Page
       title="Workflows"
@@ -43,7 +38,7 @@ function AllWorkflows() {
       <PrefixSearch
         label="Workflows"
         title="Id begins with"
-        live_ms={search_after_ms}
+        live
         {...{ prefix }}
         onSearch={(text) => setQuery({ prefix: text })}
       />

@@ -4,8 +4,7 @@ import { useMemo } from 'preact/hooks'
 import { membersOf } from '../../sdk/src/json.ts'
 import { kindOf } from '../text/json.ts'
 import { shown } from '../text/words.ts'
-import { ExternalLink } from '../ui/basics.tsx'
-import { Tree } from '../ui/tree.tsx'
+import { StringValue, Tree } from '../ui/tree.tsx'
 
 interface PayloadProps {
   /** JSON text; null and JSON null show nothing. */
@@ -88,8 +87,5 @@ function Pairs({ pairs, what }: { pairs: Pair[]; what: string }) {
 
 function Leaf({ text }: { text: string }) {
   const kind = kindOf(text)
-  if (kind !== 'string') return <span class={`tree-${kind}`}>{text}</span>
-  const value = JSON.parse(text) as string
-  if (/^https?:/i.test(value)) return <ExternalLink url={value} />
-  return <bdi>{value === '' ? '""' : shown(value)}</bdi>
+  return kind === 'string' ? <StringValue {...{ text }} /> : <span class={`tree-${kind}`}>{text}</span>
 }

@@ -2,9 +2,10 @@
 
 import { second_ms, span } from '../text/time.ts'
 import { counted } from '../text/words.ts'
+import type { Tone } from '../ui/basics.tsx'
 import type { JournalEvent } from './event.ts'
 import { pageOf } from './things.ts'
-import { type Tone, titleOf, toneOf } from './titles.ts'
+import { titleOf, toneOf } from './titles.ts'
 
 export interface Moment {
   /** The id of its last event. */

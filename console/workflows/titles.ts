@@ -4,8 +4,6 @@ import { shown } from '../text/words.ts'
 import type { Tone } from '../ui/basics.tsx'
 import type { JournalEvent } from './event.ts'
 
-export type { Tone }
-
 interface Words {
   title: string | ((event: JournalEvent) => string)
   /** Where only the type is known, and the title needs more. */

@@ -29,7 +29,6 @@ import * as quotas from '../quotas/service.ts'
 import { cursorKeyUnder } from '../secrets/service.ts'
 import { pagesOf } from '../site/pages.ts'
 import { usageCounts } from '../usage/service.ts'
-import { version } from '../version.ts'
 import { ownLimiters } from './admission.ts'
 import { type Nodes, nodesOf } from './nodes.ts'
 import { openapiTexts, signUpOffer } from './offer.ts'
@@ -144,7 +143,7 @@ export function handlersOf(
   dependencies: Dependencies,
 ): RequestHandlers {
   const { clock } = db
-  const { urls, shared, service } = dependencies
+  const { urls, shared } = dependencies
   return requestHandlers(
     routes.filter(({ route }) => config.test_clock || !route.with_test_clock),
     {
@@ -167,9 +166,7 @@ export function handlersOf(
       tracer,
     },
     pagesOf({
-      openapi_text: service.openapi_text,
       public_url: urls.public_url,
-      version,
       cors_origins: config.cors_origins,
       sign_up: signUpOffer(config),
       test_clock: config.test_clock,

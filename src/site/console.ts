@@ -42,7 +42,8 @@ export interface SignUpOffer {
   plans: Plans
 }
 
-interface ConsoleFacts {
+export interface ConsoleFacts {
+  /** Without a slash at its end. */
   public_url: () => string
   /** Null while sign-up is closed. */
   sign_up: SignUpOffer | null
@@ -77,11 +78,9 @@ export function embedConsole(files: readonly BuiltFile[]): void {
   built = null
 }
 
-export function consolePages({ public_url, sign_up, test_clock }: ConsoleFacts): Page[] {
+export function consolePages(facts: ConsoleFacts): Page[] {
   const shell = (entry: Shell) => async () =>
-    new Response(shellOf(entry, await load(), { public_url: public_url(), sign_up, test_clock }), {
-      headers: shell_headers,
-    })
+    new Response(shellOf(entry, await load(), facts), { headers: shell_headers })
   return [
     { path: '/console', methods: ['GET'], answer: shell('console') },
     { path: '/console/*', methods: ['GET'], answer: shell('console') },
@@ -137,15 +136,9 @@ function packed(files: readonly BuiltFile[]): Built {
   }
 }
 
-interface Told {
-  public_url: string
-  sign_up: SignUpOffer | null
-  test_clock: boolean
-}
-
 /** `base` is the path of PUBLIC_URL, for a service that does not stand at the root of its host. */
-function shellOf(entry: Shell, { nameOf }: Built, { public_url, sign_up, test_clock }: Told): string {
-  const base = Bun.escapeHTML(new URL(public_url).pathname.replace(/\/$/, ''))
+function shellOf(entry: Shell, { nameOf }: Built, { public_url, sign_up, test_clock }: ConsoleFacts): string {
+  const base = Bun.escapeHTML(new URL(public_url()).pathname.replace(/\/$/, ''))
   const asset = (of: Shell | 'icon', extension: string) => `${base}/assets/${nameOf(of, extension)}`
   return `<!doctype html>
 <html lang="en">

@@ -146,7 +146,7 @@ async function siteOf(public_url: () => string): Promise<Site> {
   return { documents: await documents(), files: await docsFiles(), public_url: public_url() }
 }
 
-const documents = async () => (await import('./documents.ts')).documents()
+const documents = async () => (await import('./documents.ts')).documents
 const assets = async () => (await import('./assets.ts')).assets
 const pages = () => import('./docs-html/site.ts')
 

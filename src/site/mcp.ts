@@ -11,7 +11,7 @@ import type { Page } from '../http/pages.ts'
 import { workflowOf } from '../http/workflow.ts'
 import { messageIn } from './mcp-message.ts'
 
-interface McpSources {
+export interface McpSources {
   public_url: () => string
   cors_origins: readonly string[]
 }
