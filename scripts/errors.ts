@@ -23,13 +23,12 @@ body:
 \`\`\`
 
 \`code\` is for programs: each has one status, except \`VERSION_MISMATCH\`. \`message\` is for people and may be reworded.
-\`details\` is there only where this page says so. \`request_id\` is the \`X-Request-Id\` of the answer.
+\`details\` is present only where this page says so. \`request_id\` is the \`X-Request-Id\` of the answer.
 \`/openapi.json\` has the same codes in \`x-errors\`, for clients: status, message, the next step, and the class by which
 the [command line](cli.md#errors-and-exit-codes) exits.
 
-**Repeating a request.** 408, 429 and 503 are about the moment: try again, after \`Retry-After\` seconds when it is
-sent. 409 \`IDEMPOTENCY_IN_PROGRESS\` likewise. Everything else fails again until the request, or the state that it meets,
-changes. Only 2xx answers are kept for an [Idempotency-Key](idempotency.md), so the same key may be used again after
+**Repeating a request.** 408, 429, 503 and 409 \`IDEMPOTENCY_IN_PROGRESS\` are temporary: try again, after \`Retry-After\`
+seconds when it is sent. Everything else fails again until the request, or the state that it meets, changes. Only 2xx answers are kept for an [Idempotency-Key](idempotency.md), so the same key may be used again after
 an error.`
 
 /** Sections of the page: a status stands in the first one that has it. */

@@ -10,7 +10,7 @@ export const events = declareEvents({
     subject: 'approval_key',
     data: {
       checkpoint_id: Nullable(
-        Type.String({ description: 'The one it may decide; null for all of the tenant.' }),
+        Type.String({ description: 'The checkpoint that it may decide; null: any of the tenant.' }),
       ),
     },
   },

@@ -20,14 +20,14 @@ export const events = declareEvents({
     waiting: 1,
   },
   'checkpoint.voted': {
-    about: 'Somebody voted on it. The vote that settles it leaves the event of the decision as well.',
+    about: 'Somebody voted on it. The vote that settles it also leaves the event of the decision.',
     subject: 'checkpoint',
     data: {
       decision: Type.Enum(['approved', 'rejected'], { description: 'The vote.' }),
       approvals: Type.Integer({ description: 'Approvals that count, with this one.' }),
       rejections: Type.Integer({ description: 'Rejections that count, with this one.' }),
       edited: Type.Boolean({ description: 'It changed the payload.' }),
-      voided: Type.Integer({ description: 'Votes that count no longer, because the payload was changed.' }),
+      voided: Type.Integer({ description: 'Votes that no longer count, because the payload was changed.' }),
     },
   },
   'checkpoint.escalated': {
@@ -50,17 +50,17 @@ export const events = declareEvents({
   'checkpoint.expired': settled('Nobody decided in time, and its timeout_action is dlq.'),
   'checkpoint.cancelled': settled('The agent that asked cancelled it.'),
   'callback.attempted': {
-    about: 'The decision was sent to the agent. What follows from it has an event of its own.',
+    about: 'The decision was sent to the agent. What follows is a separate event.',
     subject: 'checkpoint',
     data: attempted_data,
   },
   'callback.delivered': {
-    about: 'A receiver took the decision.',
+    about: 'The receiver accepted the decision.',
     subject: 'checkpoint',
     data: { attempts: Attempts },
   },
   'callback.failed': {
-    about: 'No receiver took the decision, and no attempt is left. The decision stands.',
+    about: 'The receiver did not accept the decision, and no attempt is left. The decision stands.',
     subject: 'checkpoint',
     data: {
       attempts: Attempts,
@@ -71,7 +71,7 @@ export const events = declareEvents({
   'callback.redriven': {
     about: 'A decision that could not be delivered is sent again.',
     subject: 'checkpoint',
-    data: { redrive_of: Type.String({ description: 'The dead letter that was sent again by it.' }) },
+    data: { redrive_of: Type.String({ description: 'The dead letter that it sends again.' }) },
   },
   'approval_key.used': {
     about: 'A checkpoint was decided, or voted on, with an approval key.',

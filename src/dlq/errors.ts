@@ -20,7 +20,7 @@ export const errors = declareErrors({
   LOCK_NOT_HELD: {
     status: 409,
     message: 'You do not hold the lock on this dead letter.',
-    when: 'The [dead letter](dlq.md) is locked, but not by you: another agent holds it, or the `lock_token` is one of an earlier claim, because the lock ran out and was taken again.',
+    when: 'The [dead letter](dlq.md) is locked, but not by you: another agent holds it, or the `lock_token` is from an earlier claim, because the lock ran out and the dead letter was claimed again.',
     next: 'Stop working on it: somebody else is. Claim it again when its lock is free.',
     exit: 'conflict',
   },

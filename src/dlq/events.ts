@@ -14,7 +14,7 @@ export const events = declareEvents({
     about: 'Something failed: an agent dead-lettered it, or the service gave up on it.',
     subject: 'dlq_item',
     data: {
-      source: Type.Enum([...sources], { description: 'An agent, or what the service gave up on.' }),
+      source: Type.Enum([...sources], { description: 'An agent, or the thing that the service gave up on.' }),
       source_id: Nullable(Type.String({ description: 'The schedule or checkpoint that left it.' })),
       cause: Type.String({ description: 'The first line of the error with ids and numbers masked.' }),
     },
@@ -68,11 +68,11 @@ export const events = declareEvents({
     subject: 'dlq_operation',
     data: {
       verb: Type.Enum([...verbs], { description: 'What becomes of the dead letters.' }),
-      matched: Count('How many it takes.'),
+      matched: Count('How many it covers.'),
     },
   },
   'dlq_operation.succeeded': {
-    about: 'It has taken all of its dead letters.',
+    about: 'It has processed all of its dead letters.',
     subject: 'dlq_operation',
     data: {
       done: Count('How many were redriven or discarded.'),
@@ -81,7 +81,7 @@ export const events = declareEvents({
     },
   },
   'dlq_operation.cancelled': {
-    about: 'It was cancelled before it had taken all.',
+    about: 'It was cancelled before it had processed all.',
     subject: 'dlq_operation',
     data: {},
   },

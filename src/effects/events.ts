@@ -52,7 +52,7 @@ export const events = declareEvents({
     },
   },
   'effect.started': {
-    about: 'An agent has a further lease of it, or the first one after its approval.',
+    about: 'An agent has another lease of it, or the first one after its approval.',
     subject: 'effect',
     data: lease_data,
   },

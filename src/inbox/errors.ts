@@ -20,7 +20,7 @@ export const errors = declareErrors({
   INBOX_EXPIRED: {
     status: 410,
     message: 'The time of this inbox is over; it takes no more messages.',
-    when: 'The time of this [inbox](inbox.md) is over: it takes no more messages. After 7 days its URL is 404.',
+    when: 'This [inbox](inbox.md) has expired: it accepts no more messages. After 7 days its URL is 404.',
     next: 'Create a new inbox, and send to its URL.',
     exit: 'not_found',
   },

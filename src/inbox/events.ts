@@ -15,15 +15,15 @@ export const events = declareEvents({
   'inbox.created': {
     about: 'An inbox was created.',
     subject: 'inbox',
-    data: { expires_at: Time('From then on it takes no messages.') },
+    data: { expires_at: Time('From then on it accepts no messages.') },
   },
   'inbox.deleted': {
-    about: 'An inbox was deleted, or its time was over.',
+    about: 'An inbox was deleted, or expired.',
     subject: 'inbox',
-    data: { expired: Type.Boolean({ description: 'True when its time was over.' }) },
+    data: { expired: Type.Boolean({ description: 'True when it expired.' }) },
   },
   'message.received': {
-    about: 'A message came.',
+    about: 'A message arrived.',
     subject: 'inbox',
     data: {
       ...message,
@@ -37,7 +37,7 @@ export const events = declareEvents({
     },
   },
   'message.forwarded': {
-    about: 'The receiver of its forward took a message.',
+    about: 'The receiver of the forward accepted a message.',
     subject: 'inbox',
     data: { ...message, status_code: StatusCode },
   },

@@ -14,7 +14,7 @@ export const events = declareEvents({
     data: {
       fire_at: Time('When it is called.'),
       retry_of: Nullable(Type.String({ description: 'The schedule that it repeats.' })),
-      redrive_of: Nullable(Type.String({ description: 'The dead letter that was sent again by it.' })),
+      redrive_of: Nullable(Type.String({ description: 'The dead letter that it sends again.' })),
     },
     waiting: 1,
   },
@@ -23,7 +23,7 @@ export const events = declareEvents({
     subject: 'schedule',
     data: {
       changed: Type.String({
-        description: 'The names of the fields that the change gave, sorted, with commas.',
+        description: 'The names of the fields in the change, sorted, separated by commas.',
       }),
       fire_at: Time('When it is called, after the change.'),
     },
@@ -47,18 +47,18 @@ export const events = declareEvents({
     waiting: -1,
   },
   'schedule.attempted': {
-    about: 'It was called. What follows from it has an event of its own.',
+    about: 'It was called. What follows is a separate event.',
     subject: 'schedule',
     data: attempted_data,
   },
   'schedule.fired': {
-    about: 'A receiver took the call.',
+    about: 'The receiver accepted the call.',
     subject: 'schedule',
-    data: { attempts: Type.Integer({ description: 'The attempts that it took.' }) },
+    data: { attempts: Type.Integer({ description: 'How many attempts it needed.' }) },
     waiting: -1,
   },
   'schedule.failed': {
-    about: 'No receiver took the call, and no attempt is left.',
+    about: 'The receiver did not accept the call, and no attempt is left.',
     subject: 'schedule',
     data: {
       attempts: Type.Integer({ description: 'The attempts that were made.' }),

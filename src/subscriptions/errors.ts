@@ -13,7 +13,7 @@ export const errors = declareErrors({
   LINK_NOT_FOUND: {
     status: 404,
     message: 'This link is not valid, or no longer.',
-    when: 'No mail of a [subscription](subscriptions.md#mail) has this link, or the time to confirm by it is over.',
+    when: 'No mail of a [subscription](subscriptions.md#mail) has this link, or the link can no longer be used to confirm.',
     next: 'Ask for a new subscription; its mail has a new link.',
     exit: 'not_found',
   },

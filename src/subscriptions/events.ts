@@ -33,7 +33,7 @@ export const events = declareEvents({
   },
   'subscription.resumed': { about: 'A subscription was resumed.', subject, data: {} },
   'subscription.replayed': {
-    about: 'A subscription delivers again what comes after a number.',
+    about: 'A subscription delivers again the events after a number.',
     subject,
     data: { after: Type.Integer() },
   },

@@ -27,7 +27,7 @@ export const events = declareEvents({
   'tenant.signing_secret_rotated': {
     about: 'It has a new signing secret.',
     subject: 'tenant',
-    data: { previous_until: Time('Until then the old secret signs as well.') },
+    data: { previous_until: Time('Until then the old secret also signs.') },
   },
   'tenant.plan_changed': {
     about: 'The operator put it on another plan.',
@@ -44,7 +44,7 @@ export const events = declareEvents({
   'tenant.deleted': {
     about: 'It is deleted, and can be restored until the purge.',
     subject: 'tenant',
-    data: { purge_at: Time('When all of its data is removed, its events as well.') },
+    data: { purge_at: Time('When all of its data, including its events, is removed.') },
   },
   'tenant.frozen': {
     about: 'It is frozen: its agents may change nothing, and nothing due is sent.',
