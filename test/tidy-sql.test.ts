@@ -41,7 +41,7 @@ describe('SQL', () => {
     const named = source.flatMap((file) =>
       [
         ...textOf(file).matchAll(
-          /\b(?:sql|writesRow|acrossTenants|byHash|purging)(?:<[^(]*>)?\(\s*['`](\w+)\./g,
+          /\b(?:sql|writesRow|acrossTenants|byHash|purging(?:All)?)(?:<[^(]*>)?\(\s*['`](\w+)\./g,
         ),
       ].map((match) => [file, match[1]!] as const),
     )

@@ -3,6 +3,7 @@
 import { Check } from 'typebox/value'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
+import { operator_cause } from '../contract/event.ts'
 import { recountEach } from '../db/recount.ts'
 import { counted_quotas, deadlines, recounted_tables } from '../features.ts'
 import { openableSecrets } from '../secrets/service.ts'
@@ -61,7 +62,7 @@ const create: DatabaseCommand = {
     const dependencies = { plans: config.plans, keys: { secrets }, counts: { quotas: counted_quotas } }
     const input = { name: trimmed, owner_email: owner_email!, plan: chosen }
     const { tenant, admin_key, signing_secret } = await db.write((tx) =>
-      tenants.create(tx, dependencies, input),
+      tenants.create(tx, dependencies, input, operator_cause),
     )
     const { tenant_id } = tenant
     return {

@@ -3,7 +3,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx, writesRow } from '../db/db.ts'
-import { purging } from '../db/purge.ts'
+import { purging, purgingAll } from '../db/purge.ts'
 
 export interface EntryRow {
   id: string
@@ -67,5 +67,5 @@ export function find(q: Reader, tenant_id: string, id: string) {
 // The log ends with its tenant, and only then.
 export const purge = [
   purging('audit.purge', { table: 'audit_entries', key: 'tenant_id, seq', texts: ['metadata'] }),
-  purging('audit.purge_head', { table: 'audit_heads', key: 'tenant_id' }),
+  purgingAll('audit.purge_head', 'audit_heads'),
 ] as const

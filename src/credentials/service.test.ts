@@ -132,7 +132,7 @@ forEachDatabase('A key that ends', (databases) => {
     bench.db.failing.add('lookups.remove')
     const key = await end()
     expect([await isKnown(key), await lookupsOf(key)]).toEqual([false, 1])
-    expect(await bench.db.write((tx) => purge(tx, caller.tenant_id, 500))).toBeGreaterThan(0)
+    expect(await bench.db.write((tx) => purge(tx, caller.tenant_id, 500, 0))).toBeGreaterThan(0)
     await bench.db.write((tx) => purgeLookups(tx, caller.tenant_id, 500))
     expect(await lookupsOf(key)).toBe(0)
   })

@@ -3,7 +3,7 @@
 
 import { of_shard } from './db.ts'
 
-interface Chunk {
+export interface Chunk {
   table: string
   /** The primary key. */
   key: string
@@ -13,14 +13,11 @@ interface Chunk {
   order?: string
   /** The columns that may be large; with them `:bytes_max` counts as well. */
   texts?: readonly string[]
-  /** Absent: all rows of the tenant. */
-  where?: string
+  where: string
   /** Rows that others hold are skipped; otherwise they are waited for, unless they are only read. */
   skip_locked?: boolean
   only_read?: boolean
 }
-
-const of_tenant = 'tenant_id = :tenant_id'
 
 /**
  * A condition that holds for the first rows only: `:rows_max` at most, and none after those that come to `:bytes_max`,
@@ -35,7 +32,7 @@ export function inChunk(chunk: Chunk): string {
 
 /** The same, of all tenants. */
 export function amongFirst(chunk: Chunk): string {
-  const { table, key, index, order = key, texts, where = of_tenant } = chunk
+  const { table, key, index, order = key, texts, where } = chunk
   const rows = (columns: string) => `select ${columns} from ${table} ${index ? `{by ${index}}` : ''}
        where ${where} order by ${order} limit :rows_max ${lockOf(chunk)}`
   if (!texts) return `{rows_in ${key}}${rows(`{row ${key}}`)}{end}`
@@ -53,7 +50,7 @@ export function amongFirst(chunk: Chunk): string {
  * Locks the first rows: a statement before the one that changes them, where none of them may be left out. On PostgreSQL a
  * change lists the places of the rows that it has waited for in a version that it does not see, and skips them.
  */
-export function lockFirst({ table, key, index, order = key, where = of_tenant }: Chunk): string {
+export function lockFirst({ table, key, index, order = key, where }: Chunk): string {
   return `select ${key} from ${table} ${index ? `{by ${index}}` : ''}
        where ${where} order by ${order} limit :rows_max {locked}`
 }

@@ -3,6 +3,7 @@ import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { second_ms } from '../base/clock.ts'
 import { limits } from '../base/limit.ts'
+import { service_cause } from '../contract/event.ts'
 import { counted_quotas, default_plans, recounted_tables } from '../features.ts'
 import { lease_ms } from '../jobs/job.ts'
 import * as jobs from '../jobs/store.ts'
@@ -29,7 +30,7 @@ const dependencies = {
 async function newTenant(db: Db): Promise<string> {
   const name = crypto.randomUUID().slice(0, 20)
   const input = { name, owner_email: 'owner@example.com', plan: 'free' }
-  return (await db.write((tx) => tenants.create(tx, dependencies, input))).tenant.tenant_id
+  return (await db.write((tx) => tenants.create(tx, dependencies, input, service_cause))).tenant.tenant_id
 }
 
 async function counterOf(db: Db, tenant_id: string): Promise<number> {

@@ -112,7 +112,7 @@ export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promis
   let removed = 0
   for (let inboxes = 0; inboxes < inboxes_a_step_max && removed < rows_max; inboxes++) {
     const inbox_id = await store.anyWithMessages(tx, tenant_id)
-    if (inbox_id === null) return removed + (await store.purge(tx, tenant_id, rows_max))
+    if (inbox_id === null) return removed + (await store.purge(tx, tenant_id, rows_max, bytes_max))
     removed += (await store.clear(tx, { tenant_id, inbox_id }, rows_max - removed, bytes_max)).length
   }
   return removed

@@ -8,7 +8,7 @@ import { purging } from '../db/purge.ts'
 import { row_bytes } from '../db/stored.ts'
 import { idNames, idParams, listOf } from './id-list.ts'
 import { type AttemptResult, type AttemptRow, type JobKey, type LeasedJob, lease_ms } from './job.ts'
-import type { JobKind } from './kind.ts'
+import type { JobKind, LocalKind } from './kind.ts'
 
 const here = 'tenant_id = :tenant_id and kind = :kind and source_id = :source_id'
 
@@ -121,12 +121,13 @@ const ATTEMPTS = sql<AttemptRow>(
     order by seq desc limit :rows_max`,
 )
 
-export interface NewJob extends Omit<JobKey, 'kind'> {
-  kind: JobKind
+/** Only one that sends nothing may be without a destination. */
+export type NewJob = Enqueued &
+  ({ kind: JobKind; destination: string } | { kind: LocalKind; destination?: never })
+
+interface Enqueued extends Omit<JobKey, 'kind'> {
   /** Absent: a new one. */
   event_id?: string
-  /** Absent: nothing is sent. */
-  destination?: string
   next_at: Millis
   /** Where its fencing tokens begin, when the same source had a job before: above those of that one. Default 0. */
   fence?: number

@@ -6,6 +6,7 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { rowsOf } from '../../test/support/job-bench.ts'
 import { forEachRacedService, TestService } from '../../test/support/service.ts'
 import { ApiError } from '../base/errors.ts'
+import { service_cause } from '../contract/event.ts'
 import { type Db, unnamedAcrossTenants } from '../db/db.ts'
 import { counted_quotas, default_plans } from '../features.ts'
 import { secretsUnder } from '../secrets/service.ts'
@@ -22,7 +23,7 @@ const remedy = 'Remove some, or ask the operator to change the table of plans, P
 
 async function newTenant(db: Db) {
   const input = { name: crypto.randomUUID().slice(0, 20), owner_email: 'owner@example.com', plan: 'free' }
-  const { tenant } = await db.write((tx) => tenants.create(tx, dependencies, input))
+  const { tenant } = await db.write((tx) => tenants.create(tx, dependencies, input, service_cause))
   return { tenant_id: tenant.tenant_id, plan: 'free', status: 'active' } as const
 }
 

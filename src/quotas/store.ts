@@ -2,7 +2,7 @@
 
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, type StoredCounter, sql, type Tx } from '../db/db.ts'
-import { purging } from '../db/purge.ts'
+import { purgingAll } from '../db/purge.ts'
 
 // The driver counts stored bytes with every commit, for tenants that have this counter.
 const CREATE = sql(
@@ -173,6 +173,6 @@ export function sweepCalls(tx: Tx, tenant_id: string, month: string, rows_max: n
 }
 
 export const purge = [
-  purging('quotas.purge', { table: 'quota_usage', key: 'tenant_id, quota' }),
-  purging('quotas.purge_calls', { table: 'api_calls', key: 'tenant_id, month' }),
+  purgingAll('quotas.purge', 'quota_usage'),
+  purgingAll('quotas.purge_calls', 'api_calls'),
 ]

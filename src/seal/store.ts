@@ -1,8 +1,8 @@
 // Statements on seal_heads and seal_checkpoints.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging, purgingAll } from '../db/purge.ts'
 import * as tiles from './tile-store.ts'
 
 export interface HeadRow {
@@ -119,17 +119,8 @@ export function workflow(q: Reader, tenant_id: string, workflow_id: string) {
   return q.one(WORKFLOW, { tenant_id, workflow_id })
 }
 
-const PURGE_CHECKPOINTS = sql(
-  'seal.purge_checkpoints',
-  `delete from seal_checkpoints where ${inChunk({ table: 'seal_checkpoints', key: 'tenant_id, size' })}`,
-)
-const PURGE_HEAD = sql('seal.purge_head', 'delete from seal_heads where tenant_id = :tenant_id')
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
-  return (
-    (await tiles.purge(tx, tenant_id, rows_max, bytes_max)) +
-    (await tx.run(PURGE_CHECKPOINTS, { tenant_id, rows_max })) +
-    (await tx.run(PURGE_HEAD, { tenant_id }))
-  )
-}
+export const purge = [
+  tiles.purge,
+  purging('seal.purge_checkpoints', { table: 'seal_checkpoints', key: 'tenant_id, size' }),
+  purgingAll('seal.purge_head', 'seal_heads'),
+]

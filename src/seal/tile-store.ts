@@ -1,7 +1,7 @@
 // Every statement on seal_tiles.
 
-import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import { type Hashes, type TileId, tile_width } from './tiles.ts'
 
 const PIECES = sql<Hashes>(
@@ -39,13 +39,6 @@ function startsOf(tile: number) {
   return { start_from: tile * tile_width, start_before: (tile + 1) * tile_width }
 }
 
-const PURGE_TILES = sql(
-  'seal.purge_tiles',
-  `delete from seal_tiles where ${inChunk({
-    ...{ table: 'seal_tiles', key: 'tenant_id, level, start', texts: ['hashes'] },
-  })}`,
-)
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(PURGE_TILES, { tenant_id, rows_max, bytes_max })
-}
+export const purge = purging('seal.purge_tiles', {
+  ...{ table: 'seal_tiles', key: 'tenant_id, level, start', texts: ['hashes'] },
+})

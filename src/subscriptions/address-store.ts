@@ -3,7 +3,7 @@
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import { purging } from '../db/purge.ts'
+import { purging, purgingAll } from '../db/purge.ts'
 
 export const mails_hour_max = limit(
   'subscriptions.mails_hour',
@@ -180,6 +180,4 @@ export const purge = purging('subscriptions.purge_addresses', {
   ...{ table: 'subscription_addresses', key: 'tenant_id, address_hash' },
 })
 
-export const purgeMails = purging('subscriptions.purge_mails', {
-  ...{ table: 'subscription_mails', key: 'tenant_id' },
-})
+export const purgeMails = purgingAll('subscriptions.purge_mails', 'subscription_mails')

@@ -82,7 +82,7 @@ export async function create(
   tx: Tx,
   { plans, keys, counts }: CreateDependencies,
   input: { name: string; owner_email: string; plan: string },
-  cause: Cause = operator_cause,
+  cause: Cause,
 ): Promise<Created> {
   quotas.requireDisk(tx)
   const tenant_id = newId('ten', tx.now)

@@ -8,6 +8,7 @@ import { Remembered } from '../../src/base/remembered.ts'
 import type { Failure, Outcome, Outgoing } from '../../src/callbacks/attempt.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
+import { service_cause } from '../../src/contract/event.ts'
 import { Tails } from '../../src/contract/tails.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
 import { type Reader, type Statement, unnamedAcrossTenants, upkeep, type Value } from '../../src/db/db.ts'
@@ -305,7 +306,7 @@ export class Bench {
   async tenant(plan = 'enterprise'): Promise<AgentCaller> {
     const name = `t-${crypto.randomUUID().slice(0, 13)}`
     const { tenant } = await this.db.write((tx) =>
-      tenants.create(tx, this.dependencies, { name, owner_email: 'owner@example.com', plan }),
+      tenants.create(tx, this.dependencies, { name, owner_email: 'owner@example.com', plan }, service_cause),
     )
     const { tenant_id } = tenant
     await this.write('delete from events where tenant_id = :tenant_id', { tenant_id })
