@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { verifiedText } from '../test/seal/note.ts'
 import { Bench } from '../test/support/cli.ts'
 import { forEachDatabase } from '../test/support/databases.ts'
 import { until } from '../test/support/patience.ts'
 import { type ServerProcess, startServer } from '../test/support/server-process.ts'
 import { openSecrets } from './backup/sealed-secrets.ts'
 import { default_plans } from './features.ts'
-import { verifiedText } from './seal/note.ts'
 
 const admin = join(import.meta.dir, 'admin.ts')
 

@@ -22,16 +22,7 @@ import {
   writeFacts,
   writeQuarantine,
 } from './facts-store.ts'
-import {
-  bytesOf,
-  draftOf,
-  lockOf,
-  publish,
-  removeDraft,
-  removeDrafts,
-  requireLock,
-  requireNoFile,
-} from './file.ts'
+import { draftOf, lockOf, publish, removeDraft, removeDrafts, requireLock, requireNoFile } from './file.ts'
 import { type RoomOptions, requireRoom } from './room.ts'
 import { requirePassphrase, type ServiceSecrets, sealSecrets } from './sealed-secrets.ts'
 import { requireWhole } from './verify.ts'
@@ -73,7 +64,7 @@ export async function writeBackup(
     finish(draft, source === null ? 'postgres' : 'sqlite', taken_at, secrets?.service ?? null)
     if (secrets !== null) sealSecrets(draft, secrets.passphrase, secrets.service)
     publish(draft, path)
-    return { file: path, bytes: bytesOf(path), taken_at }
+    return { file: path, bytes: sizeOf(path), taken_at }
   } finally {
     removeDraft(draft)
     rmSync(lockOf(path), { force: true })
@@ -100,12 +91,8 @@ async function fromPostgres(url: string, draft: string, room: RoomOptions): Prom
   } finally {
     await db.close()
   }
-  const copy = await emptyCopy(draft)
-  try {
-    await copyPostgres(url, copy, (bytes) => requireRoom(dirname(draft), bytes, null, room))
-  } finally {
-    copy.close()
-  }
+  using copy = await emptyCopy(draft)
+  await copyPostgres(url, copy, (bytes) => requireRoom(dirname(draft), bytes, null, room))
   return taken_at
 }
 
@@ -116,21 +103,17 @@ function finish(
   taken_at: Millis,
   secrets: ServiceSecrets | null,
 ): void {
-  const copy = new SqliteFile(draft, { readonly: false })
-  try {
-    copy.asOneFile()
-    requireFinished(copy)
-    const facts = { taken_at: factsOf(copy)?.taken_at ?? taken_at, engine }
-    if (secrets !== null)
-      requireOpenable(keyStateOf(copy), {
-        current: secrets.secret_key,
-        previous: secrets.secret_key_previous,
-      })
-    removeFacts(copy) // of a backup that has a log beside it, and is made one file again
-    writeFacts(copy, facts)
-    writeQuarantine(copy, facts.taken_at)
-    requireWhole(draft, copy)
-  } finally {
-    copy.close()
-  }
+  using copy = new SqliteFile(draft, { readonly: false })
+  copy.asOneFile()
+  requireFinished(copy)
+  const facts = { taken_at: factsOf(copy)?.taken_at ?? taken_at, engine }
+  if (secrets !== null)
+    requireOpenable(keyStateOf(copy), {
+      current: secrets.secret_key,
+      previous: secrets.secret_key_previous,
+    })
+  removeFacts(copy) // of a backup that has a log beside it, and is made one file again
+  writeFacts(copy, facts)
+  writeQuarantine(copy, facts.taken_at)
+  requireWhole(draft, copy)
 }

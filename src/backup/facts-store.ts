@@ -85,12 +85,8 @@ export function requireServable(path: string | null): void {
 /** False for what cannot be read: the damage is reported where the file is opened. */
 function isBackup(path: string): boolean {
   try {
-    const file = new SqliteFile(path, { readonly: true })
-    try {
-      return factsOf(file) !== null
-    } finally {
-      file.close()
-    }
+    using file = new SqliteFile(path, { readonly: true })
+    return factsOf(file) !== null
   } catch {
     return false
   }

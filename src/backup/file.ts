@@ -168,7 +168,3 @@ export function removeDrafts(path: string): void {
   for (const name of readdirSync(folder))
     if (name === draft || name.startsWith(`${draft}-`)) rmSync(join(folder, name), { force: true })
 }
-
-export function bytesOf(path: string): number {
-  return statSync(path).size
-}

@@ -120,26 +120,18 @@ async function intoPostgres(
 }
 
 async function fillFrom(url: string, draft: string): Promise<void> {
-  const copy = new SqliteFile(draft, { readonly: false })
-  try {
-    await fillPostgres(url, copy)
-  } finally {
-    copy.close()
-  }
+  using copy = new SqliteFile(draft, { readonly: false })
+  await fillPostgres(url, copy)
 }
 
 /** Returns when the backup was made; null when that is unknown. */
 function copyOf(backup: Verified, draft: string): number | null {
   copyFileSync(backup.file, draft, constants.COPYFILE_FICLONE)
   chmodSync(draft, 0o600) // the copy has the mode of the backup, which may be read-only, or for all to read
-  const copy = new SqliteFile(draft, { readonly: false })
-  try {
-    const facts = factsOf(copy)
-    removeFacts(copy)
-    return facts?.taken_at ?? null
-  } finally {
-    copy.close()
-  }
+  using copy = new SqliteFile(draft, { readonly: false })
+  const facts = factsOf(copy)
+  removeFacts(copy)
+  return facts?.taken_at ?? null
 }
 
 async function withDb<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> {

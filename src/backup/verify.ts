@@ -7,7 +7,7 @@ import { appliedIn, faultsOf, SqliteFile } from '../db/sqlite-file.ts'
 import { ownName } from '../db/sqlite-lock.ts'
 import { migrations } from '../features.ts'
 import { type BackupFacts, factsOf, isFacts, requireFinished } from './facts-store.ts'
-import { bytesOf, checksumOf, keptChecksum } from './file.ts'
+import { checksumOf, keptChecksum } from './file.ts'
 import { hasSecrets } from './sealed-secrets.ts'
 
 export interface Verified {
@@ -27,23 +27,19 @@ export interface Verified {
 export function verifyBackup(given: string): Verified {
   const path = resolve(given)
   requireNoLog(path)
-  const file = new SqliteFile(path, { readonly: true })
-  try {
-    requireFinished(file)
-    const kept = keptChecksum(path)
-    if (kept !== null && kept !== checksumOf(path))
-      throw new Error(`${path} is damaged: its checksum is another one than when it was written`)
-    const schema_version = requireWhole(path, file)
-    const rows = file
-      .tables()
-      .filter(({ name }) => !isFacts(name))
-      .map(({ name }) => [name, file.count(name)])
-    return {
-      ...{ file: path, bytes: bytesOf(path), has_checksum: kept !== null, has_secrets: hasSecrets(path) },
-      ...{ facts: factsOf(file), schema_version, rows: Object.fromEntries(rows) },
-    }
-  } finally {
-    file.close()
+  using file = new SqliteFile(path, { readonly: true })
+  requireFinished(file)
+  const kept = keptChecksum(path)
+  if (kept !== null && kept !== checksumOf(path))
+    throw new Error(`${path} is damaged: its checksum is another one than when it was written`)
+  const schema_version = requireWhole(path, file)
+  const rows = file
+    .tables()
+    .filter(({ name }) => !isFacts(name))
+    .map(({ name }) => [name, file.count(name)])
+  return {
+    ...{ file: path, bytes: sizeOf(path), has_checksum: kept !== null, has_secrets: hasSecrets(path) },
+    ...{ facts: factsOf(file), schema_version, rows: Object.fromEntries(rows) },
   }
 }
 

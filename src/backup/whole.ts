@@ -30,10 +30,6 @@ function requireWholeFile(path: string): void {
   requireDatabase(path)
   if (sizeOf(path) === 0) return
   requireServable(path)
-  const file = new SqliteFile(path, { readonly: false })
-  try {
-    requireFinished(file)
-  } finally {
-    file.close()
-  }
+  using file = new SqliteFile(path, { readonly: false })
+  requireFinished(file)
 }

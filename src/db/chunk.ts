@@ -7,17 +7,20 @@ interface Chunk {
   table: string
   /** The primary key. */
   key: string
-  /** Null when the primary key itself has `order`. */
-  index: string | null
-  /** The columns that the index begins with. */
-  order: string
+  /** Null, or absent, when the primary key itself has `order`. */
+  index?: string | null
+  /** The columns that the index begins with; absent: the primary key. */
+  order?: string
   /** The columns that may be large; with them `:bytes_max` counts as well. */
   texts?: readonly string[]
-  where: string
+  /** Absent: all rows of the tenant. */
+  where?: string
   /** Rows that others hold are skipped; otherwise they are waited for, unless they are only read. */
   skip_locked?: boolean
   only_read?: boolean
 }
+
+const of_tenant = 'tenant_id = :tenant_id'
 
 /**
  * A condition that holds for the first rows only: `:rows_max` at most, and none after those that come to `:bytes_max`,
@@ -32,7 +35,7 @@ export function inChunk(chunk: Chunk): string {
 
 /** The same, of all tenants. */
 export function amongFirst(chunk: Chunk): string {
-  const { table, key, index, order, texts, where } = chunk
+  const { table, key, index, order = key, texts, where = of_tenant } = chunk
   const rows = (columns: string) => `select ${columns} from ${table} ${index ? `{by ${index}}` : ''}
        where ${where} order by ${order} limit :rows_max ${lockOf(chunk)}`
   if (!texts) return `{rows_in ${key}}${rows(`{row ${key}}`)}{end}`
@@ -50,7 +53,7 @@ export function amongFirst(chunk: Chunk): string {
  * Locks the first rows: a statement before the one that changes them, where none of them may be left out. On PostgreSQL a
  * change lists the places of the rows that it has waited for in a version that it does not see, and skips them.
  */
-export function lockFirst({ table, key, index, order, where }: Chunk): string {
+export function lockFirst({ table, key, index, order = key, where = of_tenant }: Chunk): string {
   return `select ${key} from ${table} ${index ? `{by ${index}}` : ''}
        where ${where} order by ${order} limit :rows_max {locked}`
 }
@@ -59,7 +62,7 @@ export function lockFirst({ table, key, index, order, where }: Chunk): string {
  * A condition for the first rows of all tenants on a distributed database, which cannot list rows of several shards for
  * a change: `:rows_max`, and those that the last of them shares its place with. `order` is one column.
  */
-export function upToLastOf({ table, order, where }: Pick<Chunk, 'table' | 'order' | 'where'>): string {
+export function upToLastOf({ table, order, where }: Record<'table' | 'order' | 'where', string>): string {
   return `${order} <= (select max(${order})
        from (select ${order} from ${table} where ${where} order by ${order} limit :rows_max) as first_rows)`
 }

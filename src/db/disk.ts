@@ -74,7 +74,7 @@ export class Disk {
     this.#held = sizeOf(this.#file)
     // A start needs some room, too.
     const is_short = () => this.free < start_bytes_min || this.#overQuota()
-    if (this.#held > 0 && (this.#file_bytes === 0 || is_short())) this.release()
+    if (this.#held > 0 && (this.#file_bytes === 0 || is_short())) this.#release()
   }
 
   get #unfinished(): string {
@@ -128,19 +128,17 @@ export class Disk {
     return this.#over_quota !== null && this.#over_quota < looks_in_doubt
   }
 
-  /** SQLite found no room. What grows is refused from now on; true when there is more room than before. */
-  exhausted(): boolean {
+  /** SQLite found no room. What grows is refused from now on. */
+  exhausted(): void {
     this.#full = true
-    return this.release()
+    this.#release()
   }
 
-  /** Removes the file; false when there is none, or it cannot be removed. Never throws. */
-  release(): boolean {
+  /** Removes the file, if it is there and can be removed. */
+  #release(): void {
     this.#making = false
     removed(this.#unfinished)
-    if (this.#held === 0 || !removed(this.#file)) return false
-    this.#held = 0
-    return true
+    if (this.#held > 0 && removed(this.#file)) this.#held = 0
   }
 
   /** Makes the file, unless it is there or the disk has no room for it. Written, because a hole would reserve nothing. */

@@ -36,12 +36,3 @@ export interface DbGauges {
   /** PostgreSQL: row-level security binds the role of the connections. Null on SQLite. */
   secured: boolean | null
 }
-
-/** PostgreSQL, all but its size: permits for connections, and what waits for one or for a batch. */
-export function pooled(
-  permits: { running: number; free: number; waiting: number },
-  waiting_for_batch: number,
-): Omit<DbGauges, 'bytes' | 'secured'> {
-  const { running: in_use, free: idle, waiting } = permits
-  return { disk: null, waiting: waiting + waiting_for_batch, connections: { in_use, idle } }
-}

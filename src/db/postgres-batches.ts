@@ -13,6 +13,7 @@ import {
   type Surroundings,
 } from './postgres-batch.ts'
 import { Line, type LinePlace, placeOf } from './postgres-lines.ts'
+import { waiting_max } from './postgres-permits.ts'
 import { WriteRoom } from './sqlite-room.ts'
 
 const alone_ms = limit(
@@ -59,7 +60,7 @@ export interface Host {
 export class Batches {
   /** By name. */
   readonly #lines = new Map<string, Line>()
-  readonly #room: WriteRoom
+  readonly #room = new WriteRoom(waiting_max)
   #last_key: string | null = null
   /** Until then more than one tenant writes. */
   #shared_until = Number.NEGATIVE_INFINITY
@@ -68,10 +69,8 @@ export class Batches {
 
   constructor(
     private readonly host: Host,
-    private readonly limits: { waiting_max: number; passing_max: number },
-  ) {
-    this.#room = new WriteRoom(limits.waiting_max)
-  }
+    private readonly passing_max: number,
+  ) {}
 
   /** Writes that wait for a batch. */
   get waiting(): number {
@@ -85,7 +84,7 @@ export class Batches {
     const place = this.#placeOf(batch.line)
     if (this.#isAlone(batch.line) || this.#isAlone(place.name)) return run()
     const line = this.#lineAt(place)
-    return line.mayPass(this.limits.passing_max) ? this.#passIn(line, run) : null
+    return line.mayPass(this.passing_max) ? this.#passIn(line, run) : null
   }
 
   #noteWriter(key: string): void {
@@ -149,7 +148,7 @@ export class Batches {
   }
 
   async #run(line: Line): Promise<void> {
-    while (!line.isEmpty && !line.isQuiet(this.limits.passing_max)) {
+    while (!line.isEmpty && !line.isQuiet(this.passing_max)) {
       await this.host
         .connected(line.place.name, (connection) => this.#runOn(connection, line))
         .catch((error) => this.#refuse(line, error))
@@ -208,7 +207,7 @@ export class Batches {
   }
 
   #goesOn(line: Line, due: number): boolean {
-    return !line.isEmpty && !line.isQuiet(this.limits.passing_max) && (due > 0 || !this.host.hasReady())
+    return !line.isEmpty && !line.isQuiet(this.passing_max) && (due > 0 || !this.host.hasReady())
   }
 
   #fail(members: readonly Member[], line: Line, error: unknown): void {

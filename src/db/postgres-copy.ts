@@ -248,9 +248,9 @@ async function raiseIdentities(connection: ReservedSQL): Promise<void> {
     )
 }
 
-async function tableNames(connection: ReservedSQL): Promise<string[]> {
+export async function tableNames(connection: ReservedSQL): Promise<string[]> {
   const tables = (await connection.unsafe(
-    'select tablename as name from pg_tables where schemaname = current_schema()',
+    'select tablename as name from pg_tables where schemaname = current_schema() order by 1',
   )) as { name: string }[]
   return tables.map(({ name }) => name)
 }

@@ -1,7 +1,7 @@
 // Damage that PostgreSQL finds in its own files.
 
 import { see_all_rows } from './bound.ts'
-import { connected } from './postgres-copy.ts'
+import { connected, tableNames } from './postgres-copy.ts'
 
 /** SQLSTATE of a right that the login does not have, which is not damage. */
 const insufficient_privilege = '42501'
@@ -36,10 +36,7 @@ export function postgresFaults(url: string): Promise<PostgresFaults> {
         else faults.push(message)
       }
     }
-    const tables = await all<{ name: string }>(
-      'select tablename as name from pg_tables where schemaname = current_schema() order by 1',
-    )
-    for (const { name } of tables) await attempt(`select count(t.*::text) from ${name} t`)
+    for (const name of await tableNames(connection)) await attempt(`select count(t.*::text) from ${name} t`)
     if (denied.size > 0)
       throw new Error(
         `${[...denied].join('\n')}\nset DATABASE_OWNER_URL to the owner of the tables: not all of them were looked through`,

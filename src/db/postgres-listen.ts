@@ -4,6 +4,7 @@
 import { SQL } from 'bun'
 import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
+import { inTime } from '../base/in-time.ts'
 import { limit } from '../base/limit.ts'
 
 /** Of NOTIFY; channels belong to a database. */
@@ -176,15 +177,6 @@ export class PostgresListener {
 const proof_prefix = 'proof'
 
 /** Rejects when it takes longer. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: Timer | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`nothing within ${ms} ms`)), ms)
-  })
-  work.catch(() => {}) // it may still fail later
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  return inTime(work, ms, () => new Error(`nothing within ${ms} ms`))
 }

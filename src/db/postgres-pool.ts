@@ -1,6 +1,7 @@
 // The connections of the PostgreSQL driver, which are opened again after a silence of the server, or to take a role.
 
 import { SQL } from 'bun'
+import { inTime } from '../base/in-time.ts'
 import { answer_ms_max, type Settings } from './connection-settings.ts'
 import { abandoned } from './postgres-queries.ts'
 import { pooled_session, type Session } from './postgres-session.ts'
@@ -139,12 +140,6 @@ function closeIfDone({ sql, running, is_left }: Opened): void {
   if (is_left && running === 0) sql.close({ timeout: 0 }).catch(() => {})
 }
 
-async function answerOf(sql: SQL, question = 'select 1'): Promise<Record<string, unknown>[]> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(abandoned()), answer_ms_max)
-  try {
-    return await Promise.race([sql.unsafe(question), late])
-  } finally {
-    clearTimeout(timer)
-  }
+function answerOf(sql: SQL, question = 'select 1'): Promise<Record<string, unknown>[]> {
+  return inTime(sql.unsafe(question), answer_ms_max, abandoned)
 }

@@ -3,6 +3,7 @@
 import type { ReservedSQL, SQL } from 'bun'
 import { type Clock, clockOf } from '../base/clock.ts'
 import type { FairQueue } from '../base/fair.ts'
+import { inTime } from '../base/in-time.ts'
 import { limit } from '../base/limit.ts'
 import { inBatches } from './backoff.ts'
 import { answer_ms_max, connections_default, olderThan, type Settings } from './connection-settings.ts'
@@ -26,7 +27,7 @@ import {
 import { isDistributed } from './distributed.ts'
 import { DbError, isRetryable, mayBeCommitted, namingServer, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
-import { type DbGauges, pooled } from './measures.ts'
+import type { DbGauges } from './measures.ts'
 import type { Member } from './postgres-batch.ts'
 import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
@@ -35,7 +36,7 @@ import { passing_max as passing_default } from './postgres-lines.ts'
 import { channel } from './postgres-listen.ts'
 import type { PostgresOptions } from './postgres-options.ts'
 import { Outages } from './postgres-outage.ts'
-import { connectionQueue, waiting_max } from './postgres-permits.ts'
+import { connectionQueue } from './postgres-permits.ts'
 import { Pool } from './postgres-pool.ts'
 import {
   abandoned,
@@ -174,7 +175,7 @@ class PostgresDb implements Db {
         hasReady: () => this.#queue.hasReady,
         alone: (member) => this.#alone(member),
       },
-      { waiting_max, passing_max },
+      passing_max,
     )
     this.#watch = watchSilence(this.#traffic, {
       isAsked: () => this.#is_begun && !this.#closed && this.#requests_running > 0, // a start waits for longer
@@ -333,8 +334,10 @@ class PostgresDb implements Db {
 
   async gauges(): Promise<DbGauges> {
     const turn = { key: 'metrics', ms_max: readiness_ms_max }
+    const { running: in_use, free: idle, waiting } = this.#queue.counts
     return {
-      ...{ ...pooled(this.#queue.counts, this.#batches.waiting), secured: this.#traffic.secured },
+      ...{ disk: null, waiting: waiting + this.#batches.waiting, connections: { in_use, idle } },
+      secured: this.#traffic.secured,
       bytes: await this.#guarded(turn, () => databaseBytes(this.#pool.current)).catch(() => null),
     }
   }
@@ -374,19 +377,12 @@ class PostgresDb implements Db {
   async #inTime<T>(turn: Turn, acting: Promise<T>, late: () => DbError): Promise<T> {
     const ms_max = turn.ms_max === undefined ? this.#timeOf(answer_ms_max) : turn.ms_max
     this.#under_way += 1
-    let timer: Timer | undefined
     try {
-      if (ms_max === null) return await acting
-      const over = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(late()), ms_max)
-      })
-      return await Promise.race([acting, over])
+      return await (ms_max === null ? acting : inTime(acting, ms_max, late))
     } catch (error) {
       if (this.#is_begun && !this.is_away) this.#complaints.notice(error)
       throw translate('postgres', error)
     } finally {
-      clearTimeout(timer)
-      acting.catch(() => {})
       this.#under_way -= 1
       if (this.#under_way === 0) this.#onIdle()
     }

@@ -126,12 +126,9 @@ export class Connection implements Reader {
 
   /** The first column. */
   values(text: string): (string | number)[] {
-    const prepared = this.#db.prepare(text)
-    try {
-      return prepared.values().map((row) => row[0] as string | number)
-    } finally {
-      prepared.finalize() // an open statement would keep the connection, and with it the WAL, past close
-    }
+    // An open statement would keep the connection, and with it the WAL, past close.
+    using prepared = this.#db.prepare(text)
+    return prepared.values().map((row) => row[0] as string | number)
   }
 
   get in_transaction(): boolean {
@@ -166,11 +163,7 @@ export class SnapshotConnection extends Connection {
   #stopped: Error | null = null
   #idle: PromiseWithResolvers<void> | null = null
 
-  /** `atEndOfTurn` calls its argument once this turn of the event loop is over. */
-  constructor(
-    path: string,
-    private readonly atEndOfTurn: (end: () => void) => void,
-  ) {
+  constructor(path: string) {
     super(path)
     this.exec(reader_cache)
   }
@@ -242,7 +235,7 @@ export class SnapshotConnection extends Connection {
 
   #beginTurn(): void {
     this.#begin()
-    this.atEndOfTurn(() => {
+    setImmediate(() => {
       if (!this.#kept) this.#end()
     })
   }

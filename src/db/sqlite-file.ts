@@ -61,38 +61,26 @@ export class SqliteFile {
   }
 
   all<Row>(text: string, ...values: SQLQueryBindings[]): Row[] {
-    return this.#once(text, (prepared) => prepared.all(...values) as Row[])
+    using prepared = this.#db.prepare(text) // an open statement would keep the file open
+    return prepared.all(...values) as Row[]
   }
 
   /** The first column. */
   values(text: string): (string | number)[] {
-    return this.#once(text, (prepared) => prepared.values().map((row) => row[0] as string | number))
+    using prepared = this.#db.prepare(text)
+    return prepared.values().map((row) => row[0] as string | number)
   }
 
   /** Arrays of values, read as they are asked for. */
   *rows(text: string): Generator<(string | number | null)[]> {
-    const prepared = this.#db.prepare(text)
-    try {
-      for (const row of prepared.iterate()) yield Object.values(row as Record<string, string | number | null>)
-    } finally {
-      prepared.finalize()
-    }
+    using prepared = this.#db.prepare(text)
+    for (const row of prepared.iterate()) yield Object.values(row as Record<string, string | number | null>)
   }
 
   /** Runs the statement once for each array of values. */
   insert(text: string, rows: readonly SQLQueryBindings[][]): void {
-    this.#once(text, (prepared) => {
-      for (const values of rows) prepared.run(...values)
-    })
-  }
-
-  #once<T>(text: string, use: (prepared: ReturnType<Database['prepare']>) => T): T {
-    const prepared = this.#db.prepare(text)
-    try {
-      return use(prepared)
-    } finally {
-      prepared.finalize() // an open statement would keep the file open
-    }
+    using prepared = this.#db.prepare(text)
+    for (const values of rows) prepared.run(...values)
   }
 
   /** Without a log beside it. */
@@ -119,6 +107,10 @@ export class SqliteFile {
 
   close(): void {
     this.#db.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
   }
 }
 
@@ -157,16 +149,12 @@ const OWN = `select 1 from pragma_table_info('applied_migrations') where name = 
 function tablesOfOthers(path: string): string[] {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return []
   try {
-    const file = asItIs(path)
-    try {
-      if (file.values(OWN).length > 0) return []
-      return file
-        .values(TABLES)
-        .map(String)
-        .filter((name) => !name.startsWith('_'))
-    } finally {
-      file.close()
-    }
+    using file = asItIs(path)
+    if (file.values(OWN).length > 0) return []
+    return file
+      .values(TABLES)
+      .map(String)
+      .filter((name) => !name.startsWith('_'))
   } catch {
     return []
   }
@@ -209,10 +197,6 @@ export function faultsOf(file: SqliteFile): string[] {
  * everything that was committed before. The file is not flushed.
  */
 export function copySqlite(source: string, target: string): void {
-  const from = new SqliteFile(source, { readonly: false })
-  try {
-    from.exec(`vacuum into '${target.replaceAll("'", "''")}'`)
-  } finally {
-    from.close()
-  }
+  using from = new SqliteFile(source, { readonly: false })
+  from.exec(`vacuum into '${target.replaceAll("'", "''")}'`)
 }

@@ -2,18 +2,13 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { ChangeListener, Origin, Params, Statement, StoredCounter, Tx } from './db.ts'
+import type { Connection } from './sqlite-connection.ts'
 import { Changes, type StoredBytes } from './stored.ts'
 
 /** Counted for each row that a statement changes besides its first: about a page of the log. */
 const row_bytes = 4_096
 
 const changes_rows = /^\s*(insert|update|delete)\b/i
-
-interface Writer {
-  one<Row>(statement: Statement<Row>, params: Params): Row | null
-  all<Row>(statement: Statement<Row>, params: Params): Row[]
-  run(statement: Statement, params: Params): number
-}
 
 export class SqliteTx implements Tx {
   effects: (() => void)[] | null = null
@@ -29,7 +24,7 @@ export class SqliteTx implements Tx {
 
   /** `before`: what the jobs before this one in the same commit change. */
   constructor(
-    private readonly connection: Writer,
+    private readonly connection: Connection,
     readonly now: Millis,
     readonly disk_full: boolean,
     private readonly known: StoredBytes,

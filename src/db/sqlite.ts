@@ -148,7 +148,7 @@ class SqliteDb implements Db {
   readonly #filesAreThere = (): boolean => this.#files?.areThere() ?? true
 
   #openReader(): SnapshotConnection {
-    const connection = new SnapshotConnection(this.#path, setImmediate)
+    const connection = new SnapshotConnection(this.#path)
     this.#prepare(connection)
     connection.exec('pragma query_only = on')
     return connection

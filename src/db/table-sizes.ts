@@ -1,7 +1,7 @@
 // How large the tables are, for the operator.
 
-import { statSync } from 'node:fs'
 import { type Db, unnamed, unnamedAcrossTenants } from './db.ts'
+import { sizeOf } from './space.ts'
 
 export interface TableSize {
   table: string
@@ -44,8 +44,5 @@ const SIZE_POSTGRES = unnamed<{ bytes: number }>(
 /** `path`: of a SQLite file; with its log. */
 export async function databaseBytes(db: Db, path: string | null): Promise<number> {
   if (path === null) return (await db.one(SIZE_POSTGRES, {}))!.bytes
-  return ['', '-wal'].reduce(
-    (sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0),
-    0,
-  )
+  return sizeOf(path) + sizeOf(`${path}-wal`)
 }

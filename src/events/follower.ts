@@ -53,10 +53,6 @@ export class Follower {
     return new Follower(followed, tail, followed.after ?? tail.position)
   }
 
-  get is_closed(): boolean {
-    return this.#is_closed
-  }
-
   /** True when the node drains: nothing more is waited for. */
   get is_over(): boolean {
     return this.#is_closed || this.followed.notifier.draining

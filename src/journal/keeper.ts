@@ -5,9 +5,7 @@ import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { Dependencies, Journal } from '../contract/dependencies.ts'
 import { tenantOfEvents } from '../contract/event.ts'
-import type { Follows } from '../contract/feature.ts'
-import type { Db } from '../db/db.ts'
-import { Removal } from './removal.ts'
+import { Removal, type RemovalOptions } from './removal.ts'
 import * as journal from './service.ts'
 
 const every_ms = limit(
@@ -31,14 +29,10 @@ interface Run {
   next: Promise<void> | null
 }
 
-export interface KeeperOptions {
-  db: Db
-  follows: readonly Follows[]
+/** While it is held, events still get their numbers. */
+export interface KeeperOptions extends RemovalOptions {
   /** TICK=internal: runs on its own. Otherwise at ticks, and when somebody reads. */
   internal: boolean
-  /** True while old events stay: in quarantine. Others still get their numbers. */
-  held: () => boolean
-  onError: (error: unknown) => void
 }
 
 export class JournalKeeper implements Journal {

@@ -1,6 +1,5 @@
 // Statements that read numbered events.
 
-import type { Millis } from '../base/clock.ts'
 import type { EventRow } from '../contract/event.ts'
 import { type Reader, sql } from '../db/db.ts'
 import { columns } from './store.ts'
@@ -68,16 +67,6 @@ export async function page(
   if (subject_id !== undefined) return q.all(PAGES.subject, { ...look, subject_id })
   if (type !== undefined) return q.all(PAGES.type, { ...look, type })
   return q.all(PAGES.log, look)
-}
-
-const OLDEST = sql<{ seq: number; at: Millis }>(
-  'journal.oldest',
-  'select seq, at from events {by events_seq} where tenant_id = :tenant_id and seq is not null order by seq limit 1',
-)
-
-/** The oldest numbered event that is kept. */
-export function oldest(q: Reader, tenant_id: string) {
-  return q.one(OLDEST, { tenant_id })
 }
 
 const FIND = sql<EventRow>(

@@ -20,10 +20,7 @@ const PURGE_UNNUMBERED = sql(
 )
 const PURGE_WORKFLOWS = sql(
   'journal.purge_workflows',
-  `delete from workflows where ${inChunk({
-    ...{ table: 'workflows', key: 'tenant_id, workflow_id', index: null, order: 'tenant_id, workflow_id' },
-    where: 'tenant_id = :tenant_id',
-  })}`,
+  `delete from workflows where ${inChunk({ table: 'workflows', key: 'tenant_id, workflow_id' })}`,
 )
 const PURGE_HEAD = sql('journal.purge_head', 'delete from event_heads where tenant_id = :tenant_id')
 

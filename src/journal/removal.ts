@@ -23,7 +23,7 @@ const old_steps_a_turn_max = limit(
   'Steps in which one turn or one tick removes old events. The next one continues.',
 )
 
-interface RemovalOptions {
+export interface RemovalOptions {
   db: Db
   follows: readonly Follows[]
   /** True while nothing may be removed: the database is a restored copy that the operator has not released. */

@@ -15,7 +15,6 @@ import * as store from './store.ts'
 export const find = pages.find
 export const lastSeq = store.lastSeq
 export const lockHead = store.lockHead
-export const oldest = pages.oldest
 export const page = pages.page
 export { purge }
 

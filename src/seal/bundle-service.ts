@@ -98,8 +98,8 @@ async function removedBefore(
   workflow_id: string | null,
   size: number,
 ): Promise<number> {
-  if (workflow_id !== null && (await store.goneOf(q, tenant_id, workflow_id)) === 0) return 0
-  const oldest = await journal.oldest(q, tenant_id)
+  if (workflow_id !== null && !(await store.workflow(q, tenant_id, workflow_id))?.gone) return 0
+  const [oldest] = await journal.page(q, tenant_id, {}, { after: 0, rows_max: 1 })
   return oldest ? Math.min(oldest.seq - 1, size) : size
 }
 

@@ -26,7 +26,10 @@ export async function faultOf(db: Db, tenant_id: string): Promise<string | null>
     const root = await orBroken(() => tree.root(head.size))
     if (hashText(root) !== hashText(rootOf(head)))
       return 'the stored hashes do not come to the root of the tree'
-    const removed = async () => ((await journal.oldest(db, tenant_id))?.seq ?? head.size + 1) - 1
+    const removed = async () => {
+      const [oldest] = await journal.page(db, tenant_id, {}, { after: 0, rows_max: 1 })
+      return (oldest?.seq ?? head.size + 1) - 1
+    }
     for (let after = await removed(); after < head.size; ) {
       const rows = (await journal.page(db, tenant_id, {}, { after, rows_max })).filter(
         ({ seq }) => seq <= head.size,

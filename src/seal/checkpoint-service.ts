@@ -95,7 +95,7 @@ async function countOf(q: Reader, tenant_id: string, workflow_id: string, size: 
     const rows = await journal.page(q, tenant_id, { workflow_id }, { after, rows_max: looked_rows })
     const next = rows.find(({ workflow_seq }) => workflow_seq !== null)
     if (next) return next.workflow_seq! - 1
-    if (rows.length < looked_rows) return (await store.workflowEvents(q, tenant_id, workflow_id)) ?? 0
+    if (rows.length < looked_rows) return (await store.workflow(q, tenant_id, workflow_id))?.events ?? 0
     after = rows.at(-1)!.seq
   }
 }

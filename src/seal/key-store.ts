@@ -1,6 +1,5 @@
 // Every statement on seal_keys.
 
-import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface KeyRow {
@@ -10,12 +9,11 @@ export interface KeyRow {
   private_key: string
   /** Which journal it signs for: 1, and one more after each restore from a backup. */
   epoch: number
-  created_at: Millis
 }
 
 const LIST_KEYS = sql<KeyRow>(
   'seal.keys',
-  'select number, public_key, private_key, epoch, created_at from seal_keys order by number desc limit :rows_max',
+  'select number, public_key, private_key, epoch from seal_keys order by number desc limit :rows_max',
 )
 
 const ADD_KEY = sql(
@@ -30,6 +28,6 @@ export function keys(q: Reader, rows_max: number) {
 }
 
 /** False when another node has made the key of this number. */
-export async function addKey(tx: Tx, key: Omit<KeyRow, 'created_at'>) {
+export async function addKey(tx: Tx, key: KeyRow) {
   return (await tx.run(ADD_KEY, { ...key, now: tx.now })) > 0
 }

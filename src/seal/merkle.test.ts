@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { beginsWith, rootByPath } from '../../cli/verify/tree.ts'
 import {
   consistencyRanges,
   Edge,
@@ -6,14 +7,28 @@ import {
   inclusionRanges,
   joined,
   leafHash,
-  provesConsistency,
-  provesInclusion,
   type Range,
   subtreesOf,
+  type TreeHead,
 } from './merkle.ts'
 import { type Hashes, hashesIn, hashText, levelOf, MissingHash, TiledTree, tile_width } from './tiles.ts'
 
 const hex = (hash: Hash) => Buffer.from(hash).toString('hex')
+
+/** As the verifier of the command line judges it, which shares no code with the service. */
+function provesInclusion(
+  { index, size, leaf, root }: { index: number; size: number; leaf: Hash; root: Hash },
+  proof: readonly Hash[],
+): boolean {
+  return rootByPath(index, size, Buffer.from(leaf), proof.map(bytesOf))?.equals(root) ?? false
+}
+
+function provesConsistency(earlier: TreeHead, later: TreeHead, proof: readonly Hash[]): boolean {
+  return beginsWith(headOf(later), headOf(earlier), proof.map(bytesOf))
+}
+
+const bytesOf = (hash: Hash) => Buffer.from(hash)
+const headOf = ({ size, root }: TreeHead) => ({ size, root: bytesOf(root) })
 
 /** The vectors of the reference implementation of Certificate Transparency. */
 const leaves = [

@@ -139,44 +139,8 @@ export class Edge {
   }
 }
 
-/** True when `proof` shows that this leaf is the one at `index` of the tree with this root (RFC 9162, section 2.1.3.2). */
-export function provesInclusion(
-  { index, size, leaf, root }: { index: number; size: number; leaf: Hash; root: Hash },
-  proof: readonly Hash[],
-): boolean {
-  if (!(index >= 0 && index < size)) return false
-  const ranges = inclusionRanges(index, size)
-  if (ranges.length !== proof.length) return false
-  const computed = ranges.reduce(
-    (hash, { begin }, i) => (begin > index ? nodeHash(hash, proof[i]!) : nodeHash(proof[i]!, hash)),
-    leaf,
-  )
-  return equal(computed, root)
-}
-
 /** A tree as somebody has seen it. */
 export interface TreeHead {
   size: number
   root: Hash
-}
-
-/** True when `proof` shows that the later tree begins with the earlier one (RFC 9162, section 2.1.4.2). */
-export function provesConsistency(earlier: TreeHead, later: TreeHead, proof: readonly Hash[]): boolean {
-  if (earlier.size > later.size) return false
-  if (earlier.size === 0) return proof.length === 0
-  const ranges = consistencyRanges(earlier.size, later.size)
-  if (ranges.length !== proof.length) return false
-  const is_whole = ranges.length === 0 || ranges[0]!.end > earlier.size
-  const parts = proof.map((hash, i) => ({ hash, is_left: ranges[i]!.end <= earlier.size }))
-  const [first, rest] = is_whole ? [earlier.root, parts] : [proof[0]!, parts.slice(1)]
-  let [old_root, new_root] = [first, first]
-  for (const { hash, is_left } of rest) {
-    if (is_left) old_root = nodeHash(hash, old_root)
-    new_root = is_left ? nodeHash(hash, new_root) : nodeHash(new_root, hash)
-  }
-  return equal(old_root, earlier.root) && equal(new_root, later.root)
-}
-
-function equal(one: Hash, other: Hash): boolean {
-  return one.length === other.length && one.every((byte, i) => byte === other[i])
 }

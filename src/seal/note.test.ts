@@ -1,14 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createPublicKey, verify } from 'node:crypto'
-import {
-  checkpointText,
-  newKeyPair,
-  signedNote,
-  signerOf,
-  verifiedText,
-  verifierKey,
-  workflowLine,
-} from './note.ts'
+import { verifiedText } from '../../test/seal/note.ts'
+import { checkpointText, newKeyPair, signedNote, signerOf, verifierKey, workflowLine } from './note.ts'
 
 /** The example of Go's package golang.org/x/mod/sumdb/note, from which the format comes. */
 const known_key = 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW'

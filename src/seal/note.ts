@@ -1,7 +1,7 @@
 // Signed notes (c2sp.org/signed-note) with Ed25519 keys (RFC 8032), and what a checkpoint says in one
 // (c2sp.org/tlog-checkpoint).
 
-import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto'
 import type { TreeHead } from './merkle.ts'
 import { hashText } from './tiles.ts'
 
@@ -38,27 +38,6 @@ export function signerOf(name: string, { public_key, private_key }: KeyPair): Si
 export function signedNote(text: string, signer: Signer): string {
   const signature = Buffer.concat([keyId(signer.name, signer.public_key), signer.sign(text)])
   return `${text}\n— ${signer.name} ${signature.toString('base64')}\n`
-}
-
-/** The text of a note that has a valid signature of this key, which has the form of `verifierKey`; otherwise null. */
-export function verifiedText(note: string, verifier_key: string): string | null {
-  const [, name, , encoded] = /^([^ +]+)\+([0-9a-f]{8})\+(.+)$/.exec(verifier_key) ?? []
-  const end = note.lastIndexOf('\n\n')
-  if (name === undefined || encoded === undefined || end === -1) return null
-  const x = Buffer.from(encoded, 'base64').subarray(1).toString('base64url')
-  if (verifierKey(name, x) !== verifier_key) return null
-  const text = note.slice(0, end + 1)
-  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
-  const is_signed = note
-    .slice(end + 2)
-    .split('\n')
-    .some((line) => {
-      if (!line.startsWith(`— ${name} `)) return false
-      const bytes = Buffer.from(line.slice(`— ${name} `.length), 'base64')
-      const is_own = bytes.subarray(0, key_id_bytes).equals(keyId(name, x))
-      return is_own && verify(null, Buffer.from(text), key, bytes.subarray(key_id_bytes))
-    })
-  return is_signed ? text : null
 }
 
 /** `name+hash+key`, by which others know the key. */

@@ -111,32 +111,19 @@ export function checkpoints(q: Reader, tenant_id: string, before_size: number, r
   return q.all(CHECKPOINTS, { tenant_id, before_size, rows_max })
 }
 
-const WORKFLOW_EVENTS = sql<{ events: number }>(
-  'seal.workflow_events',
-  'select events from workflows where tenant_id = :tenant_id and workflow_id = :workflow_id',
+const WORKFLOW = sql<{ events: number; gone: number }>(
+  'seal.workflow',
+  'select events, gone from workflows where tenant_id = :tenant_id and workflow_id = :workflow_id',
 )
 
-/** How many events of a workflow have numbers, private ones apart; null when it has none. */
-export async function workflowEvents(q: Reader, tenant_id: string, workflow_id: string) {
-  return (await q.one(WORKFLOW_EVENTS, { tenant_id, workflow_id }))?.events ?? null
-}
-
-const WORKFLOW_GONE = sql<{ gone: number }>(
-  'seal.workflow_gone',
-  'select gone from workflows where tenant_id = :tenant_id and workflow_id = :workflow_id',
-)
-
-/** How many events of a workflow retention has removed, private ones apart. */
-export async function goneOf(q: Reader, tenant_id: string, workflow_id: string): Promise<number> {
-  return (await q.one(WORKFLOW_GONE, { tenant_id, workflow_id }))?.gone ?? 0
+/** How many events of a workflow have numbers, and how many of these retention has removed, private ones apart; null when it has none. */
+export function workflow(q: Reader, tenant_id: string, workflow_id: string) {
+  return q.one(WORKFLOW, { tenant_id, workflow_id })
 }
 
 const PURGE_CHECKPOINTS = sql(
   'seal.purge_checkpoints',
-  `delete from seal_checkpoints where ${inChunk({
-    ...{ table: 'seal_checkpoints', key: 'tenant_id, size', index: null, order: 'tenant_id, size' },
-    where: 'tenant_id = :tenant_id',
-  })}`,
+  `delete from seal_checkpoints where ${inChunk({ table: 'seal_checkpoints', key: 'tenant_id, size' })}`,
 )
 const PURGE_HEAD = sql('seal.purge_head', 'delete from seal_heads where tenant_id = :tenant_id')
 

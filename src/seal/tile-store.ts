@@ -42,9 +42,7 @@ function startsOf(tile: number) {
 const PURGE_TILES = sql(
   'seal.purge_tiles',
   `delete from seal_tiles where ${inChunk({
-    ...{ table: 'seal_tiles', key: 'tenant_id, level, start', index: null, order: 'tenant_id, level, start' },
-    texts: ['hashes'],
-    where: 'tenant_id = :tenant_id',
+    ...{ table: 'seal_tiles', key: 'tenant_id, level, start', texts: ['hashes'] },
   })}`,
 )
 /** Removes rows of a tenant that is being purged; returns how many. */

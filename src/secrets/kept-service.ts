@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { flushFolder, flushFound, makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
 import { newServiceSecret } from '../base/seal.ts'
+import { removed } from '../db/space.ts'
 
 export interface KeptSecret {
   value: string
@@ -65,21 +66,12 @@ function writeNew(
     linkSync(draft, file)
   } catch (error) {
     if ((error as { code?: string }).code !== 'EEXIST') {
-      discard(draft)
+      removed(draft) // what a full disk took of it; the reason why it was not written is the one to tell
       throw error
     }
   }
   rmSync(draft, { force: true })
   flush(data_dir)
-}
-
-/** Removes what a full disk took of it. Never throws: the reason why it was not written is the one to tell. */
-function discard(draft: string): void {
-  try {
-    rmSync(draft, { force: true })
-  } catch {
-    // A folder that takes no files has none to remove.
-  }
 }
 
 /** SECRET_KEY, and while it is rotated the one before, or the one that comes: what either sealed is opened. */
