@@ -14,6 +14,7 @@ describe('SQL', () => {
     'src/db/distributed.ts': 'distributes the tables of all features',
     'src/db/migrate.ts': 'migrations',
     'src/db/newest.ts': 'makes the lists of two features that are filtered alike',
+    'src/db/purge.ts': 'makes the purges of all features',
     'src/db/schema-lock.ts': 'the lock of PostgreSQL under which the schema changes',
     'src/db/recount.ts': 'counts over the tables of all features',
     'src/db/reseal.ts': 'seals columns of all features again',
@@ -38,9 +39,11 @@ describe('SQL', () => {
 
   test('is named after its feature, each statement once', () => {
     const named = source.flatMap((file) =>
-      [...textOf(file).matchAll(/\b(?:sql|writesRow|acrossTenants|byHash)(?:<[^(]*>)?\(\s*['`](\w+)\./g)].map(
-        (match) => [file, match[1]!] as const,
-      ),
+      [
+        ...textOf(file).matchAll(
+          /\b(?:sql|writesRow|acrossTenants|byHash|purging)(?:<[^(]*>)?\(\s*['`](\w+)\./g,
+        ),
+      ].map((match) => [file, match[1]!] as const),
     )
     expect(named.length).toBeGreaterThan(40)
     const strange = named.filter(([file, noun]) => noun !== ownerOf(file))

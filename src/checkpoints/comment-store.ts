@@ -1,8 +1,8 @@
 // Every statement on comments.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { CheckpointRow } from './checkpoint.ts'
 import { columns, here } from './store.ts'
 
@@ -33,14 +33,6 @@ const LIST = sql<Comment & { bytes: number }>(
     order by id limit :rows_max`,
 )
 
-const PURGE = sql(
-  'checkpoints.purge_comments',
-  `delete from checkpoint_comments where ${inChunk({
-    ...{ table: 'checkpoint_comments', key: 'tenant_id, checkpoint_id, id', index: null },
-    ...{ order: 'tenant_id, checkpoint_id, id', where: 'tenant_id = :tenant_id' },
-  })}`,
-)
-
 /** Counts one more. Null when there is no such checkpoint, or it has as many as it may. */
 export function count(tx: Tx, tenant_id: string, id: string, comments_max: number) {
   return tx.one(COUNT, { tenant_id, id, comments_max })
@@ -60,7 +52,6 @@ export function list(
   return q.all(LIST, { tenant_id, checkpoint_id, ...page })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('checkpoints.purge_comments', {
+  ...{ table: 'checkpoint_comments', key: 'tenant_id, checkpoint_id, id' },
+})

@@ -1,6 +1,7 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import steering from './0002.sql' with { type: 'text' }
 import * as comments from './comment-routes.ts'
+import { purge as purgeComments } from './comment-store.ts'
 import { timeouts } from './deadline-service.ts'
 import * as decisions from './decision-routes.ts'
 import { errors } from './errors.ts'
@@ -10,9 +11,9 @@ import { callback_job, checkpoint_redrive, timeout_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge } from './service.ts'
-import { texts } from './store.ts'
+import { purge, texts } from './store.ts'
 import * as votes from './vote-routes.ts'
+import { purge as purgeVotes } from './vote-store.ts'
 
 export const checkpoints: Feature = {
   name: 'checkpoints',
@@ -44,7 +45,7 @@ export const checkpoints: Feature = {
       texts: ['text'],
     },
   ],
-  purge,
+  purge: [purgeVotes, purgeComments, purge],
   jobs: [timeout_job, callback_job, escalation_job],
   redrives: [checkpoint_redrive],
   deadlines: [timeouts],

@@ -6,7 +6,7 @@ import type { Dependencies } from '../contract/dependencies.ts'
 import { encode } from '../contract/encode.ts'
 import { type Cause, service_cause } from '../contract/event.ts'
 import type { Redrive } from '../contract/redrive.ts'
-import { RawJson } from '../contract/schemas.ts'
+import { RawJson, rawOrNull } from '../contract/schemas.ts'
 import type { Reader, Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
@@ -69,26 +69,19 @@ export const callback_job: SendingKind = {
       return checkpoint && decisionCallbackOf(checkpoint, await hashOfForgotten(context.db, job, checkpoint))
     }),
   async settle(tx, dependencies, job, result) {
-    const { tenant_id, source_id: id } = job
-    const tried = { attempts: attemptNumber(job), last_error: errorText(result) }
+    const { tenant_id, source_id: id, fence } = job
     const ended = await jobs.endAttempt(tx, dependencies.jobs, callback_job, job, result)
     if (ended === 'lost') return null
-    if (ended === 'retrying') {
-      const retrying = await store.recordCallback(tx, tenant_id, id, { callback_status: 'pending', ...tried })
-      await wasAttempted(tx, job, result, retrying)
-      return null
+    const callback_status = ended === 'retrying' ? 'pending' : result.ok ? 'delivered' : 'failed'
+    const tried = { attempts: attemptNumber(job), last_error: errorText(result) }
+    const row = await store.recordCallback(tx, tenant_id, id, { callback_status, ...tried, fence })
+    if (row && callback_status === 'failed') await callbackFailed(tx, job, result, row, tried)
+    else await wasAttempted(tx, job, result, row)
+    if (row && callback_status === 'delivered') {
+      const data = { attempts: tried.attempts }
+      await journal.emit(tx, events['callback.delivered'], { ...aboutOf(tenant_id, row), data })
     }
-    if (result.ok) {
-      const sent = await store.recordCallback(tx, tenant_id, id, { callback_status: 'delivered', ...tried })
-      await wasAttempted(tx, job, result, sent)
-      const { attempts } = tried
-      if (sent)
-        await journal.emit(tx, events['callback.delivered'], {
-          ...aboutOf(tenant_id, sent),
-          data: { attempts },
-        })
-    } else await failCallback(tx, job, result, tried)
-    return 'checkpoints.callbacks'
+    return ended === 'retrying' ? null : 'checkpoints.callbacks'
   },
   async uncounted(tx, job, result) {
     await wasAttempted(tx, job, result, await store.find(tx, job.tenant_id, job.source_id))
@@ -101,15 +94,14 @@ function wasAttempted(tx: Tx, job: LeasedJob, result: AttemptResult, checkpoint:
   return journal.emit(tx, events['callback.attempted'], { ...aboutOf(job.tenant_id, checkpoint), data })
 }
 
-async function failCallback(
+async function callbackFailed(
   tx: Tx,
   job: LeasedJob,
   result: AttemptResult,
+  failed: CheckpointRow,
   tried: { attempts: number; last_error: string | null },
 ): Promise<void> {
-  const { tenant_id, source_id: id, fence } = job
-  const failed = await store.failCallback(tx, tenant_id, id, { ...tried, fence })
-  if (!failed) return
+  const { tenant_id, source_id: id } = job
   const error = `the callback of checkpoint ${id} failed: ${tried.last_error}`
   const dead_letter_id = await deadLetter(tx, tenant_id, failed, { error, cause: service_cause })
   await store.leftDeadLetter(tx, tenant_id, id, dead_letter_id)
@@ -253,8 +245,4 @@ function deadLetter(
     workflow_id: checkpoint.workflow_id,
   }
   return dlq.deadLetter(tx, tenant_id, failure, cause)
-}
-
-function rawOrNull(text: string | null): RawJson | null {
-  return text === null ? null : new RawJson(text)
 }

@@ -24,24 +24,16 @@ import {
   timeout_seconds_max,
   timeout_seconds_min,
 } from './checkpoint.ts'
-import { purge as purgeComments } from './comment-store.ts'
 import { timeouts } from './deadline-service.ts'
 import { enqueueEscalation } from './escalation-service.ts'
 import { events, shownTitle } from './events.ts'
 import { ended, resolve, timeout_job } from './jobs.ts'
 import { takeUse } from './settlement-store.ts'
-import { namedApprovers, plain, type Steering, steeringOf } from './steering.ts'
+import { namedApprovers, type Steering, steeringOf } from './steering.ts'
 import { answer_schema_bytes_max, steering_fields } from './steering-fields.ts'
 import * as store from './store.ts'
 import { type Decision, isPlain, vote } from './vote-service.ts'
-import { counted as countedVotes, purge as purgeVotes } from './vote-store.ts'
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
-  const votes = await purgeVotes(tx, tenant_id, rows_max)
-  const removed = await purgeComments(tx, tenant_id, rows_max)
-  return votes + removed + (await store.purge(tx, tenant_id, rows_max, bytes_max))
-}
+import { counted as countedVotes } from './vote-store.ts'
 
 export {
   answer_schema_bytes_max,
@@ -60,15 +52,14 @@ export {
 export const find = store.find
 export const forget = store.forget
 
-type NewCheckpoint = Omit<store.NewCheckpoint, 'id' | 'agent_id' | keyof Steering> &
-  Partial<Steering> & { id?: string }
+type NewCheckpoint = Omit<store.NewCheckpoint, 'id' | 'agent_id'> & { id?: string }
 
 /** The place of its approvers in the body; null when they have been looked up. */
 interface ApproversAt {
   approvers_at?: string | null
 }
 
-/** A plain one, unless its input has what `steeringOf` returns. Throws QUOTA_EXCEEDED, VALIDATION_FAILED for approvers. */
+/** Throws QUOTA_EXCEEDED, VALIDATION_FAILED for approvers. */
 export async function create(
   tx: Tx,
   caller: AgentCaller,
@@ -77,7 +68,7 @@ export async function create(
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
   if (approvers_at !== null) await requireApprovers(tx, tenant_id, input, approvers_at)
-  const wanted = { ...plain, id: newId('chk', tx.now), ...input, agent_id }
+  const wanted = { id: newId('chk', tx.now), ...input, agent_id }
   quotas.requireRoom(tx, caller, dependencies.plans, bytesOf(wanted))
   return open(tx, tenant_id, dependencies, wanted, causeOf(caller))
 }
@@ -96,7 +87,7 @@ export function ask(
   dependencies: { jobs: Pick<Dependencies['jobs'], 'wake'> },
   wanted: NewCheckpoint & { agent_id: string },
 ): Promise<CheckpointRow> {
-  return open(tx, tenant_id, dependencies, { ...plain, id: newId('chk', tx.now), ...wanted }, service_cause)
+  return open(tx, tenant_id, dependencies, { id: newId('chk', tx.now), ...wanted }, service_cause)
 }
 
 async function open(
@@ -128,7 +119,7 @@ async function open(
 async function requireApprovers(
   tx: Tx,
   tenant_id: string,
-  { approvers = null, escalate = null }: Partial<Steering>,
+  { approvers, escalate }: Steering,
   at: string,
 ): Promise<void> {
   const issues: Issue[] = []
@@ -214,7 +205,7 @@ function keyWasUsed(
 export function cancel(db: Db, caller: AgentCaller, dependencies: Dependencies, id: string): Promise<void> {
   const { tenant_id, agent_id } = caller
   return db.write(tenant_id, async (tx) => {
-    const cancelled = await store.cancel(tx, tenant_id, id, agent_id)
+    const cancelled = await store.cancel(tx, tenant_id, id, { resolved_by: `agent:${agent_id}`, agent_id })
     if (!cancelled) {
       const checkpoint = await read(tx, tenant_id, id)
       throw checkpoint.agent_id === agent_id ? alreadyResolved(checkpoint) : new ApiError('FORBIDDEN')
@@ -233,7 +224,7 @@ export async function withdraw(
 ): Promise<void> {
   const { actor, agent_id } = cause
   const resolved_by = agent_id === null ? actor : `agent:${agent_id}`
-  const withdrawn = await store.withdraw(tx, tenant_id, id, resolved_by)
+  const withdrawn = await store.cancel(tx, tenant_id, id, { resolved_by, agent_id: null })
   if (withdrawn) await ended(tx, tenant_id, dependencies, withdrawn, cause)
 }
 

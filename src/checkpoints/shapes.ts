@@ -6,7 +6,7 @@ import { hashOf } from '../base/keys.ts'
 import type { ApprovalCaller, TenantFacts } from '../contract/caller.ts'
 import type { Urls } from '../contract/dependencies.ts'
 import type { Context } from '../contract/route.ts'
-import { idParam, Json, Nullable, Part, RawJson, Shape, Time } from '../contract/schemas.ts'
+import { idParam, Json, Nullable, Part, rawOrNull, Shape, Time } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import { ShownWorkflowId } from '../contract/workflow.ts'
 import {
@@ -265,8 +265,4 @@ function hashOrNull(text: string | null): string | null {
 
 function effectOf({ effect }: CheckpointRow): ShownEffect | null {
   return effect === null ? null : JSON.parse(effect)
-}
-
-function rawOrNull(text: string | null): RawJson | null {
-  return text === null ? null : new RawJson(text)
 }

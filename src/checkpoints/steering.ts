@@ -54,21 +54,7 @@ export type Steering = Pick<
   | 'effect'
 >
 
-/** Of a checkpoint that takes one plain decision. */
-export const plain: Steering = {
-  steered: 0,
-  answer_schema: null,
-  required_approvals: 1,
-  required_rejections: 1,
-  approvers: null,
-  escalate: null,
-  editable: 0,
-  payload: null,
-  effect_id: null,
-  effect: null,
-}
-
-/** Throws VALIDATION_FAILED. `at`: the place of its members in the body. */
+/** Of `{}`: one plain decision. Throws VALIDATION_FAILED. `at`: the place of its members in the body. */
 export function steeringOf(given: GivenSteering, effect: OfEffect | null = null, at = ''): Steering {
   const { answer_schema, required_approvals = 1, required_rejections = 1, approvers, escalate } = given
   const schema = answer_schema instanceof RawJson ? JSON.parse(answer_schema.text) : (answer_schema ?? null)

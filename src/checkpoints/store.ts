@@ -1,9 +1,10 @@
 // Every statement on checkpoints.
 
 import type { Millis } from '../base/clock.ts'
-import { bytesOf, inChunk } from '../db/chunk.ts'
+import { bytesOf } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { newestLists } from '../db/newest.ts'
+import { purging } from '../db/purge.ts'
 import type { CheckpointRow, CheckpointStatus, TimeoutAction } from './checkpoint.ts'
 import type { Steering } from './steering.ts'
 
@@ -46,15 +47,7 @@ const CANCEL = sql<CheckpointRow>(
   'checkpoints.cancel',
   `update checkpoints
       set status = 'cancelled', resolved_by = :resolved_by, resolved_at = :now, updated_at = :now
-    where ${here} and status = 'pending' and agent_id = :agent_id
-   returning ${columns}`,
-)
-
-const WITHDRAW = sql<CheckpointRow>(
-  'checkpoints.withdraw',
-  `update checkpoints
-      set status = 'cancelled', resolved_by = :resolved_by, resolved_at = :now, updated_at = :now
-    where ${here} and status = 'pending'
+    where ${here} and status = 'pending' and agent_id = coalesce(:agent_id, agent_id)
    returning ${columns}`,
 )
 
@@ -74,16 +67,7 @@ const RECORD_CALLBACK = sql<CheckpointRow>(
   'checkpoints.record_callback',
   `update checkpoints
       set callback_status = :callback_status, callback_attempts = :attempts, callback_last_error = :last_error,
-          updated_at = :now
-    where ${here}
-   returning ${columns}`,
-)
-
-const FAIL_CALLBACK = sql<CheckpointRow>(
-  'checkpoints.fail_callback',
-  `update checkpoints
-      set callback_status = 'failed', callback_attempts = :attempts, callback_last_error = :last_error,
-          callback_fence = :fence, updated_at = :now
+          callback_fence = case when :callback_status = 'failed' then :fence else callback_fence end, updated_at = :now
     where ${here}
    returning ${columns}`,
 )
@@ -100,18 +84,6 @@ const REDRIVE = sql<CheckpointRow>(
           callback_redrive_of = :dead_letter_id, updated_at = :now
     where ${here} and callback_status = 'failed' and callback_dead_letter_id = :dead_letter_id
    returning ${columns}`,
-)
-
-const chunk = {
-  table: 'checkpoints',
-  key: 'tenant_id, id',
-  index: null,
-  order: 'tenant_id, id',
-  texts: ['prompt', 'callback_payload', 'reason', 'payload', 'edited_payload', 'effective_payload', 'effect'],
-}
-const PURGE = sql(
-  'checkpoints.purge',
-  `delete from checkpoints where ${inChunk({ ...chunk, where: 'tenant_id = :tenant_id' })}`,
 )
 
 /** Every column that may be large, and counts as stored bytes. */
@@ -173,14 +145,15 @@ export function resolve(tx: Tx, tenant_id: string, id: string, resolution: Resol
   return tx.one(RESOLVE, { tenant_id, id, ...resolution, now: tx.now })
 }
 
-/** Null unless it was pending and of this agent. */
-export function cancel(tx: Tx, tenant_id: string, id: string, agent_id: string) {
-  return tx.one(CANCEL, { tenant_id, id, agent_id, resolved_by: `agent:${agent_id}`, now: tx.now })
+interface Cancellation {
+  resolved_by: string
+  /** Only one of this agent; null: of any. */
+  agent_id: string | null
 }
 
 /** Null unless it was pending. */
-export function withdraw(tx: Tx, tenant_id: string, id: string, resolved_by: string) {
-  return tx.one(WITHDRAW, { tenant_id, id, resolved_by, now: tx.now })
+export function cancel(tx: Tx, tenant_id: string, id: string, cancellation: Cancellation) {
+  return tx.one(CANCEL, { tenant_id, id, ...cancellation, now: tx.now })
 }
 
 /** Removes the payloads of the effect that it was asked for; returns their bytes. */
@@ -191,19 +164,14 @@ export async function forget(tx: Tx, tenant_id: string, id: string, effect_id: s
 }
 
 interface CallbackProgress {
-  callback_status: 'pending' | 'delivered'
+  callback_status: 'pending' | 'delivered' | 'failed'
   attempts: number
   last_error: string | null
+  fence: number
 }
 
 export function recordCallback(tx: Tx, tenant_id: string, id: string, progress: CallbackProgress) {
   return tx.one(RECORD_CALLBACK, { tenant_id, id, ...progress, now: tx.now })
-}
-
-type FailedCallback = Omit<CallbackProgress, 'callback_status'> & { fence: number }
-
-export function failCallback(tx: Tx, tenant_id: string, id: string, failed: FailedCallback) {
-  return tx.one(FAIL_CALLBACK, { tenant_id, id, ...failed, now: tx.now })
 }
 
 /** Notes the dead letter that the failure of its callback left. */
@@ -216,7 +184,7 @@ export function redrive(tx: Tx, tenant_id: string, id: string, dead_letter_id: s
   return tx.one(REDRIVE, { tenant_id, id, dead_letter_id, now: tx.now })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
-}
+export const purge = purging('checkpoints.purge', {
+  ...{ table: 'checkpoints', key: 'tenant_id, id' },
+  texts: ['prompt', 'callback_payload', 'reason', 'payload', 'edited_payload', 'effective_payload', 'effect'],
+})

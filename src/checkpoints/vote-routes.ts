@@ -5,7 +5,7 @@ import { iso, isoOrNull } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
-import { Nullable, Page, PageQuery, RawJson, Shape, Time } from '../contract/schemas.ts'
+import { Nullable, Page, PageQuery, rawOrNull, Shape, Time } from '../contract/schemas.ts'
 import * as checkpoints from './service.ts'
 import { id, tag } from './shapes.ts'
 import * as store from './vote-store.ts'
@@ -65,7 +65,7 @@ function voteOf(row: store.Vote) {
     edited: row.edited === 1,
     payload_hash: row.effective_hash,
     reason: row.reason,
-    answer: row.answer === null ? null : new RawJson(row.answer),
+    answer: rawOrNull(row.answer),
     permit_expires_at: isoOrNull(row.permit_expires_at),
     uses: row.uses,
     at: iso(row.at),

@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 export interface Vote {
   /** The id of an approval key, or `admin`. */
@@ -38,13 +39,13 @@ const FIND = sql<Vote>(
     where tenant_id = :tenant_id and checkpoint_id = :id and voter = :voter`,
 )
 
-const table = { table: 'checkpoint_votes', key: 'tenant_id, checkpoint_id, voter', index: null }
+const table = { table: 'checkpoint_votes', key: 'tenant_id, checkpoint_id, voter' }
 const texts = ['reason', 'answer']
 
 const LIST = sql<Vote & { bytes: number }>(
   'checkpoints.list_votes',
   `select ${vote_columns}, ${bytesOf(texts)} as bytes from checkpoint_votes where ${inChunk({
-    ...{ ...table, order: 'voter', only_read: true, texts },
+    ...{ ...table, index: null, order: 'voter', only_read: true, texts },
     where: 'tenant_id = :tenant_id and checkpoint_id = :id and voter > :after_voter',
   })}`,
 )
@@ -68,13 +69,6 @@ const CAST = sql(
           effective_hash = :effective_hash, permit_expires_at = :permit_expires_at, uses = :uses, at = :now,
           reason = :reason, answer = :answer
     where checkpoint_votes.counts = 0`,
-)
-
-const PURGE = sql(
-  'checkpoints.purge_votes',
-  `delete from checkpoint_votes where ${inChunk({
-    ...{ ...table, order: table.key, where: 'tenant_id = :tenant_id' },
-  })}`,
 )
 
 /** The votes that count. */
@@ -107,7 +101,4 @@ export async function cast(tx: Tx, tenant_id: string, id: string, vote: Omit<Vot
   return (await tx.run(CAST, { tenant_id, id, ...vote, now: tx.now })) === 1
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('checkpoints.purge_votes', table)

@@ -110,7 +110,7 @@ export interface Feature {
   sweep?: Sweep
   /** One bounded step that ends what has expired and must leave its event within a second. It runs twice a second. */
   expiries?: Sweep
-  purge?: Purge
+  purge?: Purge | readonly Purge[]
   purgeable?: Purgeable
   /** Numbers that its jobs raise; the kinds of jobs are added to this type by `jobs/kind.ts`. */
   counters?: Counters

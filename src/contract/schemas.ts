@@ -36,6 +36,11 @@ export class RawJson {
   constructor(readonly text: string) {}
 }
 
+/** Of JSON that is stored as text. */
+export function rawOrNull(text: string | null): RawJson | null {
+  return text === null ? null : new RawJson(text)
+}
+
 /** Any JSON value, kept as text. Larger than `bytes_max` is 413. */
 export function AnyJson(bytes_max: number, description: string) {
   return Type.Unsafe<RawJson>({ description, 'x-any-json': 'any', 'x-bytes-max': bytes_max })

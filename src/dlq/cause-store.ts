@@ -3,7 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { type Reader, type Statement, sql } from '../db/db.ts'
 import { boundsOf } from './filter.ts'
-import { orderOf, scans } from './filter-store.ts'
+import { byIndex, orderOf, scans } from './filter-store.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 
 interface CauseRow {
@@ -24,12 +24,12 @@ const CAUSES = {
 }
 
 function causesStatement(status: DlqStatus): Statement<CauseRow> {
-  const { index, where, shown } = scans[status]
+  const { where, shown } = scans[status]
   return sql(
     `dlq.causes_${status}`,
     `select cause, source, shown, count(*) as letters, min(id) as oldest_id, max(id) as latest_id
        from (select id, cause, source, case when ${shown} then 1 else 0 end as shown
-               from dlq_items {by ${index}} where ${where}
+               from dlq_items ${byIndex(scans[status])} where ${where}
               order by ${orderOf(scans[status], ' desc')} limit :looked_max) as next_items
       group by cause, source, shown`,
   )

@@ -4,13 +4,17 @@ import { v1 } from '../contract/group.ts'
 import { of_agents } from '../contract/responses.ts'
 import { Reply, route } from '../contract/route.ts'
 import * as dlq from './claims.ts'
-import { ClaimBody, ClaimedItem, claimedOf, ExtendBody, ExtendedItem, id, tag } from './shapes.ts'
-
-const example = 'dlq_01m7yjrz37hxnv52px0106nehd'
-const token_option = [
-  '--token <lock_token>',
-  'the token that the claim answered: only that lock counts',
-] as const
+import {
+  ClaimBody,
+  ClaimedItem,
+  claimedOf,
+  ExtendBody,
+  ExtendedItem,
+  example,
+  id,
+  tag,
+  token_option,
+} from './shapes.ts'
 
 export const claimOldestItem = route({
   group: v1,

@@ -5,7 +5,7 @@ import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { requireToken } from '../contract/stopped.ts'
-import type { Db, Tx } from '../db/db.ts'
+import type { Awaitable, Db, Tx } from '../db/db.ts'
 import { lockTime } from './deadline-service.ts'
 import { changed, lockExpired } from './event-service.ts'
 import { events } from './events.ts'
@@ -64,7 +64,7 @@ function lockOf(tx: Tx, { agent_id }: AgentCaller, lock_token: string, lock_seco
 }
 
 /** The lock of this item when this agent holds it `at` that time, and under this token when one is sent; else null. */
-export function holdOf(item: ItemRow | null, agent_id: string, lock_token: string | undefined, at: Millis) {
+function holdOf(item: ItemRow | null, agent_id: string, lock_token: string | undefined, at: Millis) {
   const lock_token_hash = item?.lock_token_hash ?? null
   if (lock_token_hash === null || item?.locked_by !== agent_id) return null
   return isToken(lock_token, lock_token_hash) ? { agent_id, lock_token_hash, at } : null
@@ -88,20 +88,34 @@ export function extend(
   lock_token: string | undefined,
   lock_seconds: number | undefined,
 ): Promise<HeldItem> {
-  const { tenant_id, agent_id } = caller
+  const { tenant_id } = caller
   requireToken(caller, lock_token)
   return db.write(tenant_id, async (tx) => {
-    const at = await lockTime(tx, caller, id)
-    for (;;) {
-      const found = await store.find(tx, tenant_id, id)
-      const item = found && seenAt(found, at)
-      const hold = holdOf(item, agent_id, lock_token, at)
-      if (!hold) throw moveRefusal(item, 'extend')
-      const extended = await store.extend(tx, tenant_id, id, hold, lockEnd(at, lock_seconds))
-      if (!extended) continue // it changed since it was read
-      const data = { locked_until: iso(extended.locked_until!) }
-      await changed(tx, caller, events['dlq.extended'], { item: extended, data })
-      return { ...extended, lock_token: lock_token ?? null }
-    }
+    const item = await whileHeld(tx, caller, id, lock_token, 'extend', (hold) =>
+      store.extend(tx, tenant_id, id, hold, lockEnd(hold.at, lock_seconds)),
+    )
+    const data = { locked_until: iso(item.locked_until!) }
+    await changed(tx, caller, events['dlq.extended'], { item, data })
+    return { ...item, lock_token: lock_token ?? null }
   })
+}
+
+/** The item after a move by the holder of its lock. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+export async function whileHeld(
+  tx: Tx,
+  caller: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+  verb: 'extend' | 'release' | 'fail',
+  move: (hold: store.Hold) => Awaitable<ItemRow | null>,
+): Promise<ItemRow> {
+  const at = await lockTime(tx, caller, id)
+  for (;;) {
+    const found = await store.find(tx, caller.tenant_id, id)
+    const item = found && seenAt(found, at)
+    const hold = holdOf(item, caller.agent_id, lock_token, at)
+    if (!hold) throw moveRefusal(item, verb)
+    const moved = await move(hold)
+    if (moved) return moved // else it changed since it was read
+  }
 }

@@ -7,7 +7,7 @@ import { events } from './events.ts'
 import { operation_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
 import * as operations from './operation-routes.ts'
-import { purge as purgeOperations } from './operation-store.ts'
+import { purge as purgeOperations, purgeParts } from './operation-store.ts'
 import * as redrives from './redrive-routes.ts'
 import * as releases from './release-routes.ts'
 import * as routes from './routes.ts'
@@ -50,9 +50,6 @@ export const dlq: Feature = {
     },
     nextAt: NEXT_EXPIRY,
   },
-  async purge(tx, tenant_id, rows_max, bytes_max) {
-    const operations = await purgeOperations(tx, tenant_id, rows_max, bytes_max)
-    return operations + (await purge(tx, tenant_id, rows_max, bytes_max))
-  },
+  purge: [purgeOperations, purgeParts, purge],
   docs: { file: 'dlq.md', load: () => import('../../docs/dlq.md', { with: { type: 'text' } }) },
 }

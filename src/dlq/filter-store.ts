@@ -2,7 +2,7 @@
 // bounded by the rows that it passes, whatever it finds.
 
 import type { Millis } from '../base/clock.ts'
-import { of_shard, type Params } from '../db/db.ts'
+import { of_shard, type Params, sql } from '../db/db.ts'
 import type { Filter } from './filter.ts'
 import type { DlqStatus } from './item.ts'
 import { claimable } from './store.ts'
@@ -65,6 +65,26 @@ function between(indexed: string, column: string, index: string, value: string) 
 
 export function orderOf({ columns }: Scan, direction: '' | ' desc'): string {
   return columns.map((column) => column + direction).join(', ')
+}
+
+export const eachScan = <T>(make: (name: ScanName) => T) =>
+  Object.fromEntries((Object.keys(scans) as ScanName[]).map((name) => [name, make(name)])) as Record<
+    ScanName,
+    T
+  >
+
+export function byIndex({ index }: Scan): string {
+  return index === null ? '' : `{by ${index}}`
+}
+
+/** The place at which a look at the next `:looked_max` rows ends, and their number; null when there is none. */
+export function lookStatement(statement: string, scan: Scan, direction: '' | ' desc') {
+  return sql<{ id: string | null; looked: number }>(
+    `dlq.${statement}`,
+    `select ${direction === '' ? 'max' : 'min'}(id) as id, count(*) as looked
+       from (select id from dlq_items ${byIndex(scan)} where ${scan.where}
+              order by ${orderOf(scan, direction)} limit :looked_max) as next_items`,
+  )
 }
 
 /** The part of a filter that no index leads to. */

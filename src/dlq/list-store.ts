@@ -6,7 +6,17 @@ import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql } from '../db/db.ts'
 import { boundsOf, type Filter, isSelective } from './filter.ts'
-import { conditions, matchParams, orderOf, type ScanName, scanOf, scanParams, scans } from './filter-store.ts'
+import {
+  conditions,
+  eachScan,
+  lookStatement,
+  matchParams,
+  orderOf,
+  type ScanName,
+  scanOf,
+  scanParams,
+  scans,
+} from './filter-store.ts'
 import type { ItemRow } from './item.ts'
 import { listed, table } from './store.ts'
 
@@ -41,10 +51,6 @@ export async function list(
   return { rows: rows.sort(newestFirst), reached }
 }
 
-const names = Object.keys(scans) as ScanName[]
-const eachScan = <T>(make: (name: ScanName) => T) =>
-  Object.fromEntries(names.map((name) => [name, make(name)])) as Record<ScanName, T>
-
 const LIST = eachScan((name) => listStatement(name, `list_${name}`, ''))
 const LIST_MATCHING = eachScan((name) => listStatement(name, `list_${name}_matching`, `and ${conditions}`))
 
@@ -61,15 +67,4 @@ function listStatement(name: ScanName, statement: string, condition: string): St
   )
 }
 
-const REACH = eachScan(reachStatement)
-
-function reachStatement(name: ScanName) {
-  const { index, where } = scans[name]
-  const by = index === null ? '' : `{by ${index}}`
-  return sql<{ id: string; looked: number }>(
-    `dlq.reach_${name}`,
-    `select min(id) as id, count(*) as looked
-       from (select id from dlq_items ${by} where ${where}
-              order by ${orderOf(scans[name], ' desc')} limit :looked_max) as next_items`,
-  )
-}
+const REACH = eachScan((name) => lookStatement(`reach_${name}`, scans[name], ' desc'))

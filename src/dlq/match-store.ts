@@ -4,29 +4,24 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Reader, sql } from '../db/db.ts'
 import { boundsOf, type Filter } from './filter.ts'
-import { conditions, matchParams, orderOf, type ScanName, scanOf, scanParams, scans } from './filter-store.ts'
+import {
+  byIndex,
+  conditions,
+  eachScan,
+  lookStatement,
+  matchParams,
+  orderOf,
+  scanOf,
+  scanParams,
+  scans,
+} from './filter-store.ts'
 
-const eachScan = <T>(make: (name: ScanName) => T) =>
-  Object.fromEntries((Object.keys(scans) as ScanName[]).map((name) => [name, make(name)])) as Record<
-    ScanName,
-    T
-  >
-
-const by = (name: ScanName) => (scans[name].index === null ? '' : `{by ${scans[name].index}}`)
-
-const AHEAD = eachScan((name) =>
-  sql<{ id: string | null; looked: number }>(
-    `dlq.reach_${name}_ahead`,
-    `select max(id) as id, count(*) as looked
-       from (select id from dlq_items ${by(name)} where ${scans[name].where}
-              order by ${orderOf(scans[name], '')} limit :looked_max) as next_items`,
-  ),
-)
+const AHEAD = eachScan((name) => lookStatement(`reach_${name}_ahead`, scans[name], ''))
 
 const MATCHING = eachScan((name) =>
   sql<{ id: string }>(
     `dlq.match_${name}`,
-    `select id from dlq_items ${by(name)} where ${scans[name].where} and ${scans[name].shown} and ${conditions}
+    `select id from dlq_items ${byIndex(scans[name])} where ${scans[name].where} and ${scans[name].shown} and ${conditions}
       order by ${orderOf(scans[name], '')} limit :rows_max`,
   ),
 )

@@ -6,6 +6,7 @@ import { limit } from '../base/limit.ts'
 import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { Due } from '../db/sweep-tenants.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 import type { OperationRow } from './operation.ts'
@@ -193,24 +194,8 @@ export async function remove(tx: Tx, tenant_id: string, id: string) {
   return [...(await tx.all(DELETE, { tenant_id, id })), ...(await tx.all(DELETE_PARTS, { tenant_id, id }))]
 }
 
-const PURGE = sql(
-  'dlq.purge_operations',
-  `delete from dlq_operations where ${inChunk({
-    ...{ table: 'dlq_operations', key: 'tenant_id, id', index: null, order: 'tenant_id, id', texts },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
+export const purge = purging('dlq.purge_operations', { table: 'dlq_operations', key: 'tenant_id, id', texts })
 
-const PURGE_PARTS = sql(
-  'dlq.purge_parts',
-  `delete from dlq_operation_parts where ${inChunk({
-    ...{ table: 'dlq_operation_parts', key: 'tenant_id, operation_id, part', index: null },
-    ...{ order: 'tenant_id, operation_id, part', texts: ['items'], where: 'tenant_id = :tenant_id' },
-  })}`,
-)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
-  const bounds = { tenant_id, rows_max, bytes_max }
-  return (await tx.run(PURGE, bounds)) + (await tx.run(PURGE_PARTS, bounds))
-}
+export const purgeParts = purging('dlq.purge_parts', {
+  ...{ table: 'dlq_operation_parts', key: 'tenant_id, operation_id, part', texts: ['items'] },
+})

@@ -4,13 +4,7 @@ import { v1 } from '../contract/group.ts'
 import { of_agents } from '../contract/responses.ts'
 import { route } from '../contract/route.ts'
 import * as dlq from './release-service.ts'
-import { Item, id, itemOf, LeaveBody, tag } from './shapes.ts'
-
-const example = 'dlq_01m7yjrz37hxnv52px0106nehd'
-const token_option = [
-  '--token <lock_token>',
-  'the token that the claim answered: only that lock counts',
-] as const
+import { example, Item, id, itemOf, LeaveBody, tag, token_option } from './shapes.ts'
 
 export const releaseItem = leaving('release', dlq.release, {
   status: 'failed',

@@ -2,9 +2,9 @@
 
 import type { AgentCaller } from '../contract/caller.ts'
 import { requireToken } from '../contract/stopped.ts'
-import type { Db, Tx } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
-import { holdOf, isToken } from './claims.ts'
+import { isToken, whileHeld } from './claims.ts'
 import { lockTime } from './deadline-service.ts'
 import { changed, lockExpired } from './event-service.ts'
 import { events } from './events.ts'
@@ -19,7 +19,10 @@ export function release(
   lock_token: string | undefined,
 ): Promise<ItemRow> {
   return db.write(caller.tenant_id, async (tx) => {
-    const item = await unlock(tx, caller, id, lock_token, 'release')
+    requireToken(caller, lock_token)
+    const item = await whileHeld(tx, caller, id, lock_token, 'release', (hold) =>
+      store.release(tx, caller.tenant_id, id, hold),
+    )
     await changed(tx, caller, events['dlq.released'], { item, data: {} })
     return item
   })
@@ -33,32 +36,14 @@ export function fail(
   lock_token: string | undefined,
 ): Promise<ItemRow> {
   return db.write(caller.tenant_id, async (tx) => {
-    const item = await unlock(tx, caller, id, lock_token, 'fail')
+    requireToken(caller, lock_token)
+    const item = await whileHeld(tx, caller, id, lock_token, 'fail', (hold) =>
+      store.archive(tx, caller.tenant_id, id, hold),
+    )
     await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
     await changed(tx, caller, events['dlq.archived'], { item, data: { operation_id: null } })
     return item
   })
-}
-
-async function unlock(
-  tx: Tx,
-  caller: AgentCaller,
-  id: string,
-  lock_token: string | undefined,
-  verb: 'release' | 'fail',
-): Promise<ItemRow> {
-  const { tenant_id, agent_id } = caller
-  requireToken(caller, lock_token)
-  const move = verb === 'release' ? store.release : store.archive
-  const at = await lockTime(tx, caller, id)
-  for (;;) {
-    const found = await store.find(tx, tenant_id, id)
-    const item = found && seenAt(found, at)
-    const hold = holdOf(item, agent_id, lock_token, at)
-    if (!hold) throw moveRefusal(item, verb)
-    const moved = await move(tx, tenant_id, id, hold)
-    if (moved) return moved // else it changed since it was read
-  }
 }
 
 /** From any status; a repeat changes nothing. A lock_token, when sent, must be the current one. */

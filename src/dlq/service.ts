@@ -108,20 +108,12 @@ const causes_max = limit('dlq.causes', 100, 'entries', 'Causes in an answer, the
 export async function causes(db: Db, tenant_id: string, status: DlqStatus, now: Millis) {
   const rows = await causeStore.causes(db, tenant_id, status, now, causes_looked_max)
   const looked = rows.reduce((sum, { letters }) => sum + letters, 0)
-  const found = rows.flatMap(({ cause, source, shown, letters: count, oldest_id, latest_id }) =>
-    shown === 1
-      ? [
-          {
-            cause,
-            source,
-            count,
-            oldest_at: iso(timeOf(oldest_id)),
-            newest_at: iso(timeOf(latest_id)),
-            latest_id,
-          },
-        ]
-      : [],
-  )
+  const found = rows
+    .filter(({ shown }) => shown === 1)
+    .map(({ cause, source, letters: count, oldest_id, latest_id }) => {
+      const times = { oldest_at: iso(timeOf(oldest_id)), newest_at: iso(timeOf(latest_id)) }
+      return { cause, source, count, ...times, latest_id }
+    })
   found.sort((one, other) => other.count - one.count || (one.latest_id < other.latest_id ? 1 : -1))
   const truncated = looked === causes_looked_max || found.length > causes_max
   return { items: found.slice(0, causes_max), truncated }

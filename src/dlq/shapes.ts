@@ -6,6 +6,12 @@ import { idParam, Json, Nullable, Part, RawJson, Shape, sharing, Time } from '..
 import { type HeldItem, type ItemRow, lock_seconds_max, sources, statuses } from './item.ts'
 
 export const tag = 'Dead letters'
+/** In the examples of commands. */
+export const example = 'dlq_01m7yjrz37hxnv52px0106nehd'
+export const token_option = [
+  '--token <lock_token>',
+  'the token that the claim answered: only that lock counts',
+] as const
 export const id = idParam('The dead letter, dlq_….')
 const seconds = { minimum: 1, maximum: lock_seconds_max }
 export const LockSeconds = Type.Integer({ ...seconds, description: 'The duration of a claim; default 300.' })

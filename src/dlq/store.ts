@@ -41,9 +41,9 @@ export interface Changed extends ItemRow {
 /** The end of a lock that has expired while the item is still stored as claimed, from the row before the update. */
 export const expired_lock = `lock_expired_at = case when status = 'claimed' then locked_until else null end`
 const claimed = `${listed}, payload, lock_expired_at`
-const lock = `${expired_lock}, status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock_token_hash, claims = claims + 1, held = 0, updated_at = :now`
-const own_time = `update dlq_items set ${lock}, locked_until = :now + lock_seconds * 1000`
-const given_time = `update dlq_items set ${lock}, locked_until = :locked_until`
+const lock = `update dlq_items
+      set ${expired_lock}, status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock_token_hash, claims = claims + 1,
+          held = 0, updated_at = :now, locked_until = coalesce(:locked_until, :now + lock_seconds * 1000)`
 
 export const expired_max = limit(
   'dlq.expired_locks',
@@ -68,27 +68,16 @@ const oldest = `tenant_id = :tenant_id and ${claimable}
       and id = (select id from dlq_items where tenant_id = :tenant_id and ${claimable} and id >= ${from_oldest}
                  order by id limit 1 {skip_locked})`
 
-const CLAIM = sql<Changed>('dlq.claim', `${own_time} where ${here} and ${claimable} returning ${claimed}`)
-const CLAIM_UNTIL = sql<Changed>(
-  'dlq.claim_until',
-  `${given_time} where ${here} and ${claimable} returning ${claimed}`,
-)
-const CLAIM_OLDEST = sql<Changed>('dlq.claim_oldest', `${own_time} where ${oldest} returning ${claimed}`)
-const CLAIM_OLDEST_UNTIL = sql<Changed>(
-  'dlq.claim_oldest_until',
-  `${given_time} where ${oldest} returning ${claimed}`,
-)
+const CLAIM = sql<Changed>('dlq.claim', `${lock} where ${here} and ${claimable} returning ${claimed}`)
+const CLAIM_OLDEST = sql<Changed>('dlq.claim_oldest', `${lock} where ${oldest} returning ${claimed}`)
 
 const kept = `where ${here} and ${held} and locked_by = :agent_id and lock_token_hash = :lock_token_hash
    returning ${listed}, payload`
 
 const EXTEND = sql<ItemRow>(
   'dlq.extend',
-  `update dlq_items set locked_until = :at + lock_seconds * 1000, held = 0, updated_at = :now ${kept}`,
-)
-const EXTEND_UNTIL = sql<ItemRow>(
-  'dlq.extend_until',
-  `update dlq_items set locked_until = :locked_until, held = 0, updated_at = :now ${kept}`,
+  `update dlq_items
+      set locked_until = coalesce(:locked_until, :at + lock_seconds * 1000), held = 0, updated_at = :now ${kept}`,
 )
 
 const unlock = 'locked_by = null, locked_until = null, lock_token_hash = null, updated_at = :now'
@@ -164,20 +153,16 @@ interface Lock {
 }
 
 /** Null when the item is not there or not claimable. */
-export function claim(tx: Tx, tenant_id: string, id: string, { locked_until, ...lock }: Lock) {
-  const params = { tenant_id, id, ...lock, now: tx.now }
-  return locked_until === null ? tx.one(CLAIM, params) : tx.one(CLAIM_UNTIL, { ...params, locked_until })
+export function claim(tx: Tx, tenant_id: string, id: string, lock: Lock) {
+  return tx.one(CLAIM, { tenant_id, id, ...lock, now: tx.now })
 }
 
 /** Null when nothing is claimable. */
-export function claimOldest(tx: Tx, tenant_id: string, { locked_until, ...lock }: Lock) {
-  const params = { tenant_id, ...lock, now: tx.now }
-  return locked_until === null
-    ? tx.one(CLAIM_OLDEST, params)
-    : tx.one(CLAIM_OLDEST_UNTIL, { ...params, locked_until })
+export function claimOldest(tx: Tx, tenant_id: string, lock: Lock) {
+  return tx.one(CLAIM_OLDEST, { tenant_id, ...lock, now: tx.now })
 }
 
-interface Hold {
+export interface Hold {
   agent_id: string
   lock_token_hash: string
   /** The time by which the lock is judged. */
@@ -186,8 +171,7 @@ interface Hold {
 
 /** Null unless this agent holds this lock. `locked_until` null: by the item's own lock_seconds from now. */
 export function extend(tx: Tx, tenant_id: string, id: string, hold: Hold, locked_until: Millis | null) {
-  const params = { tenant_id, id, ...hold, now: tx.now }
-  return locked_until === null ? tx.one(EXTEND, params) : tx.one(EXTEND_UNTIL, { ...params, locked_until })
+  return tx.one(EXTEND, { tenant_id, id, ...hold, locked_until, now: tx.now })
 }
 
 /** Null unless this agent holds this lock. */

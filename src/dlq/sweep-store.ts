@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { Due } from '../db/sweep-tenants.ts'
 import { bytes, table } from './store.ts'
 
@@ -83,15 +84,7 @@ export function sweepEnded(
   return tx.all(SWEEP_ENDED, { tenant_id, ended_before, rows_max, bytes_max })
 }
 
-const PURGE = sql(
-  'dlq.purge',
-  `delete from dlq_items where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
-)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
-}
+export const purge = purging('dlq.purge', table)
 
 /** When the next one expires after `now`. */
 export const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(

@@ -13,7 +13,7 @@ import { type Approval, openApproval, takeUse } from './approval-service.ts'
 import { isSamePayload, type WholeEffect } from './effect.ts'
 import { ask, type Claim, type Claimed, type Hashed, run, wasProposed } from './new-service.ts'
 import * as permits from './permit-store.ts'
-import { asksFor, type PolicyRow, policyFor } from './policy.ts'
+import { asksFor, type PolicyRow } from './policy.ts'
 import * as policies from './policy-store.ts'
 import { permitExpired } from './refusal-service.ts'
 import { isOver, isOwnLease, keyReused, onlyProposes, refusalOf, startIn } from './start-service.ts'
@@ -72,7 +72,7 @@ async function claimIn(
     const found = await store.findPair(tx, tenant_id, type, key)
     const seen = found && (await presentState(tx, caller, claim, payload_hash, found, tx.now))
     if (seen) return seen
-    const policy = policyFor(type, await policies.forType(tx, tenant_id, type))
+    const policy = await policies.forType(tx, tenant_id, type)
     const asks = claim.approval !== null || asksFor(policy) || onlyProposes(caller)
     const claimed = found
       ? await claimAgain(tx, caller, dependencies, { claim, policy, asks, found })

@@ -32,14 +32,10 @@ const LIST = {
   workflow: list('list_workflow', newestWith('effects_workflow', ['workflow_id'], 'workflow_id is not null')),
 }
 
-const OF_KEY = sql<Listed>(
-  'effects.list_key',
-  `select ${listed_columns}, ${bytesOf(texts)} as bytes from effects where ${inChunk({
-    ...{ table: 'effects', key: 'tenant_id, id', only_read: true, texts },
-    ...{ index: 'effects_pair', order: 'tenant_id, key, type' },
-    where: `${of_shard} (tenant_id, key, type) > (:tenant_id, :key, :after) and (tenant_id, key) <= (:tenant_id, :key)`,
-  })}`,
-)
+const OF_KEY = list('list_key', {
+  ...{ index: 'effects_pair', order: 'tenant_id, key, type' },
+  where: `${of_shard} (tenant_id, key, type) > (:tenant_id, :key, :after) and (tenant_id, key) <= (:tenant_id, :key)`,
+})
 
 const OF_PAIR = sql<Listed>(
   'effects.list_pair',

@@ -120,27 +120,12 @@ function termsOf({ lease_ms }: Claim, policy: PolicyRow | null) {
   return { lease_ms: Math.min(asked_ms, lease_ms_max ?? asked_ms), lease_ms_max }
 }
 
-type Made = Pick<
-  store.NewEffect,
-  | 'id'
-  | 'status'
-  | 'lease_ms'
-  | 'lease_ms_max'
-  | 'checkpoint_id'
-  | 'permit_expires_at'
-  | 'fence'
-  | 'lease_token_hash'
-  | 'lease_until'
-  | 'held_by'
-  | 'policies_known'
->
-
 async function insert(
   tx: Tx,
   caller: AgentCaller,
   { plans }: Dependencies,
   { type, key, payload, payload_hash, note, workflow_id, on_unknown }: Hashed,
-  made: Made,
+  made: Omit<store.NewEffect, keyof Hashed | 'agent_id' | 'kept_ms' | 'kept_bytes'> & { lease_ms: Millis },
 ): Promise<WholeEffect | null> {
   const { tenant_id, agent_id } = caller
   const bytes = rowBytes(type, key, note, workflow_id, payload)

@@ -68,21 +68,15 @@ async function put(tx: Tx, caller: AdminCaller, plans: Plans, settings: PolicySe
   const { type, approvers } = settings
   for (;;) {
     const before = await store.find(tx, tenant_id, type)
-    if (before) {
-      quotas.reserveBytes(tx, caller, plans, textBytes(approvers) - textBytes(before.approvers))
-      const updated = await store.update(tx, tenant_id, settings, before)
-      if (updated) return updated
-    } else {
-      quotas.reserveBytes(tx, caller, plans, rowBytes(type, approvers))
-      const inserted = await store.insert(tx, tenant_id, settings)
-      if (inserted) {
-        await quotas.reserve(tx, caller, plans, 'effect_policies')
-        return inserted
-      }
-    }
+    const bytes = before ? textBytes(approvers) - textBytes(before.approvers) : rowBytes(type, approvers)
+    quotas.reserveBytes(tx, caller, plans, bytes)
+    const policy = before
+      ? await store.update(tx, tenant_id, settings, before)
+      : await store.insert(tx, tenant_id, settings)
+    if (policy && !before) await quotas.reserve(tx, caller, plans, 'effect_policies')
+    if (policy) return policy
     // Another call came between: what was reserved for this one is not needed.
-    const reserved = before ? textBytes(approvers) - textBytes(before.approvers) : rowBytes(type, approvers)
-    tx.stores(tenant_id, -reserved)
+    tx.stores(tenant_id, -bytes)
   }
 }
 

@@ -47,9 +47,10 @@ export function find(q: Reader, tenant_id: string, type: string) {
   return q.one(FIND, { tenant_id, type })
 }
 
-/** That of the type, and that for all types. */
-export function forType(q: Reader, tenant_id: string, type: string) {
-  return q.all(FOR_TYPE, { tenant_id, type, any_type })
+/** That of the type comes before that for all types. Null when there is neither. */
+export async function forType(q: Reader, tenant_id: string, type: string): Promise<PolicyRow | null> {
+  const policies = await q.all(FOR_TYPE, { tenant_id, type, any_type })
+  return policies.find((policy) => policy.type === type) ?? policies[0] ?? null
 }
 
 /** In the order of their types. */

@@ -20,13 +20,6 @@ export interface PolicyRow {
   updated_at: Millis
 }
 
-/** That of the type comes before that for all types. */
-export function policyFor(type: string, policies: readonly PolicyRow[]): PolicyRow | null {
-  return (
-    policies.find((policy) => policy.type === type) ?? policies.find((each) => each.type === any_type) ?? null
-  )
-}
-
 export function asksFor(policy: PolicyRow | null): boolean {
   return policy?.approval === 'required'
 }

@@ -9,7 +9,7 @@ import {
   idParam,
   Json,
   Nullable,
-  RawJson,
+  rawOrNull,
   Shape,
   sharing,
   Time,
@@ -184,10 +184,6 @@ export function claimedOf({ effect, lease_token, checkpoint }: Claimed, urls: Pi
       expires_at: iso(checkpoint.expires_at),
     },
   }
-}
-
-function rawOrNull(text: string | null): RawJson | null {
-  return text === null ? null : new RawJson(text)
 }
 
 export const EffectType = Type.String({

@@ -15,7 +15,7 @@ import { aboutOf, leaseDataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
 import type { Claimed } from './new-service.ts'
 import * as permits from './permit-store.ts'
-import { asksFor, policyFor } from './policy.ts'
+import { asksFor } from './policy.ts'
 import * as policies from './policy-store.ts'
 import { permitExpired, rejectedAs, unknownNow } from './refusal-service.ts'
 import * as store from './store.ts'
@@ -127,7 +127,7 @@ async function startAfterAll(
 
 /** Throws EFFECT_APPROVAL_REQUIRED. */
 async function requireNoApproval(tx: Tx, caller: AgentCaller, { type }: WholeEffect): Promise<void> {
-  const policy = policyFor(type, await policies.forType(tx, caller.tenant_id, type))
+  const policy = await policies.forType(tx, caller.tenant_id, type)
   if (asksFor(policy) || onlyProposes(caller)) throw new ApiError('EFFECT_APPROVAL_REQUIRED')
 }
 

@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx, writesRow } from '../db/db.ts'
-import { type EffectStatus, type moves as Moves, moves, type OnUnknown, type WholeEffect } from './effect.ts'
+import { type EffectStatus, type moves as Moves, moves, type WholeEffect } from './effect.ts'
 
 export const listed_columns = `id, status, type, key, agent_id, workflow_id, on_unknown, lease_ms, lease_ms_max, payload_hash,
      effective_hash, checkpoint_id, permit_expires_at, refused_as, question_id, fence, lease_token_hash, lease_until,
@@ -80,27 +80,17 @@ const EXTEND = sql<WholeEffect>(
    returning ${columns}`,
 )
 
-export interface NewEffect {
-  id: string
+/** Members that a new effect does not have yet. */
+const later = {
+  ...{ effective_hash: null, effective_payload: null, refused_as: null, question_id: null },
+  ...{ resolved_by: null, finished_at: null, error: null, result: null },
+}
+
+export interface NewEffect extends Omit<WholeEffect, keyof typeof later | 'created_at' | 'updated_at'> {
   status: 'running' | 'awaiting_approval'
-  type: string
-  key: string
-  agent_id: string
-  workflow_id: string | null
-  on_unknown: OnUnknown
-  lease_ms: Millis
-  lease_ms_max: Millis | null
-  payload_hash: string
-  checkpoint_id: string | null
-  permit_expires_at: Millis | null
-  fence: number
-  lease_token_hash: string | null
-  lease_until: Millis | null
-  held_by: string | null
+  payload: string
   kept_ms: Millis | null
   kept_bytes: number
-  note: string | null
-  payload: string
   /** 1: the policies were read. 0: null is returned when one might apply. */
   policies_known: 0 | 1
 }
@@ -108,40 +98,7 @@ export interface NewEffect {
 /** Null when the pair is there already, or a policy might apply. The row is as it was given, and is not read again. */
 export async function insert(tx: Tx, tenant_id: string, effect: NewEffect): Promise<WholeEffect | null> {
   const inserted = await tx.one(INSERT, { tenant_id, ...effect, now: tx.now })
-  return inserted === null ? null : madeOf(effect, tx.now)
-}
-
-function madeOf(effect: NewEffect, now: Millis): WholeEffect {
-  return {
-    id: effect.id,
-    status: effect.status,
-    type: effect.type,
-    key: effect.key,
-    agent_id: effect.agent_id,
-    workflow_id: effect.workflow_id,
-    on_unknown: effect.on_unknown,
-    lease_ms: effect.lease_ms,
-    lease_ms_max: effect.lease_ms_max,
-    payload_hash: effect.payload_hash,
-    effective_hash: null,
-    checkpoint_id: effect.checkpoint_id,
-    permit_expires_at: effect.permit_expires_at,
-    refused_as: null,
-    question_id: null,
-    fence: effect.fence,
-    lease_token_hash: effect.lease_token_hash,
-    lease_until: effect.lease_until,
-    held_by: effect.held_by,
-    resolved_by: null,
-    finished_at: null,
-    created_at: now,
-    updated_at: now,
-    note: effect.note,
-    error: null,
-    payload: effect.payload,
-    effective_payload: null,
-    result: null,
-  }
+  return inserted === null ? null : { ...effect, ...later, created_at: tx.now, updated_at: tx.now }
 }
 
 export function find(q: Reader, tenant_id: string, id: string) {

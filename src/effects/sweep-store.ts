@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { Due } from '../db/sweep-tenants.ts'
 import type { WholeEffect } from './effect.ts'
 import { listed_columns } from './store.ts'
@@ -69,17 +70,6 @@ const FORGET = sql<{ id: string; checkpoint_id: string | null; kept_bytes: numbe
    returning id, checkpoint_id, kept_bytes`,
 )
 
-const chunk = { ...table, texts, index: null, order: table.key, where: 'tenant_id = :tenant_id' }
-const PURGE = sql('effects.purge', `delete from effects where ${inChunk(chunk)}`)
-
-const PURGE_POLICIES = sql(
-  'effects.purge_policies',
-  `delete from effect_policies where ${inChunk({
-    ...{ table: 'effect_policies', key: 'tenant_id, type', index: null, order: 'tenant_id, type' },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
-
 /** Tenants of the `rows_max` leases that ran out first since `due_from`. */
 export function tenantsRunOut(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
   return q.all(TENANTS_RUN_OUT, { now, due_from, rows_max })
@@ -105,11 +95,10 @@ export function forget(tx: Tx, { tenant_id, until }: Due, rows_max: number, byte
   return tx.all(FORGET, { tenant_id, due_until: until, rows_max, bytes_max })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
-  const effects = await tx.run(PURGE, { tenant_id, rows_max, bytes_max })
-  return effects + (await tx.run(PURGE_POLICIES, { tenant_id, rows_max }))
-}
+export const purge = [
+  purging('effects.purge', { ...table, texts }),
+  purging('effects.purge_policies', { table: 'effect_policies', key: 'tenant_id, type' }),
+]
 
 /** When the next one expires after `now`. */
 export const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(

@@ -6,7 +6,7 @@ import * as checkpoints from '../checkpoints/service.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Reader, Tx } from '../db/db.ts'
 import type { WholeEffect } from './effect.ts'
-import { approversOf, type PolicyRow, policyFor } from './policy.ts'
+import { approversOf, type PolicyRow } from './policy.ts'
 import * as policies from './policy-store.ts'
 
 export type Steering = Parameters<typeof checkpoints.steeringOf>[0]
@@ -68,7 +68,7 @@ export async function questionTerms(
   tenant_id: string,
   { type, checkpoint_id }: Pick<WholeEffect, 'type' | 'checkpoint_id'>,
 ): Promise<Steering | null> {
-  const policy = policyFor(type, await policies.forType(tx, tenant_id, type))
+  const policy = await policies.forType(tx, tenant_id, type)
   const approval = checkpoint_id === null ? null : await checkpoints.find(tx, tenant_id, checkpoint_id)
   const asked = approval && {
     required_approvals: approval.required_approvals,

@@ -2,7 +2,7 @@ import type { Feature } from '../contract/feature.ts'
 import going_on from './0002.sql' with { type: 'text' }
 import traceparent from './0003.sql' with { type: 'text' }
 import schema from './schema.sql' with { type: 'text' }
-import { purge } from './service.ts'
+import { purge } from './store.ts'
 
 export const jobs: Feature = {
   name: 'jobs',

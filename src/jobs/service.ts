@@ -18,7 +18,6 @@ export const cancelled = store.cancelled
 export const changeEvent = store.changeEvent
 export const complete = store.complete
 export const lock = wake.lock
-export const purge = store.purge
 export const retarget = store.retarget
 export { countDue, dueOverview, idle_at, moveDue, type Paused, setPaused }
 

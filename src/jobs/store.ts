@@ -2,8 +2,8 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { inChunk } from '../db/chunk.ts'
 import { type Origin, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import { row_bytes } from '../db/stored.ts'
 import { idNames, idParams, listOf } from './id-list.ts'
 import { type AttemptResult, type AttemptRow, type JobKey, type LeasedJob, lease_ms } from './job.ts'
@@ -96,19 +96,6 @@ const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis;
              next_at as due_at, previous_lease_until`,
 )
 
-const PURGE = sql(
-  'jobs.purge',
-  `delete from jobs where ${inChunk({
-    ...{
-      table: 'jobs',
-      key: 'tenant_id, kind, source_id',
-      index: null,
-      order: 'tenant_id, kind, source_id',
-    },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
-
 const LOG = sql(
   'jobs.log_attempt',
   `insert into attempts
@@ -131,14 +118,6 @@ const ATTEMPTS = sql<AttemptRow>(
   `select seq, event_id, attempt, started_at, duration_ms, status_code, error from attempts
     where tenant_id = :tenant_id and source = :source and source_id = :source_id and seq < :before_seq
     order by seq desc limit :rows_max`,
-)
-
-const PURGE_ATTEMPTS = sql(
-  'jobs.purge_attempts',
-  `delete from attempts where ${inChunk({
-    ...{ table: 'attempts', key: 'tenant_id, source, source_id, seq', index: null },
-    ...{ order: 'tenant_id, source, source_id, seq', where: 'tenant_id = :tenant_id' },
-  })}`,
 )
 
 export interface NewJob extends Omit<JobKey, 'kind'> {
@@ -326,12 +305,10 @@ export function attempts(
   return q.all(ATTEMPTS, { tenant_id, source, source_id, before_seq, rows_max })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
-  return (
-    (await tx.run(PURGE, { tenant_id, rows_max })) + (await tx.run(PURGE_ATTEMPTS, { tenant_id, rows_max }))
-  )
-}
+export const purge = [
+  purging('jobs.purge', { table: 'jobs', key: 'tenant_id, kind, source_id' }),
+  purging('jobs.purge_attempts', { table: 'attempts', key: 'tenant_id, source, source_id, seq' }),
+]
 
 function keyOf({ tenant_id, kind, source_id }: JobKey) {
   return { tenant_id, kind, source_id }

@@ -8,7 +8,7 @@ import { schedule_redrive } from './repeat.ts'
 import * as routes from './routes.ts'
 import { texts } from './schedule.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge } from './service.ts'
+import { purge } from './store.ts'
 
 export const schedules: Feature = {
   name: 'schedules',

@@ -26,8 +26,6 @@ import {
 } from './schedule.ts'
 import * as store from './store.ts'
 
-export const purge = store.purge
-
 export interface ScheduleDependencies {
   plans: Plans
   jobs: Pick<Jobs, 'wake'>

@@ -1,8 +1,8 @@
 // Every statement on schedules.
 
-import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { newestLists } from '../db/newest.ts'
+import { purging } from '../db/purge.ts'
 import {
   type Repeats,
   replaced,
@@ -69,20 +69,6 @@ const STORED = sql<{ callback_url: string; callback_payload: string; workflow_id
   'select callback_url, callback_payload, workflow_id from schedules where tenant_id = :tenant_id and id = :id',
 )
 
-const PURGE = sql(
-  'schedules.purge',
-  `delete from schedules where ${inChunk({
-    ...{
-      table: 'schedules',
-      key: 'tenant_id, id',
-      index: null,
-      order: 'tenant_id, id',
-      texts: ['callback_payload'],
-    },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
-
 type NewSchedule = Settings & Repeats & { id: string; agent_id: string }
 
 export function insert(tx: Tx, tenant_id: string, schedule: NewSchedule) {
@@ -119,7 +105,6 @@ export function stored(q: Reader, tenant_id: string, id: string) {
   return q.one(STORED, { tenant_id, id })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
-}
+export const purge = purging('schedules.purge', {
+  ...{ table: 'schedules', key: 'tenant_id, id', texts: ['callback_payload'] },
+})

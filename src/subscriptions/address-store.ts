@@ -2,8 +2,8 @@
 
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 export const mails_hour_max = limit(
   'subscriptions.mails_hour',
@@ -109,19 +109,6 @@ const COUNT = sql<{ in_hour: number }>(
    returning in_hour`,
 )
 
-const PURGE = sql(
-  'subscriptions.purge_addresses',
-  `delete from subscription_addresses where ${inChunk({
-    ...{ table: 'subscription_addresses', key: 'tenant_id, address_hash', index: null },
-    ...{ order: 'tenant_id, address_hash', where: 'tenant_id = :tenant_id' },
-  })}`,
-)
-
-const PURGE_MAILS = sql(
-  'subscriptions.purge_mails',
-  'delete from subscription_mails where tenant_id = :tenant_id',
-)
-
 export interface NewAddress {
   address_hash: string
   token_hash: string
@@ -189,8 +176,10 @@ export async function countMail(tx: Tx, tenant_id: string): Promise<boolean> {
   return (await tx.one(COUNT, { tenant_id, hour, day, ...limits })) !== null
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
-  const addresses = await tx.run(PURGE, { tenant_id, rows_max })
-  return addresses + (await tx.run(PURGE_MAILS, { tenant_id }))
-}
+export const purge = purging('subscriptions.purge_addresses', {
+  ...{ table: 'subscription_addresses', key: 'tenant_id, address_hash' },
+})
+
+export const purgeMails = purging('subscriptions.purge_mails', {
+  ...{ table: 'subscription_mails', key: 'tenant_id' },
+})

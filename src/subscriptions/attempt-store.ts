@@ -2,8 +2,8 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 export const attempts_kept_max = limit(
   'subscriptions.attempts_kept',
@@ -49,14 +49,6 @@ const REMOVE = sql(
   'delete from subscription_attempts where tenant_id = :tenant_id and subscription_id = :id',
 )
 
-const PURGE = sql(
-  'subscriptions.purge_attempts',
-  `delete from subscription_attempts where ${inChunk({
-    ...{ table: 'subscription_attempts', key: 'tenant_id, subscription_id, slot', index: null },
-    ...{ order: 'tenant_id, subscription_id, slot', where: 'tenant_id = :tenant_id' },
-  })}`,
-)
-
 /** In the place of the oldest that is kept. */
 export function put(tx: Tx, tenant_id: string, id: string, attempt: LoggedAttempt) {
   return tx.run(PUT, { tenant_id, id, slot: attempt.number % attempts_kept_max, ...attempt })
@@ -72,7 +64,6 @@ export function remove(tx: Tx, tenant_id: string, id: string) {
   return tx.run(REMOVE, { tenant_id, id })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('subscriptions.purge_attempts', {
+  ...{ table: 'subscription_attempts', key: 'tenant_id, subscription_id, slot' },
+})

@@ -1,4 +1,6 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import { purge as purgeAddresses, purgeMails } from './address-store.ts'
+import { purge as purgeAttempts } from './attempt-store.ts'
 import * as changes from './change-routes.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
@@ -7,7 +9,8 @@ import * as lists from './list-routes.ts'
 import * as mail from './mail-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge, wake } from './service.ts'
+import { wake } from './service.ts'
+import { purge } from './store.ts'
 import { targetContext, tokenContext } from './targets.ts'
 
 export const subscriptions: Feature = {
@@ -34,7 +37,7 @@ export const subscriptions: Feature = {
       context: ({ tenant_id, address_hash }) => tokenContext(String(tenant_id), String(address_hash)),
     },
   ],
-  purge,
+  purge: [purge, purgeAttempts, purgeAddresses, purgeMails],
   jobs: [subscription_job],
   docs: {
     file: 'subscriptions.md',

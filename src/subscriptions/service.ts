@@ -146,12 +146,3 @@ export async function targetOf(q: Reader, dependencies: Dependencies, tenant_id:
   if (!found) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
   return { ...found, text: openTarget(dependencies.keys.secrets, tenant_id, { id, target: found.target }) }
 }
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
-  return (
-    (await store.purge(tx, tenant_id, rows_max)) +
-    (await attempts.purge(tx, tenant_id, rows_max)) +
-    (await addresses.purge(tx, tenant_id, rows_max))
-  )
-}

@@ -2,8 +2,8 @@
 // those on addresses in address-store.ts.
 
 import type { PageOfIds } from '../contract/page.ts'
-import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { Format, PauseReason, SubscriptionRow, SubscriptionStatus } from './subscription.ts'
 
 export const here = 'tenant_id = :tenant_id and id = :id'
@@ -63,14 +63,6 @@ const TEXTS = sql<{ name: string; types: string; workflow_id: string | null; tar
   `select name, types, workflow_id, target from subscriptions where ${here}`,
 )
 
-const PURGE = sql(
-  'subscriptions.purge',
-  `delete from subscriptions where ${inChunk({
-    ...{ table: 'subscriptions', key: 'tenant_id, id', index: null },
-    ...{ order: 'tenant_id, id', where: 'tenant_id = :tenant_id' },
-  })}`,
-)
-
 export interface NewSubscription {
   id: string
   status: SubscriptionStatus
@@ -121,7 +113,4 @@ export function texts(q: Reader, tenant_id: string, id: string) {
   return q.one(TEXTS, { tenant_id, id })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('subscriptions.purge', { table: 'subscriptions', key: 'tenant_id, id' })

@@ -56,6 +56,7 @@ export function checkpoint(
   const input = {
     ...{ title: 'May I?', prompt: null, callback_url: `${hook}/decided`, callback_payload: null },
     ...{ workflow_id: null, timeout_action: 'auto_reject' as const, expires_at: clock.now() + 3_600_000 },
+    ...checkpoints.steeringOf({}),
     ...over,
   }
   return db.write((tx) => checkpoints.create(tx, caller, dependencies, input))

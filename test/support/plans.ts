@@ -471,7 +471,6 @@ export const reads: Record<string, { rows: number; reason: string }> = {
     rows: expired_max + reads_max,
     reason: 'locks that have expired and are not released yet',
   },
-  'dlq.claim_oldest_until': { rows: expired_max + reads_max, reason: 'the same' },
   'audit.list_actions': { rows: rows_max * merged_max + 200, reason: 'the next entry of each merged action' },
 }
 
