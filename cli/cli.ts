@@ -45,7 +45,8 @@ export class Cli {
   #exit_code: number = exit.ok
   #options: GlobalOptions = { timeout: 30 }
   #connection: Connection | undefined
-  #called_url: string | undefined
+  /** The address that was called, if any. */
+  called_url: string | undefined
 
   /** `json`: the form of errors before the options are read. */
   constructor(
@@ -107,14 +108,9 @@ export class Cli {
     return retries === undefined ? {} : { retries }
   }
 
-  /** The address that was called, if any. */
-  get called_url(): string | undefined {
-    return this.#called_url
-  }
-
   /** `key` null: a call without a key. */
   client({ key = this.connection.key, url = this.connection.url }: ClientOptions = {}): Waystation {
-    this.#called_url = url
+    this.called_url = url
     try {
       return new Waystation({
         url,

@@ -2,7 +2,8 @@
 
 import type { Validator } from 'typebox/compile'
 import type { Caller } from './calls.ts'
-import { type Place, type ReadyTool, type Schema, type Target, without } from './contract.ts'
+import { type Place, type ReadyTool, type Target, without } from './contract.ts'
+import type { Schema } from './schema.ts'
 
 export interface Issue {
   argument: string
@@ -48,7 +49,7 @@ function withoutNulls({ properties = {}, required = [] }: Schema, sent: object):
 
 /** An object of nulls alone stays as it is, and is refused: `{"ids": null}` as a filter would come to mean every item. */
 function withoutNullsWithin(schema: Schema, sent: unknown): unknown {
-  const items = schema.items as Schema | undefined
+  const { items } = schema
   if (Array.isArray(sent)) return items ? sent.map((item) => withoutNullsWithin(items, item)) : sent
   if (typeof sent !== 'object' || sent === null || !schema.properties) return sent
   const is_of_nulls = Object.values(sent).every((value) => value === null)

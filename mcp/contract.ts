@@ -3,16 +3,15 @@
 
 import type { ErrorRows } from './errors.ts'
 import { portable } from './portable.ts'
-import { resolved } from './schema.ts'
+import {
+  type Content,
+  type Document,
+  type OperationObject,
+  type Parameter,
+  resolved,
+  type Schema,
+} from './schema.ts'
 import { type Tool, tools, wait_seconds_max } from './tools.ts'
-
-export interface Schema {
-  type?: string | string[]
-  description?: string
-  properties?: Record<string, Schema>
-  required?: string[]
-  [keyword: string]: unknown
-}
 
 interface ObjectSchema extends Schema {
   type: 'object'
@@ -20,47 +19,13 @@ interface ObjectSchema extends Schema {
   required: string[]
 }
 
-/** One that needs nothing does not say so: some validators refuse an empty list. */
-interface ListedInput extends Schema {
+/** An input that needs nothing does not say so: some validators refuse an empty list. The members of an output are always there. */
+interface Listed extends Schema {
   type: 'object'
   properties: Record<string, Schema>
 }
 
-/** Its members are always there; it does not say so once more. */
-interface ListedOutput extends Schema {
-  type: 'object'
-  properties: Record<string, Schema>
-}
-
-interface Parameter {
-  in: Place
-  name: string
-  required?: boolean
-  description?: string
-  schema: Schema
-}
-
-type Content = { content?: Record<string, { schema: Schema }> }
-
-interface Operation {
-  operationId: string
-  parameters?: Parameter[]
-  requestBody?: Content
-  responses: Record<string, Content & { description: string }>
-  'x-destructive'?: boolean
-  /** Data lies in an envelope. */
-  'x-wrapped'?: boolean
-}
-
-/** The parts of an OpenAPI document that are read. */
-export interface Document {
-  info: { version: string }
-  paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, Schema> }
-  'x-errors': ErrorRows
-}
-
-export type Place = 'path' | 'query' | 'header' | 'body'
+export type Place = Parameter['in'] | 'body'
 
 export interface Target {
   method: string
@@ -93,8 +58,8 @@ export interface ReadyTool {
     name: string
     title: string
     description: string
-    inputSchema: ListedInput
-    outputSchema: ListedOutput
+    inputSchema: Listed
+    outputSchema: Listed
     annotations: {
       readOnlyHint: boolean
       destructiveHint: boolean
@@ -153,7 +118,7 @@ function ready(tool: Tool, document: Document): ReadyTool {
   const own = answerOf(tool, data, blocked)
   const answer = other ? common(own, other as ObjectSchema) : own
   const places: ReadyTool['places'] = new Map([
-    ...parameters.map(({ in: place, name }) => [argumentOf(name), { place, name }] as const),
+    ...parameters.map(({ in: place, name }) => [argumentOf(name), { place: place as Place, name }] as const),
     ...Object.keys(body?.properties ?? {}).map((name) => [name, { place: 'body' as const, name }] as const),
   ])
   const targetFor = (id: string) => targetOf(tool, id, document)
@@ -184,7 +149,7 @@ function ready(tool: Tool, document: Document): ReadyTool {
   }
 }
 
-function operationOf(document: Document, id: string): [path: string, method: string, Operation] {
+function operationOf(document: Document, id: string): [path: string, method: string, OperationObject] {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       if (operation.operationId === id) return [path, method, operation]
@@ -199,7 +164,7 @@ interface Parts {
   body: Schema | null
 }
 
-function partsOf(tool: Tool, operation: Operation): Parts {
+function partsOf(tool: Tool, operation: OperationObject): Parts {
   const isTaken = (name: string) => !tool.leave_out?.includes(name)
   const body = schemaIn(operation.requestBody)
   const properties = Object.entries(body?.properties ?? {}).filter(([name]) => isTaken(name))
@@ -256,7 +221,7 @@ function argumentOf(name: string): string {
   return header_arguments[name] ?? name
 }
 
-function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): ListedInput {
+function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Listed {
   const properties: Record<string, Schema> = {}
   const required: string[] = []
   for (const { in: place, name, required: needed, description, schema } of parameters) {
@@ -320,9 +285,9 @@ function isFilled({ defaults = {}, delay }: Tool, name: string): boolean {
   return Object.hasOwn(defaults, name) || delay?.sets === name
 }
 
-function outputOf(tool: Tool, whole: ObjectSchema): ListedOutput {
+function outputOf(tool: Tool, whole: ObjectSchema): Listed {
   const { properties } = answered(tool.shows ? only(whole, tool.shows) : whole)
-  const answer: ListedOutput = { type: 'object', properties: properties! }
+  const answer: Listed = { type: 'object', properties: properties! }
   if (tool.item) return { type: 'object', properties: { item: { ...answer, type: ['object', 'null'] } } }
   if (!tool.next) return answer
   const next_step = { type: 'string' }
@@ -333,7 +298,7 @@ function outputOf(tool: Tool, whole: ObjectSchema): ListedOutput {
 function only({ properties }: ObjectSchema, names: readonly string[]): ObjectSchema {
   const shallow = ({ items, ...rest }: Schema) => {
     if (items) return { ...rest, items: { type: 'object' } }
-    const [one, other] = (rest.anyOf ?? []) as Schema[]
+    const [one, other] = rest.anyOf ?? []
     return one?.properties && other?.type === 'null' ? { type: ['object', 'null'] } : rest
   }
   return objectOf(Object.fromEntries(names.map((name) => [name, shallow(properties[name]!)])))
@@ -367,14 +332,14 @@ function texts(value: unknown): unknown {
 const left_out = ['description', 'format', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern']
 
 /** Null when a success has no body. */
-function successOf({ responses }: Operation): Schema | null {
+function successOf({ responses }: OperationObject): Schema | null {
   const [one, other] = [responses[202], responses[200] ?? responses[201]].map((each) => schemaIn(each))
   return one && other ? either(one as ObjectSchema, other as ObjectSchema) : (one ?? other ?? null)
 }
 
 /** An error status whose answer has data: a blocked rate check. */
-function blockedDataOf(operation: Operation): ObjectSchema | null {
-  const { anyOf = [] } = (schemaIn(operation.responses['429']) ?? {}) as { anyOf?: Schema[] }
+function blockedDataOf(operation: OperationObject): ObjectSchema | null {
+  const { anyOf = [] } = schemaIn(operation.responses['429']) ?? {}
   return (anyOf.find(({ properties }) => properties?.data)?.properties?.data ?? null) as ObjectSchema | null
 }
 

@@ -1,7 +1,7 @@
 // The schemas of arguments in the part of JSON Schema that providers of models, and the frameworks that convert tools for them,
 // take whole. A tool list with one schema outside of it is refused or loses arguments.
 
-import type { Schema } from './contract.ts'
+import type { Schema } from './schema.ts'
 
 /**
  * Any JSON, by its types: without one, Gemini refuses the tool, AutoGen the whole list, and several clients send the value as
@@ -33,7 +33,7 @@ export function portable(schema: Schema): Schema {
     ...rest,
     ...(one === 'object' && !properties ? { additionalProperties: true } : {}),
     ...(properties ? { properties: all(properties) } : {}),
-    ...(items ? { items: portable(items as Schema) } : {}),
+    ...(items ? { items: portable(items) } : {}),
   }
 }
 

@@ -1,7 +1,59 @@
-// The schemas of openapi.json as they stand alone: references replaced by what they name. SDK, CLI and MCP server are made
-// from these.
+// The parts of openapi.json that SDK, CLI and MCP server are made from, and its schemas as they stand alone: references replaced
+// by what they name.
 
 type Json = Record<string, unknown>
+
+export interface Schema {
+  type?: string | string[]
+  format?: string
+  description?: string
+  const?: unknown
+  enum?: unknown[]
+  anyOf?: Schema[]
+  items?: Schema
+  required?: string[]
+  properties?: Record<string, Schema>
+  additionalProperties?: Schema | boolean
+  'x-any-json'?: 'any' | 'object'
+  /** The name of its type in our clients. */
+  'x-name'?: string
+  [keyword: string]: unknown
+}
+
+export interface Parameter {
+  in: 'path' | 'query' | 'header'
+  name: string
+  required: boolean
+  description?: string
+  schema: Schema
+}
+
+export interface Content {
+  content?: Record<string, { schema: Schema }>
+}
+
+export interface OperationObject {
+  operationId: string
+  summary: string
+  description?: string
+  parameters?: Parameter[]
+  requestBody?: Content
+  responses: Record<string, Content>
+  security: object[]
+  'x-destructive'?: boolean
+  /** Data lies in an envelope. */
+  'x-wrapped'?: boolean
+  /** Takes any bytes without a key: the SDK has no method for it. */
+  'x-raw'?: boolean
+  'x-errors'?: string[]
+}
+
+export interface Document {
+  info: { version: string }
+  paths: Record<string, Record<string, OperationObject>>
+  components: { schemas: Record<string, Schema> }
+  'x-errors': Record<string, { next: string; exit: string }>
+}
 
 interface Described {
   paths: object

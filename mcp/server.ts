@@ -14,8 +14,9 @@ import {
 } from '@modelcontextprotocol/server'
 import openapi from '../openapi.json' with { type: 'json' }
 import { type Caller, call } from './calls.ts'
-import { type Document, type ReadyTool, readyTools } from './contract.ts'
+import { type ReadyTool, readyTools } from './contract.ts'
 import { shortened } from './errors.ts'
+import type { Document } from './schema.ts'
 
 const document = openapi as unknown as Document
 export const ready_tools: readonly ReadyTool[] = readyTools(document)

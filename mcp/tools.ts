@@ -55,6 +55,8 @@ export const wait_seconds_max = 50
 
 const reads = { destructive: false, idempotent: true, open_world: false } as const
 const adds = { destructive: false, idempotent: false, open_world: false } as const
+const removes = { destructive: true, idempotent: true, open_world: false } as const
+const reaches = { destructive: false, idempotent: false, open_world: true } as const
 
 const if_match = ['If-Match', 'If-None-Match']
 
@@ -75,9 +77,7 @@ export const tools: readonly Tool[] = [
       'Store any JSON under a key: progress, ids, results for other agents. Overwrites what is there. When others may write the same key, give cas_version (the version you read, 0 for "only if absent"); on VERSION_MISMATCH read and decide again. Namespaces that begin with __ are reserved.',
     operation: 'putValue',
     leave_out: if_match,
-    destructive: true,
-    idempotent: true,
-    open_world: false,
+    ...removes,
   },
   {
     name: 'kv_delete',
@@ -86,9 +86,7 @@ export const tools: readonly Tool[] = [
       'Remove a key for good. Give if_version (from kv_get or kv_list) to remove it only while it is unchanged.',
     operation: 'deleteValue',
     done: 'deleted',
-    destructive: true,
-    idempotent: true,
-    open_world: false,
+    ...removes,
   },
   {
     name: 'kv_list',
@@ -194,9 +192,7 @@ export const tools: readonly Tool[] = [
       'Give up on a dead letter that you hold, when no further try can help: it is archived and never handed out again. Otherwise dlq_release.',
     operation: 'failItem',
     shows: ['id', 'status'],
-    destructive: true,
-    idempotent: true,
-    open_world: false,
+    ...removes,
   },
   {
     name: 'dlq_redrive',
@@ -205,9 +201,7 @@ export const tools: readonly Tool[] = [
       'Have the service send again what failed, once its cause is mended: a schedule or the callback of a decision, which redriven_as names. The dead letter is then resolved; one that an agent recorded can be claimed again.',
     operation: 'redriveItem',
     shows: ['id', 'status', 'redriven_as'],
-    destructive: false,
-    idempotent: false,
-    open_world: true,
+    ...reaches,
   },
   {
     name: 'dlq_many',
@@ -230,9 +224,7 @@ export const tools: readonly Tool[] = [
     operation: 'createSchedule',
     delay: { argument: 'in_seconds', sets: 'fire_at' },
     shows: ['id', 'status', 'fire_at', 'next_attempt_at'],
-    destructive: false,
-    idempotent: false,
-    open_world: true,
+    ...reaches,
   },
   {
     name: 'schedule_get',
@@ -250,9 +242,7 @@ export const tools: readonly Tool[] = [
       'Send a schedule again that failed or fired, as a new schedule that is due now. INVALID_STATE: it is pending or cancelled, or was sent again before.',
     operation: 'retrySchedule',
     shows: ['id', 'status', 'retry_of'],
-    destructive: false,
-    idempotent: false,
-    open_world: true,
+    ...reaches,
   },
   {
     name: 'schedule_cancel',
@@ -261,9 +251,7 @@ export const tools: readonly Tool[] = [
       'Cancel a pending schedule, so that it is not sent. INVALID_STATE: it was sent, failed or was cancelled before.',
     operation: 'cancelSchedule',
     done: 'cancelled',
-    destructive: true,
-    idempotent: true,
-    open_world: false,
+    ...removes,
   },
   {
     name: 'checkpoint_create',
@@ -275,9 +263,7 @@ export const tools: readonly Tool[] = [
     shows: ['id', 'status', 'expires_at'],
     // An agent that uses this tool waits.
     defaults: { callback_url: null },
-    destructive: false,
-    idempotent: false,
-    open_world: true,
+    ...reaches,
   },
   {
     name: 'checkpoint_wait',
@@ -298,9 +284,7 @@ export const tools: readonly Tool[] = [
       'Withdraw a pending checkpoint of yours that needs no answer any more. INVALID_STATE: it was settled before; checkpoint_wait shows how.',
     operation: 'cancelCheckpoint',
     done: 'cancelled',
-    destructive: true,
-    idempotent: true,
-    open_world: false,
+    ...removes,
   },
   {
     name: 'inbox_create',
@@ -309,9 +293,7 @@ export const tools: readonly Tool[] = [
       'Create a public URL that stores whatever is sent to it: for webhooks, and as callback_url when you have none. Keep id and url with kv_put, give url to the sender, then read with inbox_wait.',
     operation: 'createInbox',
     shows: ['id', 'url', 'expiresAt'],
-    destructive: false,
-    idempotent: false,
-    open_world: true,
+    ...reaches,
   },
   {
     name: 'inbox_wait',
@@ -334,9 +316,7 @@ export const tools: readonly Tool[] = [
       'Forward a message of an inbox once more to its forwardUrl, when that failed or its receiver lost it. inbox_wait with wait 0 shows what became of it.',
     operation: 'replayMessage',
     shows: ['id', 'forward'],
-    destructive: false,
-    idempotent: false,
-    open_world: true,
+    ...reaches,
   },
   {
     name: 'wait_for',
@@ -361,9 +341,7 @@ export const tools: readonly Tool[] = [
     narrows: { approval: ['title', 'prompt', 'editable', 'timeout_seconds'] },
     shows: ['id', 'status', 'lease_token', 'lease_until', 'payload', 'effective_payload', 'result'],
     next: afterBegin,
-    destructive: false,
-    idempotent: false,
-    open_world: true,
+    ...reaches,
   },
   {
     name: 'effect_finish',

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Example } from '../src/contract/responses.ts'
 import { routes } from '../src/features.ts'
+import { startServer } from '../test/support/server-process.ts'
 import { formatted } from './clients/print.ts'
 
 const root = join(import.meta.dir, '..')
@@ -36,18 +37,8 @@ const made: Readonly<Record<string, (exampleOf: (name: string) => Example) => Ex
 
 async function recorded(): Promise<Record<string, Example>> {
   const folder = mkdtempSync(join(tmpdir(), 'waystation-examples-'))
-  const service = Bun.spawn([process.execPath, join(root, 'src/main.ts')], {
-    env: {
-      PATH: process.env.PATH ?? '',
-      PORT: '0',
-      LOG_LEVEL: 'error',
-      DATA_DIR: folder,
-      CRON_SECRET: cron_secret,
-      CLOCK: 'test',
-    },
-    stdout: 'pipe',
-  })
-  const recorder = new Recorder(await addressOf(service.stdout))
+  const service = await startServer({ DATA_DIR: folder, CRON_SECRET: cron_secret, CLOCK: 'test' })
+  const recorder = new Recorder(service.url)
   try {
     const run = Bun.spawn(['bash', join(root, 'examples/first-steps.sh'), recorder.url], {
       env: { PATH: process.env.PATH ?? '', CRON_SECRET: cron_secret },
@@ -57,20 +48,9 @@ async function recorded(): Promise<Record<string, Example>> {
     return recorder.examples()
   } finally {
     await recorder.stop()
-    service.kill()
-    await service.exited
+    await service.stop()
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-async function addressOf(stdout: ReadableStream<Uint8Array>): Promise<string> {
-  let banner = ''
-  for await (const bytes of stdout) {
-    banner += new TextDecoder().decode(bytes)
-    const [, address] = /address +(\S+)/.exec(banner) ?? []
-    if (address && banner.includes('first call')) return address
-  }
-  throw new Error(`the service did not start: ${banner}`)
 }
 
 interface Exchange {

@@ -3,9 +3,10 @@
 // are not this.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { type ReadyTool, readyTools, type Document as ToolDocument } from '../mcp/contract.ts'
+import { type ReadyTool, readyTools } from '../mcp/contract.ts'
+import type { Document } from '../mcp/schema.ts'
 import { commandRows, commandsText } from './clients/cli.ts'
-import { type Document, operationsOf } from './clients/model.ts'
+import { operationsOf } from './clients/model.ts'
 import { formatted } from './clients/print.ts'
 import { pythonOperations, pythonResources, pythonRetries } from './clients/python.ts'
 import { snake } from './clients/python-print.ts'
@@ -39,7 +40,7 @@ export function clientFiles(): Record<string, string> {
       '| Command | Subcommands | For |': commandRows(operations),
     }),
     'docs/mcp.md': withRows(textOf('docs/mcp.md'), {
-      '| Tool | For | Hints |': readyTools(JSON.parse(textOf('openapi.json')) as ToolDocument)
+      '| Tool | For | Hints |': readyTools(JSON.parse(textOf('openapi.json')) as Document)
         .map(toolRow)
         .join(''),
     }),

@@ -2,6 +2,7 @@
 
 import { type ErrorCode, errorCodes, errors } from '../src/base/errors.ts'
 import '../src/features.ts'
+import { wrapped } from './clients/print.ts'
 
 const columns_max = 120
 
@@ -54,20 +55,12 @@ export function errorsText(): string {
 
 function entryOf(code: ErrorCode): string {
   const { status, when, next } = errors[code]
-  return `### ${code}\n\n${wrapped(`${status}. ${when}`)}\n\n${wrapped(`**Next:** ${next}`)}`
+  return `### ${code}\n\n${paragraph(`${status}. ${when}`)}\n\n${paragraph(`**Next:** ${next}`)}`
 }
 
-/** Lines of at most so many columns, broken between words; code and links stay whole. */
-function wrapped(text: string): string {
-  const words = text.match(/(?:`[^`]*`|\[[^\]]*\]\([^)]*\)|\S)+/g)!
-  const lines: string[] = []
-  for (const word of words) {
-    const line = lines.at(-1)
-    if (line !== undefined && line.length + 1 + word.length <= columns_max) {
-      lines[lines.length - 1] = `${line} ${word}`
-    } else lines.push(word)
-  }
-  return lines.join('\n')
+/** Code and links stay whole. */
+function paragraph(text: string): string {
+  return wrapped(text.match(/(?:`[^`]*`|\[[^\]]*\]\([^)]*\)|\S)+/g)!, columns_max).join('\n')
 }
 
 if (import.meta.main) await Bun.write(new URL('../docs/errors.md', import.meta.url), errorsText())

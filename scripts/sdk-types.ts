@@ -2,41 +2,9 @@
 // the file in git is not this. Our schemas are plain, so what this reads of JSON Schema is all they use.
 
 import { readFileSync } from 'node:fs'
-import { resolved } from '../mcp/schema.ts'
-import { memberOfAll } from './clients/model.ts'
+import { type Document, type OperationObject, resolved, type Schema } from '../mcp/schema.ts'
+import { answersOf, memberOfAll } from './clients/model.ts'
 import { commentOf } from './clients/print.ts'
-
-interface Schema {
-  type?: string | string[]
-  description?: string
-  enum?: unknown[]
-  const?: unknown
-  anyOf?: Schema[]
-  items?: Schema
-  required?: string[]
-  properties?: Record<string, Schema>
-  additionalProperties?: Schema | boolean
-  'x-any-json'?: 'any' | 'object'
-  'x-name'?: string
-}
-
-interface Operation {
-  operationId: string
-  /** Answers lie in an envelope. */
-  'x-wrapped'?: true
-  /** Takes any bytes without a key: the SDK has no method for it. */
-  'x-raw'?: true
-  parameters?: { in: string; name: string; required: boolean; description?: string; schema: Schema }[]
-  requestBody?: { content: Record<string, { schema: Schema }> }
-  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
-}
-
-interface Document {
-  components: { schemas: object }
-  info: { version: string }
-  paths: Record<string, Record<string, Operation>>
-  'x-errors': Record<string, { next: string; exit: string }>
-}
 
 /** The text of sdk/src/types.ts. */
 export function sdkTypesText(): string {
@@ -46,13 +14,13 @@ export function sdkTypesText(): string {
   const shapes = new Shapes()
   for (const { answers } of operations) for (const [, schema] of answers) shapes.addNamed(schema)
   const members = operations.map((found) => memberOf(found, shapes))
-  const table = operations.map(({ operation, method, path, wrapped, answers }) => {
+  const table = operations.map(({ operation, method, path, answers }) => {
     const creates = operation.parameters?.some(({ name }) => name === 'Idempotency-Key') ?? false
     const bodies = answers.map(([, schema]) => schema)
     const member = memberOfAll(bodies)
     const marks = [
       ...(creates ? ['creates: true'] : []),
-      ...(wrapped ? ['wrapped: true'] : []),
+      ...(operation['x-wrapped'] ? ['wrapped: true'] : []),
       ...(bodies.includes(undefined) ? ['empty: true'] : []),
       ...(member ? [`has: '${member}'`] : []),
     ]
@@ -109,32 +77,19 @@ function errorLines(code: string, { next, exit }: { next: string; exit: string }
 interface Found {
   method: string
   path: string
-  operation: Operation
-  wrapped: boolean
+  operation: OperationObject
   /** Status to body, of every answer that is not an error. */
   answers: [status: string, body: Schema | undefined][]
 }
 
 function operationsOf({ paths }: Document): Found[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).flatMap(([method, operation]) => {
-      if (operation['x-raw']) return []
-      const wrapped = operation['x-wrapped'] ?? false
-      return [
-        { method: method.toUpperCase(), path, operation, wrapped, answers: answersOf(operation, wrapped) },
-      ]
-    }),
+    Object.entries(methods)
+      .filter(([, operation]) => !operation['x-raw'])
+      .map(([method, operation]) => ({
+        ...{ method: method.toUpperCase(), path, operation, answers: answersOf(operation) },
+      })),
   )
-}
-
-function answersOf({ responses }: Operation, wrapped: boolean): Found['answers'] {
-  return Object.entries(responses).flatMap(([status, { content }]) => {
-    const whole = content?.['application/json']?.schema
-    // Beside an error stands the answer that has the same status.
-    const schema = whole?.anyOf?.[0] ?? whole
-    if (status === '304' || (Number(status) >= 400 && !whole?.anyOf)) return []
-    return [[status, wrapped ? schema?.properties?.data : schema] as [string, Schema | undefined]]
-  })
 }
 
 function memberOf({ operation, answers }: Found, shapes: Shapes): string {
@@ -152,7 +107,7 @@ function memberOf({ operation, answers }: Found, shapes: Shapes): string {
       ),
     }
   }
-  const body = requestBody?.content['application/json']?.schema
+  const body = requestBody?.content?.['application/json']?.schema
   const shown = answers.map(([, schema]) => (schema ? shapes.output(schema, '    ') : 'undefined'))
   const answer = [...new Set(shown)].join(' | ')
   return [

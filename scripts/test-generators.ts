@@ -4,7 +4,9 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startServer } from '../test/support/server-process.ts'
 import { needPython } from './needed.ts'
+import { newKeys } from './new-keys.ts'
 
 const python_program = process.env.PYTHON || 'python3'
 needPython('npm run test:generators', python_program)
@@ -84,54 +86,20 @@ async function typescriptClient(folder: string): Promise<string[]> {
   return [process.execPath, join(folder, 'calls.ts')]
 }
 
-interface Keys {
-  url: string
-  agent: string
-  admin: string
-}
-
-async function post(url: string, body: object, key?: string): Promise<Record<string, string>> {
-  const headers = { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) }
-  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
-  if (!answer.ok) throw new Error(`POST ${url}: ${answer.status} ${await answer.text()}`)
-  return (await answer.json()) as Record<string, string>
-}
-
-/** A tenant of its own for each client. */
-async function keysAt(url: string, name: string): Promise<Keys> {
-  const tenant = await post(`${url}/v1/tenants`, { name, owner_email: 'owner@example.com' })
-  const agent = await post(`${url}/v1/agents`, { name: 'worker-1' }, tenant.admin_key)
-  return { url, agent: agent.api_key!, admin: tenant.admin_key! }
-}
-
-async function served(folder: string, use: (url: string) => Promise<void>): Promise<void> {
-  const service = Bun.spawn([process.execPath, join(root, 'src/main.ts')], {
-    env: { PATH: process.env.PATH ?? '', PORT: '0', LOG_LEVEL: 'error', DATA_DIR: join(folder, 'data') },
-    stdout: 'pipe',
-  })
-  try {
-    let banner = ''
-    for await (const bytes of service.stdout) {
-      banner += new TextDecoder().decode(bytes)
-      if (banner.includes('first call')) break
-    }
-    await use(/address +(\S+)/.exec(banner)![1]!)
-  } finally {
-    service.kill()
-    await service.exited
-  }
-}
-
 const folder = mkdtempSync(join(tmpdir(), 'waystation-generators-'))
 try {
   const clients = { python: await pythonClient(folder), typescript: await typescriptClient(folder) }
-  await served(folder, async (url) => {
+  const { url, stop } = await startServer({ DATA_DIR: join(folder, 'data') })
+  try {
     for (const [name, command] of Object.entries(clients)) {
-      const { agent, admin } = await keysAt(url, name)
-      await run([...command, url, agent, admin], folder)
+      // A tenant of its own for each.
+      const { admin_key, api_key } = await newKeys(url, name)
+      await run([...command, url, api_key, admin_key], folder)
       console.log(`${name}: five calls, as expected`)
     }
-  })
+  } finally {
+    await stop()
+  }
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -14,6 +14,7 @@ import {
   startSharedCluster,
 } from '../test/support/postgres.ts'
 import { needVersion } from './needed.ts'
+import { newKeys } from './new-keys.ts'
 
 needVersion(
   'npm run test:proxy',
@@ -45,10 +46,9 @@ try {
   const url = `http://127.0.0.1:${freePort()}`
   startProxy(url, nodes.map(({ port }) => `127.0.0.1:${port}`).join(' '))
   await ready(url)
-  const tenant = await new Waystation({ url }).tenants.create({ name: 'acme', owner_email: 'a@example.com' })
-  const { api_key } = await new Waystation({ url, key: tenant.admin_key }).agents.create({ name: 'worker-1' })
+  const { api_key } = await newKeys(url, 'acme')
   // No retries: what the proxy cannot hide shall be seen.
-  const agent = new Waystation({ url, key: api_key!, retries: 0 })
+  const agent = new Waystation({ url, key: api_key, retries: 0 })
   await loaded(agent, 'all-nodes', async () => {})
   const lost = await loaded(agent, 'sigterm', async () => {
     started[0]!.kill('SIGTERM')

@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { type Cluster, startCluster } from '../test/support/postgres.ts'
 import { startServer } from '../test/support/server-process.ts'
 import { needPython } from './needed.ts'
+import { newKeys } from './new-keys.ts'
 
 const python = process.env.PYTHON || 'python3'
 needPython('npm run test:python', python)
@@ -162,18 +163,8 @@ async function readme(engine: Engine, user: string, url: string, folder: string)
   const [, lines] = /```python\n([\s\S]*?)```/.exec(readFileSync(join(source, 'README.md'), 'utf8'))!
   const program = join(folder, 'readme.py')
   writeFileSync(program, lines!)
-  const ask = async (path: string, body: object, key?: string) => {
-    const response = await fetch(`${url}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) },
-      body: JSON.stringify(body),
-    })
-    return (await response.json()) as Record<string, string>
-  }
-  const owner = { name: `readme-${crypto.randomUUID().slice(0, 8)}`, owner_email: 'owner@example.com' }
-  const { admin_key } = await ask('/v1/tenants', owner)
-  const { api_key } = await ask('/v1/agents', { name: 'reader' }, admin_key)
-  const printed = run([user, program], folder, { WAYSTATION_URL: url, AGENT_KEY: api_key! })
+  const { api_key } = await newKeys(url, `readme-${crypto.randomUUID().slice(0, 8)}`)
+  const printed = run([user, program], folder, { WAYSTATION_URL: url, AGENT_KEY: api_key })
   if (printed !== "{'rows': 42}\nlast-run 1\nruns 1\n") throw new Error(`the README printed ${printed}`)
   say(`${engine}: the lines of the README run as they are printed`)
 }

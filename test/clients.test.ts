@@ -2,9 +2,10 @@
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import type { Document } from '../mcp/schema.ts'
 import openapi from '../openapi.json' with { type: 'json' }
 import { commandRows, commandsText } from '../scripts/clients/cli.ts'
-import { type Document, operationsOf } from '../scripts/clients/model.ts'
+import { operationsOf } from '../scripts/clients/model.ts'
 import { pythonOperations, pythonResources, pythonRetries } from '../scripts/clients/python.ts'
 import { snake } from '../scripts/clients/python-print.ts'
 import { syncText } from '../scripts/clients/python-sync.ts'

@@ -5,9 +5,8 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { checkedArguments } from '../mcp/arguments.ts'
-import type { Schema } from '../mcp/contract.ts'
 import { local_errors, local_next_steps, nextStep, own_next_steps } from '../mcp/errors.ts'
-import { resolved } from '../mcp/schema.ts'
+import { resolved, type Schema } from '../mcp/schema.ts'
 import { ready_tools } from '../mcp/server.ts'
 import { list_bytes_max, tools_max } from '../mcp/tools.ts'
 import openapi from '../openapi.json' with { type: 'json' }
@@ -141,7 +140,7 @@ const portable_keywords = [
  * Anthropic does not take.
  */
 function outsideOfPortable(schema: Schema, at: string): string[] {
-  const { type, anyOf, properties = {}, items } = schema as Schema & { anyOf?: Schema[]; items?: Schema }
+  const { type, anyOf, properties = {}, items } = schema
   const keywords = Object.keys(schema)
   const types = ['object', 'array', 'string', 'number', 'integer', 'boolean']
   const faults = [

@@ -2,8 +2,9 @@
 
 import { describe, expect, spyOn, test } from 'bun:test'
 import { runInNewContext } from 'node:vm'
+import type { Document } from '../mcp/schema.ts'
 import openapi from '../openapi.json' with { type: 'json' }
-import { type Document, methodOf, operationsOf, resourceOf } from '../scripts/clients/model.ts'
+import { methodOf, operationsOf, resourceOf } from '../scripts/clients/model.ts'
 import { onAbort } from '../sdk/src/abort.ts'
 import {
   Waystation,

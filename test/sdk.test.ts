@@ -2,13 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import {
-  type Document,
-  hasBodyArgument,
-  methodOf,
-  operationsOf,
-  resourceOf,
-} from '../scripts/clients/model.ts'
+import type { Document } from '../mcp/schema.ts'
+import { hasBodyArgument, methodOf, operationsOf, resourceOf } from '../scripts/clients/model.ts'
 import { clientFiles } from '../scripts/clients.ts'
 import { hasCode, type Pages, RawJson, Waystation, WaystationError } from '../sdk/src/index.ts'
 import { encodeJson, memberText } from '../sdk/src/json.ts'

@@ -1,6 +1,8 @@
 // CPU time of the databases per call of the API: one PostgreSQL, and a coordinator with two workers, under the same load.
 
+import { Waystation } from '../../sdk/src/index.ts'
 import { startServer } from '../../test/support/server-process.ts'
+import { newKeys } from '../new-keys.ts'
 import { newCitusDatabase, type PostgresServer, tell, withServers } from './servers.ts'
 
 const calls = 2_000
@@ -111,15 +113,7 @@ async function drive(caller: Caller, call: Call, count: number): Promise<void> {
 }
 
 async function newCaller(url: string): Promise<Caller> {
-  const post = async (path: string, body: object, key?: string) => {
-    const headers = { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) }
-    const response = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
-    if (!response.ok) throw new Error(`${path}: ${await response.text()}`)
-    return (await response.json()) as Record<string, string>
-  }
-  const tenant = await post('/v1/tenants', { name: 'Cost', owner_email: 'o@example.com', plan: 'unlimited' })
-  const agent = await post('/v1/agents', { name: 'worker' }, tenant.admin_key)
-  const inbox = await post('/api/webhook', { label: 'deliveries', ttl: 3600 }, agent.api_key)
-  const { token } = (inbox.data ?? inbox) as unknown as { token: string }
-  return { url, api_key: agent.api_key!, hook: `${url}/hook/${token}` }
+  const { api_key } = await newKeys(url, 'Cost', 'unlimited')
+  const inbox = await new Waystation({ url, key: api_key }).inboxes.create({ label: 'deliveries', ttl: 3600 })
+  return { url, api_key, hook: `${url}/hook/${inbox.token}` }
 }

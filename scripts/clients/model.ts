@@ -1,41 +1,11 @@
 // The contract as clients see it: operations with their names, parameters, bodies and answers, read from openapi.json.
 // A printer for each client makes its code from this model.
 
-import { resolved } from '../../mcp/schema.ts'
+import { type Document, type OperationObject, resolved, type Schema } from '../../mcp/schema.ts'
 import type { CliCommand, SdkMethod } from '../../src/contract/clients.ts'
 
-export interface Schema {
-  $ref?: string
-  type?: string | string[]
-  format?: string
-  description?: string
-  enum?: unknown[]
-  anyOf?: Schema[]
-  required?: string[]
-  properties?: Record<string, Schema>
-  'x-any-json'?: 'any' | 'object'
-  /** One of these members is needed. */
-  'x-one-of'?: string[]
-  /** A parameter that is there or not; its text does not matter. */
-  'x-flag'?: boolean
-}
-
-export interface Document {
-  components: { schemas: object }
-  paths: Record<string, Record<string, OperationObject>>
-}
-
-interface OperationObject {
-  operationId: string
-  summary: string
-  description?: string
-  parameters?: { in: string; name: string; required: boolean; description?: string; schema: Schema }[]
-  requestBody?: { content: Record<string, { schema: Schema }> }
-  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
-  security: object[]
-  /** Answers are in an envelope. */
-  'x-wrapped'?: boolean
-  'x-errors'?: string[]
+/** As the contract declares it, with what it says about clients. */
+interface ClientOperation extends OperationObject {
   'x-sdk'?: SdkMethod
   'x-cli'?: CliCommand
 }
@@ -68,6 +38,10 @@ export interface Operation {
   body_fields: Field[]
   /** Members of the body of which one is needed. */
   one_of: readonly string[]
+  /** Answers lie in an envelope. */
+  wrapped: boolean
+  /** The bodies of its answers; undefined for one without. */
+  answers: (Schema | undefined)[]
   /** The type of an answer with a body; empty when none has one. */
   answer_fields: string[]
   /** A member of every answer with a body. */
@@ -109,6 +83,12 @@ export function methodOf({ sdk }: Operation): string {
   return sdk!.name.split('.').at(-1)!
 }
 
+/** The sentences about a method; `raises`: the word for the codes that it may fail with. */
+export function docOf({ summary, description, errors }: Operation, raises: 'Throws' | 'Raises'): string {
+  const codes = errors.length > 0 ? `${raises} ${errors.join(', ')}.` : ''
+  return [`${summary}.`, description ?? '', codes].filter((text) => text !== '').join(' ')
+}
+
 /** A list of pages; `whole` has only one. */
 export function isList({ pages }: Operation): boolean {
   return pages === 'cursor' || pages === 'offset'
@@ -125,8 +105,8 @@ export function hasBodyArgument(operation: Operation): boolean {
   return rest.length > 0 && (operation.method === 'PATCH' || rest.some(({ required }) => required))
 }
 
-function operationOf(method: string, path: string, found: OperationObject): Operation {
-  const { parameters = [], responses } = found
+function operationOf(method: string, path: string, found: ClientOperation): Operation {
+  const { parameters = [] } = found
   const fieldsIn = (place: string): Field[] =>
     parameters
       .filter((parameter) => parameter.in === place)
@@ -135,15 +115,11 @@ function operationOf(method: string, path: string, found: OperationObject): Oper
         required,
         schema: { ...(description === undefined ? {} : { description }), ...schema },
       }))
-  const body = found.requestBody?.content['application/json']?.schema
+  const body = found.requestBody?.content?.['application/json']?.schema
   const headers = fieldsIn('header').map(({ name }) => name)
-  const answers = Object.entries(responses).filter(([status]) => /^2/.test(status))
-  const bodies = answers.map(([, { content }]) => {
-    const answer = content?.['application/json']?.schema
-    return found['x-wrapped'] ? answer?.properties?.data : answer
-  })
-  const answer_fields = Object.keys(bodies[0]?.properties ?? {})
-  const has_empty = bodies.includes(undefined)
+  const answers = answersOf(found).map(([, schema]) => schema)
+  const answer_fields = Object.keys(answers[0]?.properties ?? {})
+  const has_empty = answers.includes(undefined)
   const query_fields = fieldsIn('query')
   return {
     id: found.operationId,
@@ -164,13 +140,29 @@ function operationOf(method: string, path: string, found: OperationObject): Oper
       required: body?.required?.includes(name) ?? false,
       schema,
     })),
-    one_of: body?.['x-one-of'] ?? [],
+    one_of: (body?.['x-one-of'] ?? []) as string[],
+    wrapped: found['x-wrapped'] ?? false,
+    answers,
     answer_fields,
-    answer_member: memberOfAll(bodies),
+    answer_member: memberOfAll(answers),
     has_empty,
     may_be_empty: answers.length > 1 && has_empty,
     pages: pagesOf(answer_fields, query_fields),
   }
+}
+
+/** Status to body, of every answer that is not an error. */
+export function answersOf({
+  responses,
+  'x-wrapped': wrapped,
+}: OperationObject): [status: string, body: Schema | undefined][] {
+  return Object.entries(responses).flatMap(([status, { content }]) => {
+    const whole = content?.['application/json']?.schema
+    // Beside an error stands the answer that has the same status.
+    const schema = whole?.anyOf?.[0] ?? whole
+    if (status === '304' || (Number(status) >= 400 && !whole?.anyOf)) return []
+    return [[status, wrapped ? schema?.properties?.data : schema] as [string, Schema | undefined]]
+  })
 }
 
 /** A member that each of these answers has, of those with a body. */

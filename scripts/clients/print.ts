@@ -7,14 +7,21 @@ const columns_max = 100
 /** A comment of one line or more; nothing for an empty text. */
 export function commentOf(text: string, indent: string): string {
   if (text === '') return ''
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last === undefined || last.length + word.length >= columns_max) lines.push(word)
-    else lines[lines.length - 1] = `${last} ${word}`
-  }
+  const lines = wrapped(text.split(' '), columns_max)
   if (lines.length === 1) return `${indent}/** ${text} */\n`
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join('')}${indent} */\n`
+}
+
+/** Lines of these words, of so many columns at most; each after the first begins with `further`. */
+export function wrapped(words: readonly string[], columns: number, further = ''): string[] {
+  const lines: string[] = []
+  for (const word of words) {
+    const last = lines.at(-1)
+    if (last === undefined) lines.push(word)
+    else if (last.length + 1 + word.length > columns) lines.push(further + word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines
 }
 
 /** The name of a member, quoted where it must be. */

@@ -1,12 +1,14 @@
 // The form of generated Python.
 
+import { wrapped } from './print.ts'
+
 export const python_header = '# Made from openapi.json by scripts/clients.ts: do not edit.\n'
 
 const columns_max = 118
 
 /** A docstring; `more` are lines below its text, such as one for each argument. */
 export function docstring(text: string, indent: string, more: string[] = []): string {
-  const safe = (part: string) => part.replaceAll('\\', '\\\\').replaceAll('"""', "'''")
+  const safe = (part: string) => part.replaceAll('\\', '\\\\').replaceAll('"""', "'''").split(/\s+/)
   const lines = wrapped(safe(text), columns_max - indent.length - 3)
   const below = more.flatMap((part) => wrapped(safe(part), columns_max - indent.length, '    '))
   const whole = [...lines, ...(below.length > 0 ? ['', ...below] : [])]
@@ -15,17 +17,6 @@ export function docstring(text: string, indent: string, more: string[] = []): st
     return `${indent}"""${only}"""\n`
   const body = whole.map((line, at) => (at === 0 || line === '' ? line : `${indent}${line}`)).join('\n')
   return `${indent}"""${body}\n${indent}"""\n`
-}
-
-function wrapped(text: string, columns: number, further = ''): string[] {
-  const lines: string[] = []
-  for (const word of text.split(/\s+/)) {
-    const last = lines.at(-1)
-    if (last === undefined) lines.push(word)
-    else if (last.length + 1 + word.length > columns) lines.push(further + word)
-    else lines[lines.length - 1] = `${last} ${word}`
-  }
-  return lines
 }
 
 /** `name(first, second)` on one line, or with a line for each. */

@@ -1,24 +1,9 @@
 // The types of the Python SDK: a TypedDict for each shape of an answer, and for each object that a call takes.
 
-import { resolved } from '../../mcp/schema.ts'
+import type { Document, Schema } from '../../mcp/schema.ts'
 import { keyOf } from '../sdk-types.ts'
-import type { Document, Schema as ModelSchema, Operation } from './model.ts'
+import { isList, type Operation } from './model.ts'
 import { docstring, python_header } from './python-print.ts'
-
-export interface Schema extends ModelSchema {
-  const?: unknown
-  items?: Schema
-  anyOf?: Schema[]
-  properties?: Record<string, Schema>
-  additionalProperties?: Schema | boolean
-  'x-name'?: string
-}
-
-interface Contract {
-  paths: Record<string, Record<string, { operationId: string; responses: Responses; 'x-wrapped'?: boolean }>>
-  'x-errors': Record<string, { next: string; exit: string }>
-}
-type Responses = Record<string, { content?: Record<string, { schema: Schema }> }>
 
 /** A longer list of texts is a type of its own. */
 const enum_texts_max = 12
@@ -35,25 +20,19 @@ export function namedDocument(document: Document): Document {
 }
 
 export class PythonTypes {
-  readonly #contract: Contract
   /** Name to text. */
   readonly #shapes = new Map<string, string>()
   readonly #keys = new Map<string, string>()
 
-  /** `document`: from `namedDocument`. */
-  constructor(document: Document) {
-    this.#contract = resolved(document) as unknown as Contract
-  }
+  constructor(private readonly document: Document) {}
 
-  /** The type of what an operation answers; of a list, that of an item. */
-  answer({ id, pages }: Operation): string {
-    const name = `${capitalized(id)}Answer`
-    const is_list = pages === 'cursor' || pages === 'offset'
-    const found = this.#answers(id).map((schema) => {
+  /** The type of what an operation of a `namedDocument` answers; of a list, that of an item. */
+  answer(operation: Operation): string {
+    const name = `${capitalized(operation.id)}Answer`
+    const found = operation.answers.map((schema) => {
       if (!schema) return 'None'
-      const { properties } = schema
-      return is_list
-        ? this.of(properties!.items!.items ?? {}, `${name}Item`, 'answer')
+      return isList(operation)
+        ? this.of(schema.properties!.items!.items ?? {}, `${name}Item`, 'answer')
         : this.of(schema, name, 'answer')
     })
     return unionOf(found)
@@ -61,7 +40,7 @@ export class PythonTypes {
 
   /** The types of everything that calls take or answer, which must have been asked for before. */
   text(): string {
-    const errors = Object.entries(this.#contract['x-errors'])
+    const errors = Object.entries(this.document['x-errors'])
     const exits = [...new Set(errors.map(([, { exit }]) => exit))].toSorted()
     const shapes = [...this.#shapes].toSorted(([one], [other]) => (one < other ? -1 : 1))
     return `"""What calls take and answer. Answers are plain dicts, spelled as on the wire: a member that is newer than this
@@ -107,19 +86,6 @@ ${shapes.map(([, text]) => text).join('\n\n')}`
     const known = primitives[schema.type]
     if (!known) throw new Error(`no type for ${JSON.stringify(schema)}`)
     return known
-  }
-
-  #answers(id: string): (Schema | undefined)[] {
-    const found = Object.values(this.#contract.paths)
-      .flatMap((methods) => Object.values(methods))
-      .find(({ operationId }) => operationId === id)!
-    return Object.entries(found.responses).flatMap(([status, { content }]) => {
-      const whole = content?.['application/json']?.schema
-      // Beside an error stands the answer that has the same status.
-      const schema = whole?.anyOf?.[0] ?? whole
-      if (status === '304' || (Number(status) >= 400 && !whole?.anyOf)) return []
-      return [schema && found['x-wrapped'] ? schema.properties?.data : schema]
-    })
   }
 
   #enum(texts: unknown[], name: string): string {

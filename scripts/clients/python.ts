@@ -1,17 +1,11 @@
 // The Python SDK: a class for each resource, the client that has them all, the table of operations, the rules of its retries.
 // The text is that of the async client; scripts/clients/python-sync.ts makes the other one of it.
 
-import {
-  type Document,
-  type Field,
-  isList,
-  methodOf,
-  type Operation,
-  resourceOf,
-  restOfBody,
-} from './model.ts'
+import type { Document } from '../../mcp/schema.ts'
+import type { Done } from '../../src/contract/clients.ts'
+import { docOf, type Field, isList, methodOf, type Operation, resourceOf, restOfBody } from './model.ts'
 import { call, docstring, python_header, snake } from './python-print.ts'
-import { capitalized, describedBy, type PythonTypes, python_words, type Schema } from './python-types.ts'
+import { capitalized, describedBy, type PythonTypes, python_words } from './python-types.ts'
 
 /** They iterate, wait, or narrow what the contract takes: sdk-python/src/waystation/_async. */
 const by_hand = ['inboxes.messages', 'events.list', 'wait', 'rateLimit.check']
@@ -113,13 +107,13 @@ class Printer {
       doc ? [`${text.split(':')[0]}: ${doc}`] : [],
     )
     const head = call(`${async}def ${snake(methodOf(operation))}(`, parameters, `) -> ${returned}:`, '    ')
-    return `${head}${docstring(docOf(operation), '        ', docs)}${this.body(operation, answer)}`
+    return `${head}${docstring(docOf(operation, 'Raises'), '        ', docs)}${this.body(operation, answer)}`
   }
 
   parameter(operation: Operation, field: Field): Parameter {
     const { name, required, schema } = field
     const type = this.use(this.typeOf(operation, field))
-    const doc = describedBy(schema as Schema)?.replace(/\s+/g, ' ')
+    const doc = describedBy(schema)?.replace(/\s+/g, ' ')
     const text = `${argument(name)}: `
     if (required) return { text: `${text}${type}`, doc }
     if (isNullable(type))
@@ -132,7 +126,7 @@ class Printer {
 
   typeOf({ id }: Operation, { name, schema }: Field): string {
     if (schema['x-flag']) return 'bool'
-    return this.types.of(schema as Schema, `${capitalized(id)}${capitalized(name)}`, 'input')
+    return this.types.of(schema, `${capitalized(id)}${capitalized(name)}`, 'input')
   }
 
   /** Remembers the types that must be imported. */
@@ -143,7 +137,7 @@ class Printer {
   }
 
   body(operation: Operation, answer: string): string {
-    const { id, pages, path_fields, query_fields } = operation
+    const { id, pages, path_fields, query_fields, body_fields } = operation
     const params = `{${path_fields.map(({ name }) => `"${name}": ${argument(name)}`).join(', ')}}`
     const query = this.fields(operation, query_fields)
     if (isList(operation)) {
@@ -153,19 +147,13 @@ class Printer {
     const members = [
       path_fields.length > 0 ? `params=${params}` : '',
       query_fields.length > 0 ? `query=${query}` : '',
-      this.bodyOf(operation),
+      body_fields.length > 0 ? `body=${this.fields(operation, body_fields)}` : '',
       operation.conditional ? 'headers=if_match(if_version)' : '',
       query_fields.some(({ name }) => name === 'wait') ? 'held_ms=(wait or 0) * 1_000' : '',
     ].filter((text) => text !== '')
     const given = call('given_ = Input(', members, ')', '        ')
     if (answer === 'None') return `${given}        await self._transport.call("${id}", given_, options)\n`
     return `${given}        answer_: ${answer} = await self._transport.call("${id}", given_, options)\n        return answer_\n`
-  }
-
-  /** None when there is nothing to say. */
-  bodyOf(operation: Operation): string {
-    const { body_fields } = operation
-    return body_fields.length > 0 ? `body=${this.fields(operation, body_fields)}` : ''
   }
 
   /** Members whose null counts are exact; of the others None means that they are not given. */
@@ -202,34 +190,20 @@ function withoutNone(type: string): string {
   return type.replace(/ \| None$/, '')
 }
 
-function docOf({ summary, description, errors }: Operation): string {
-  const raises = errors.length > 0 ? `Raises ${errors.join(', ')}.` : ''
-  return [`${summary}.`, description ?? '', raises].filter((text) => text !== '').join(' ')
-}
-
 /** The text of sdk-python/src/waystation/_operations.py. */
 export function pythonOperations(operations: Operation[], document: Document): string {
-  const contract = document as unknown as {
-    paths: Record<string, Record<string, { operationId: string; 'x-wrapped'?: boolean }>>
-    'x-errors': Record<string, { next: string; exit: string }>
-  }
-  const wrapped = new Set(
-    Object.values(contract.paths)
-      .flatMap((methods) => Object.values(methods))
-      .flatMap((operation) => (operation['x-wrapped'] ? [operation.operationId] : [])),
-  )
   const rows = operations
     .filter(({ sdk }) => sdk)
-    .map(({ id, method, path, creates, has_empty, answer_member }) => {
+    .map(({ id, method, path, creates, wrapped, has_empty, answer_member }) => {
       const marks = [
         ...(creates ? ['creates=True'] : []),
-        ...(wrapped.has(id) ? ['wrapped=True'] : []),
+        ...(wrapped ? ['wrapped=True'] : []),
         ...(has_empty ? ['empty=True'] : []),
         ...(answer_member ? [`has="${answer_member}"`] : []),
       ]
       return `    "${id}": Operation(${[JSON.stringify(method), JSON.stringify(path), ...marks].join(', ')}),\n`
     })
-  const errors = Object.entries(contract['x-errors']).map(
+  const errors = Object.entries(document['x-errors']).map(
     ([code, { next, exit }]) =>
       `    "${code}": (\n        ${JSON.stringify(next)},\n        "${exit}",\n    ),\n`,
   )
@@ -301,12 +275,7 @@ ${rules.join('')}}
 `
 }
 
-type DoneRule = Exclude<
-  NonNullable<NonNullable<NonNullable<Operation['sdk']>['retry']>['done']>,
-  readonly unknown[]
->
-
-function doneText(done: DoneRule): string {
+function doneText(done: Done): string {
   const parts = Object.entries(done).map(([name, value]) => `${name}=${pythonOf(value)}`)
   return `Done(${parts.join(', ')})`
 }

@@ -1,6 +1,8 @@
 // The TypeScript SDK: a class for each resource, the client that has them all, and the rules of its retries.
 
+import type { Retry } from '../../src/contract/clients.ts'
 import {
+  docOf,
   type Field,
   hasBodyArgument,
   isList,
@@ -90,7 +92,7 @@ function methodText(operation: Operation, answers: Answers): string {
   const parameters = [...path_fields.map(pathArgument), ...own, last].join(', ')
   const answer = may_be_empty ? answers.of(operation).replace('undefined', 'null') : answers.of(operation)
   const returned = isList(operation) ? `Pages<${answer}>` : `Promise<${answer}>`
-  return `${commentOf(docOf(operation), '  ')}  ${may_be_empty ? 'async ' : ''}${methodOf(operation)}(${parameters}): ${returned} {
+  return `${commentOf(docOf(operation, 'Throws'), '  ')}  ${may_be_empty ? 'async ' : ''}${methodOf(operation)}(${parameters}): ${returned} {
     ${lines.join('\n    ')}
   }
 `
@@ -194,11 +196,6 @@ function flagsOf({ query_fields }: Operation): string[] {
   return query_fields.filter(({ schema }) => schema['x-flag']).map(({ name }) => name)
 }
 
-function docOf({ summary, description, errors }: Operation): string {
-  const throws = errors.length > 0 ? `Throws ${errors.join(', ')}.` : ''
-  return [`${summary}.`, description ?? '', throws].filter((text) => text !== '').join(' ')
-}
-
 /** The text of sdk/src/generated-retries.ts. */
 export function retriesText(operations: Operation[]): string {
   const rules = operations.flatMap(({ id, sdk }) =>
@@ -238,7 +235,7 @@ export function retryRows(operations: Operation[]): string {
     .join('')
 }
 
-function againOf(safe: NonNullable<NonNullable<Operation['sdk']>['retry']>['safe']): string {
+function againOf(safe: Retry['safe']): string {
   if (typeof safe === 'boolean') return safe ? 'yes' : 'no'
   if ('with' in safe) return `with \`${safe.with}\``
   return `without \`${safe.without[0] === 'if-match' ? 'if_version' : safe.without[0]}\``

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Waystation } from '../../sdk/src/index.ts'
+import { newKeys } from '../new-keys.ts'
 
 export interface Running {
   /** The process of the service itself. */
@@ -25,10 +26,8 @@ export async function mainJob(
 ): Promise<string[]> {
   const seen: string[] = []
   let service = await ready(url, start)
-  const tenant = await new Waystation({ url }).tenants.create({ name: 'acme', owner_email: 'a@example.com' })
-  const admin = new Waystation({ url, key: tenant.admin_key })
-  const { api_key } = await admin.agents.create({ name: 'worker-1' })
-  const agent = new Waystation({ url, key: api_key! })
+  const { api_key } = await newKeys(url, 'acme')
+  const agent = new Waystation({ url, key: api_key })
   seen.push(`${look(service.pid())}; created a tenant and an agent`)
 
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {

@@ -1,20 +1,19 @@
 // client.checkpoints
 
 import * as generated from './generated-resources.ts'
-import { lookUntil, waitSeconds } from './look.ts'
-import { type CallOptions, type CreateOptions, retries_max } from './transport.ts'
+import { type LookOptions, lookUntil, waitSeconds } from './look.ts'
+import type { CreateOptions } from './transport.ts'
 import type { Checkpoint } from './types.ts'
 
 type NewCheckpoint = Parameters<generated.Checkpoints['create']>[0]
 type Question = Omit<NewCheckpoint, 'callback_url'> & Partial<Pick<NewCheckpoint, 'callback_url'>>
-type WaitOptions = CallOptions & { wait_seconds?: number | undefined }
 
 export class Checkpoints extends generated.Checkpoints {
   /**
    * Asks a human and waits for the decision, as `waitFor` does. The decision is sent nowhere unless there is a
    * `callback_url`. After a restart, the same `idempotency_key` waits for the same question.
    */
-  async ask(question: Question, options: CreateOptions & WaitOptions = {}): Promise<Checkpoint> {
+  async ask(question: Question, options: CreateOptions & LookOptions = {}): Promise<Checkpoint> {
     const { wait_seconds, idempotency_key, ...call } = options
     waitSeconds(wait_seconds) // before a person is asked
     const { id } = await this.create(
@@ -28,12 +27,8 @@ export class Checkpoints extends generated.Checkpoints {
    * Waits until it is approved, rejected, expired or cancelled, however long that takes; `signal` ends the wait. An
    * unavailable service is tried again for about a minute, unless `retries` says otherwise.
    */
-  async waitFor(
-    id: string,
-    { wait_seconds, retries = retries_max, ...options }: WaitOptions = {},
-  ): Promise<Checkpoint> {
-    const wait = waitSeconds(wait_seconds)
-    const look = () => this.get(id, { ...options, retries, wait })
-    return lookUntil(this.transport, look, ({ status }) => status !== 'pending', options.signal)
+  waitFor(id: string, options: LookOptions = {}): Promise<Checkpoint> {
+    const isDone = ({ status }: Checkpoint) => status !== 'pending'
+    return lookUntil(this.transport, options, (call) => this.get(id, call), isDone)
   }
 }

@@ -1,9 +1,8 @@
 // client.effects
 
 import * as generated from './generated-resources.ts'
-import { lookUntil, waitSeconds } from './look.ts'
+import { type LookOptions, lookUntil } from './look.ts'
 import { doOnce, type OnceEffect, type Permit } from './once.ts'
-import { type CallOptions, retries_max } from './transport.ts'
 import type { Effect } from './types.ts'
 
 export class Effects extends generated.Effects {
@@ -21,17 +20,8 @@ export class Effects extends generated.Effects {
    * Waits until it neither waits for its approval nor runs, however long that takes; `signal` ends the wait. An unavailable
    * service is tried again for about a minute, unless `retries` says otherwise.
    */
-  async waitFor(
-    id: string,
-    {
-      wait_seconds,
-      retries = retries_max,
-      ...options
-    }: CallOptions & { wait_seconds?: number | undefined } = {},
-  ): Promise<Effect> {
-    const wait = waitSeconds(wait_seconds)
-    const look = () => this.get(id, { ...options, retries, wait })
+  waitFor(id: string, options: LookOptions = {}): Promise<Effect> {
     const isDone = ({ status }: Effect) => status !== 'awaiting_approval' && status !== 'running'
-    return lookUntil(this.transport, look, isDone, options.signal)
+    return lookUntil(this.transport, options, (call) => this.get(id, call), isDone)
   }
 }

@@ -1,6 +1,6 @@
 // Requests that the service holds while there is nothing to report, one after the other.
 
-import { limited, type Transport } from './transport.ts'
+import { type CallOptions, limited, retries_max, type Transport } from './transport.ts'
 
 const wait_seconds_default = 50
 const wait_seconds_max = 55
@@ -22,16 +22,19 @@ export function pauseAfter({ platform }: Transport, signal: AbortSignal | undefi
   }
 }
 
+export type LookOptions = CallOptions & { wait_seconds?: number | undefined }
+
 /** Looks until it is done. */
 export async function lookUntil<T>(
   transport: Transport,
-  look: () => Promise<T>,
+  { wait_seconds, retries = retries_max, ...options }: LookOptions,
+  look: (call: CallOptions & { wait: number }) => Promise<T>,
   isDone: (seen: T) => boolean,
-  signal: AbortSignal | undefined,
 ): Promise<T> {
+  const call = { ...options, retries, wait: waitSeconds(wait_seconds) }
   for (;;) {
-    const pause = pauseAfter(transport, signal)
-    const seen = await look()
+    const pause = pauseAfter(transport, options.signal)
+    const seen = await look(call)
     if (isDone(seen)) return seen
     await pause()
   }

@@ -58,15 +58,11 @@ export interface Secrets {
 }
 
 export function keptSecrets(config: Config): Secrets {
-  return naming('DATA_DIR', () => ({
-    cron_secret: keptSecret(config.cron_secret, config.data_dir, 'cron_secret'),
-    ...keysOf(config),
-  }))
-}
-
-function keysOf(config: Config): Pick<Secrets, 'secret_key' | 'secret_key_previous'> {
-  const { current, previous } = keptKeys(config)
-  return { secret_key: current, secret_key_previous: previous }
+  return naming('DATA_DIR', () => {
+    const cron_secret = keptSecret(config.cron_secret, config.data_dir, 'cron_secret')
+    const { current, previous } = keptKeys(config)
+    return { cron_secret, secret_key: current, secret_key_previous: previous }
+  })
 }
 
 /** `late_rows`: null unless a table was in use that row-level security needs. */

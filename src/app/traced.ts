@@ -1,6 +1,6 @@
 // Traces of a service: the tracer, which is loaded only where there is a collector, and the spans of attempts.
 
-import { minute_ms } from '../base/clock.ts'
+import { OnceAMinute } from '../base/once-a-minute.ts'
 import { traceparent_header } from '../base/traceparent.ts'
 import type { Span, Tracer } from '../base/tracer.ts'
 import type { Outcome, Outgoing, Sendable } from '../callbacks/attempt.ts'
@@ -15,15 +15,12 @@ export async function tracerOf(config: Config, { log, clock }: AppOptions): Prom
   const endpoint = config.traces_endpoint
   if (endpoint === null) return null
   const { openTracer } = await import('../traces/otel.ts')
-  let reported_at = Number.NEGATIVE_INFINITY
+  const lines = new OnceAMinute(clock) // a collector that is away fails every few seconds
   return openTracer({
     endpoint,
     version,
     onError(error) {
-      const now = clock.monotonic()
-      if (now - reported_at < minute_ms) return // a collector that is away fails every few seconds
-      reported_at = now
-      log.error({ error }, 'traces could not be sent')
+      if (lines.isDue('traces')) log.error({ error }, 'traces could not be sent')
     },
   })
 }

@@ -3,6 +3,7 @@
 
 import { second_ms } from './clock.ts'
 import { limit } from './limit.ts'
+import { Places } from './places.ts'
 import { groupOf, topicOf } from './signal-text.ts'
 
 /** Waiting requests on one node at once: each holds a connection and a little memory. */
@@ -52,7 +53,8 @@ export interface NotifierOutlet {
 export class Notifier {
   /** By topic. */
   readonly #waiting = new Map<string, Set<() => void>>()
-  readonly #places = new Map<string, number>()
+  /** Of tenants, for their requests that wait. */
+  readonly #places = new Places(waiting_max)
   readonly #looks_again: boolean
   #outlet: NotifierOutlet | null = null
   #heard = false
@@ -61,7 +63,6 @@ export class Notifier {
   #slices: Timer | undefined
   /** All have to look once more after those. */
   #all_again = false
-  #taken = 0
   #draining = false
 
   /** `looks_again` false: a waiting request looks only when it is notified. For tests. */
@@ -81,30 +82,23 @@ export class Notifier {
 
   /** Acquires a place for a request of this tenant, which releases it with `leave`. False when there is none. */
   enter(tenant_id: string): boolean {
-    const of_tenant = this.#places.get(tenant_id) ?? 0
-    if (this.#taken >= waiting_max || of_tenant >= waiting_of_tenant_max) return false
-    this.#taken++
-    this.#places.set(tenant_id, of_tenant + 1)
-    return true
+    return this.#places.enter(tenant_id, waiting_of_tenant_max)
   }
 
   leave(tenant_id: string): void {
-    const of_tenant = this.#places.get(tenant_id)! - 1
-    this.#taken--
-    if (of_tenant === 0) this.#places.delete(tenant_id)
-    else this.#places.set(tenant_id, of_tenant)
+    this.#places.leave(tenant_id)
   }
 
   /** Requests that have a place. */
   get waiting(): number {
-    return this.#taken
+    return this.#places.all
   }
 
   /** The longest wait before the next look. */
   get look_again_ms(): number {
     if (!this.#looks_again) return Number.POSITIVE_INFINITY
     const least_ms = this.#heard ? look_again_heard_ms : look_again_ms
-    return Math.max(least_ms, (this.#taken * second_ms) / looks_a_second_max)
+    return Math.max(least_ms, (this.#places.all * second_ms) / looks_a_second_max)
   }
 
   wait(key: string, ms: number): Waiting {

@@ -20,7 +20,7 @@ export interface Retry {
   done?: Done | readonly Done[]
 }
 
-interface Done {
+export interface Done {
   code: string
   /** Only when `details.status` is this, and `details.decision` that. */
   status?: string

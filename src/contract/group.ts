@@ -27,16 +27,17 @@ export interface Group {
   any_host: boolean
 }
 
+const other_key_headers: readonly KeyHeader[] = [
+  { name: 'x-admin-key', takes: ['admin'] },
+  { name: 'x-approval-key', takes: ['approval'] },
+]
+
 /** Plain objects; each kind of key has its header. */
 export const v1: Group = {
   name: 'v1',
   wraps_data: false,
   marks_errors: false,
-  key_headers: [
-    { name: 'x-api-key', takes: ['agent'] },
-    { name: 'x-admin-key', takes: ['admin'] },
-    { name: 'x-approval-key', takes: ['approval'] },
-  ],
+  key_headers: [{ name: 'x-api-key', takes: ['agent'] }, ...other_key_headers],
   requires_agent_id: true,
   schemes: { admin: ['admin'], agent: ['agent', 'agent_id'], approval: ['approval'] },
   counts_calls: false,
@@ -48,11 +49,7 @@ export const api: Group = {
   name: 'api',
   wraps_data: true,
   marks_errors: true,
-  key_headers: [
-    { name: 'x-api-key', takes: ['agent', 'admin'] },
-    { name: 'x-admin-key', takes: ['admin'] },
-    { name: 'x-approval-key', takes: ['approval'] },
-  ],
+  key_headers: [{ name: 'x-api-key', takes: ['agent', 'admin'] }, ...other_key_headers],
   requires_agent_id: false,
   schemes: { admin: ['admin'], agent: ['api_key'], approval: ['approval'] },
   counts_calls: true,

@@ -26,22 +26,13 @@ export function reply(asked: Asked, group: Group, status: number, result: unknow
     const text = dataText(group, result.status, encode(result.body))
     return json(asked, result.status, text, result.headers)
   }
-  if (result instanceof Streamed) {
+  if (result instanceof Streamed || result instanceof InParts) {
     const [before = '', after = ''] = dataText(group, status, '\n').split('\n')
-    return new LargeAnswer(
-      status,
-      new Headers(headersOf(asked, null)),
-      enclosed(before, result.pieces, after),
-    )
-  }
-  if (result instanceof InParts) {
-    const [before = '', after = ''] = dataText(group, status, '\n').split('\n')
-    const texts = [[before], result.texts, [after]]
-    return new LargeAnswer(
-      status,
-      new Headers(headersOf(asked, null)),
-      new InParts(result.held_bytes, joined(texts)),
-    )
+    const body =
+      result instanceof Streamed
+        ? enclosed(before, result.pieces, after)
+        : new InParts(result.held_bytes, joined([[before], result.texts, [after]]))
+    return new LargeAnswer(status, new Headers(headersOf(asked, null)), body)
   }
   if (result instanceof EventStream) {
     const headers = new Headers({ ...headersOf(asked, null), ...of_event_streams })

@@ -4,6 +4,7 @@
 import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
 import { type MemoryBudget, outOfMemory } from '../base/memory.ts'
+import { Places } from '../base/places.ts'
 import { InParts } from '../contract/route.ts'
 import { type Asked, Delivery } from './delivery.ts'
 import { close, type LargeAnswer, partBytes, piece_bytes_max } from './outgoing.ts'
@@ -38,8 +39,7 @@ const room_wait_ms_max = limit(
 
 export class Deliveries {
   readonly #turns = new Turns(sent_bytes_a_turn_max / piece_bytes_max)
-  readonly #of_address = new Map<string, number>()
-  #sending = 0
+  readonly #sending = new Places(sending_max)
 
   constructor(
     private readonly memory: MemoryBudget,
@@ -48,7 +48,7 @@ export class Deliveries {
 
   /** Large answers under way, and addresses that have one. For tests. */
   get size(): { sending: number; addresses: number } {
-    return { sending: this.#sending, addresses: this.#of_address.size }
+    return { sending: this.#sending.all, addresses: this.#sending.keys }
   }
 
   /**
@@ -70,10 +70,11 @@ export class Deliveries {
     )
     if (answer.is_live) return new Response(delivery.stream(), { status, headers }) // it has a place of those that wait
     const enter = () => {
-      if (!this.#hasPlace(asked.address) || !delivery.count(heldBytes(body))) return false
-      this.#enter(asked.address)
-      delivery.onLeave(() => this.#leave(asked.address))
-      return true
+      if (!this.#sending.enter(asked.address, sending_of_address_max)) return false
+      const has_room = delivery.count(heldBytes(body))
+      if (has_room) delivery.onLeave(() => this.#sending.leave(asked.address))
+      else this.#sending.leave(asked.address)
+      return has_room
     }
     if (!enter()) {
       if (method === 'GET') {
@@ -83,22 +84,6 @@ export class Deliveries {
       delivery.enterLater(enter)
     }
     return new Response(delivery.stream(), { status, headers })
-  }
-
-  #hasPlace(address: string): boolean {
-    return this.#sending < sending_max && (this.#of_address.get(address) ?? 0) < sending_of_address_max
-  }
-
-  #enter(address: string): void {
-    this.#sending += 1
-    this.#of_address.set(address, (this.#of_address.get(address) ?? 0) + 1)
-  }
-
-  #leave(address: string): void {
-    this.#sending -= 1
-    const left = this.#of_address.get(address)! - 1
-    if (left === 0) this.#of_address.delete(address)
-    else this.#of_address.set(address, left)
   }
 }
 

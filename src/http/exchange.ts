@@ -10,6 +10,7 @@ import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { Overload } from '../base/overload.ts'
+import type { Places } from '../base/places.ts'
 import { traceIdOf, traceparent_header, traceparentOf } from '../base/traceparent.ts'
 import type { Span, Tracer } from '../base/tracer.ts'
 import type { Caller } from '../contract/caller.ts'
@@ -27,8 +28,8 @@ import type { RequestMeasures } from './measures.ts'
 import type { RequestLog } from './request-log.ts'
 import type { KeyChecks } from './still-allowed.ts'
 import {
-  type RequestsUnderWay,
   requests_max,
+  requests_of_address_max,
   uncounted_max,
   urgent_requests_max,
   urgent_requests_of_address_max,
@@ -69,7 +70,8 @@ export interface Running extends ServerOptions {
   turn_budget: TurnBudget
   /** Of pages that take long. */
   page_turns: FairTurns
-  under_way: RequestsUnderWay
+  /** Of clients, once there are many requests. */
+  under_way: Places
   look_ups: UrgentLookUps
   key_checks: KeyChecks
 }
@@ -165,7 +167,7 @@ export class Exchange {
       shed === 'last'
         ? pendingRequests <= requests_max + urgent_requests_max &&
           under_way.enter(client, urgent_requests_of_address_max)
-        : pendingRequests <= requests_max && under_way.enter(client)
+        : pendingRequests <= requests_max && under_way.enter(client, requests_of_address_max)
     if (!has_room)
       throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true, shed: 'in_flight' })
     this.counted_client = client

@@ -2,12 +2,13 @@
 
 import { TurnBudget } from '../base/event-loop.ts'
 import { FairTurns } from '../base/fair-turns.ts'
+import { Places } from '../base/places.ts'
 import type { NamedRoute } from '../contract/feature.ts'
 import type { Group } from '../contract/group.ts'
 import type { Method } from '../contract/route.ts'
 import { Exchange, type Handler, type Running, type ServerOptions } from './exchange.ts'
 import { respond, type Served } from './frame.ts'
-import { forKnownHosts, unroutedForKnownHosts } from './host.ts'
+import { forKnownHosts } from './host.ts'
 import { inProcess } from './internal-calls.ts'
 import type { RouteMeasures } from './measures.ts'
 import { pages_a_turn_max, servedPage } from './page-requests.ts'
@@ -15,8 +16,7 @@ import type { Page } from './pages.ts'
 import { type Prepared, prepare } from './prepared.ts'
 import { answer } from './server.ts'
 import { KeyChecks } from './still-allowed.ts'
-import { RequestsUnderWay } from './under-way.ts'
-import { knownPaths, type RoutedHandlers, unroutedHandler } from './unrouted.ts'
+import { groupOf, knownPaths, type RoutedHandlers, unroutedHandler } from './unrouted.ts'
 import { UrgentLookUps } from './urgent-look-ups.ts'
 
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -41,17 +41,17 @@ export function requestHandlers(
     timed: Boolean(given.measures ?? given.request_log),
     turn_budget: new TurnBudget(given.clock),
     page_turns: new FairTurns(given.clock, pages_a_turn_max),
-    under_way: new RequestsUnderWay(),
+    under_way: new Places(),
     look_ups: new UrgentLookUps(given.clock),
     key_checks: new KeyChecks(given),
   }
   const prepared = list.map(({ route }) => prepare(route, given.dependencies.service))
   const routes: RoutedHandlers = {}
   const add = (served: Served) => {
-    routes[served.path] ??= {}
-    routes[served.path]![served.method] = forKnownHosts(options, served, (request, server) =>
-      respond(served, new Exchange(options, request, server)),
-    )
+    const { path, method, group } = served
+    const handler: Handler = (request, server) => respond(served, new Exchange(options, request, server))
+    routes[path] ??= {}
+    routes[path][method] = group?.any_host ? handler : forKnownHosts(options, path, () => group, handler)
   }
   const measured = (method: Method, path: string) => options.measures?.route(method, path) ?? null
   for (const [i, { route, usage }] of list.entries())
@@ -66,7 +66,7 @@ export function requestHandlers(
       add(servedPage(page, method, { api, measures: measured(method, page.path) }))
   }
 
-  const fetch = unroutedForKnownHosts(options, known, unrouted)
+  const fetch = forKnownHosts(options, 'unrouted', (url) => groupOf(known, url), unrouted)
   // Otherwise Bun takes GET /v1/dlq/claim for GET /v1/dlq/:id.
   for (const [path, handlers] of Object.entries(routes)) {
     if (!path.includes(':')) for (const method of methods) handlers[method] ??= fetch

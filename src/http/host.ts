@@ -4,7 +4,7 @@ import { ApiError } from '../base/errors.ts'
 import type { Group } from '../contract/group.ts'
 import { failure } from './answers.ts'
 import { type Handler, requestId, type ServerOptions } from './exchange.ts'
-import { groupOf, type KnownPath, noteUnrouted } from './unrouted.ts'
+import { noteUnrouted } from './unrouted.ts'
 
 /**
  * While everything is loopback, a Host of any other name comes from a web page whose DNS leads here (DNS rebinding):
@@ -47,34 +47,24 @@ function unknownHost(): ApiError {
   return new ApiError('FORBIDDEN', { details: { issues: [{ path: 'header.Host', message }] } })
 }
 
-/** Refuses a request that names a host that is not this service, before anything else. */
+/**
+ * Refuses a request that names a host that is not this service, before anything else. `groupFor`: the group of the route, or of
+ * the path of this request where no route takes it.
+ */
 export function forKnownHosts(
   options: ServerOptions,
-  { path, group }: { path: string; group: Group | null },
-  handler: Handler,
-): Handler {
-  const { hosts } = options
-  if (!hosts || group?.any_host) return handler
-  return (request, server) =>
-    hosts.isKnown(request.headers)
-      ? handler(request, server)
-      : Promise.resolve(refusal(options, request, path, group))
-}
-
-/** The same for a request that no route takes. */
-export function unroutedForKnownHosts(
-  options: ServerOptions,
-  known: readonly KnownPath[],
+  path: string,
+  groupFor: (url: string) => Group | null,
   handler: Handler,
 ): Handler {
   const { hosts } = options
   if (!hosts) return handler
   return (request, server) => {
     if (hosts.isKnown(request.headers)) return handler(request, server)
-    const group = groupOf(known, request.url)
+    const group = groupFor(request.url)
     return group?.any_host
       ? handler(request, server)
-      : Promise.resolve(refusal(options, request, 'unrouted', group))
+      : Promise.resolve(refusal(options, request, path, group))
   }
 }
 

@@ -1,4 +1,4 @@
-// The requests under way on a node, shared out between clients once there are many.
+// The requests under way on a node, shared out between clients once there are many: `Places` counts them.
 
 import { limit } from '../base/limit.ts'
 
@@ -36,35 +36,3 @@ export const requests_of_address_max = limit(
   'requests',
   'Counted requests under way of one client address on a node; past it 503 UNAVAILABLE, so that it leaves places for others.',
 )
-
-/** The requests of each client that came while there were many. */
-export class RequestsUnderWay {
-  readonly #of_client = new Map<string, number>()
-  #all = 0
-
-  /** Of all clients. */
-  get all(): number {
-    return this.#all
-  }
-
-  /** Clients that are counted at the moment. For tests. */
-  get clients(): number {
-    return this.#of_client.size
-  }
-
-  /** Counts one until `leave`; false when this client has as many as it may have. */
-  enter(client: string, max = requests_of_address_max): boolean {
-    const under_way = this.#of_client.get(client) ?? 0
-    if (under_way >= max) return false
-    this.#of_client.set(client, under_way + 1)
-    this.#all += 1
-    return true
-  }
-
-  leave(client: string): void {
-    this.#all -= 1
-    const left = this.#of_client.get(client)! - 1
-    if (left === 0) this.#of_client.delete(client)
-    else this.#of_client.set(client, left)
-  }
-}

@@ -3,10 +3,10 @@
 
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
+import { Places } from '../base/places.ts'
 import { clientAddress, clientKey } from './address.ts'
 import { Chunks } from './body-stream.ts'
 import { type Connection, isProxy, type ServerOptions } from './exchange.ts'
-import { RequestsUnderWay } from './under-way.ts'
 import { drained_bytes_max, small_bytes_max } from './upload.ts'
 
 export const draining_max = limit(
@@ -23,7 +23,7 @@ export const draining_of_address_max = limit(
 )
 
 /** Of the whole process, as places of requests are. */
-const draining = new RequestsUnderWay()
+const draining = new Places(draining_max)
 
 /**
  * Resolves when a large body of a trusted proxy that nobody has read is there to its end, so that `response` is not sent
@@ -54,12 +54,10 @@ async function drained(
   client: string,
   response: Response,
 ): Promise<void> {
-  if (length <= drained_bytes_max && draining.all < draining_max) {
-    if (draining.enter(client, draining_of_address_max)) {
-      const is_whole = await readToEnd(body)
-      draining.leave(client)
-      if (is_whole) return
-    }
+  if (length <= drained_bytes_max && draining.enter(client, draining_of_address_max)) {
+    const is_whole = await readToEnd(body)
+    draining.leave(client)
+    if (is_whole) return
   }
   response.headers.set('connection', 'close')
 }

@@ -4,7 +4,7 @@
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { RequestsUnderWay } from './under-way.ts'
+import { Places } from '../base/places.ts'
 
 export const urgent_look_ups_max = limit(
   'http.urgent_look_ups',
@@ -28,8 +28,7 @@ export const refused_addresses_max = limit(
 )
 
 export class UrgentLookUps {
-  #under_way = 0
-  readonly #of_client = new RequestsUnderWay()
+  readonly #places = new Places(urgent_look_ups_max)
   /** When each may be trusted again, in the order of their refusals. */
   readonly #refused = new Map<string, Millis>()
 
@@ -37,15 +36,11 @@ export class UrgentLookUps {
 
   /** Counts one until `leave`; false when this client, or all together, have as many as they may have. */
   enter(client: string): boolean {
-    if (this.#under_way >= urgent_look_ups_max || this.#isRefused(client)) return false
-    if (!this.#of_client.enter(client, urgent_look_ups_of_address_max)) return false
-    this.#under_way += 1
-    return true
+    return !this.#isRefused(client) && this.#places.enter(client, urgent_look_ups_of_address_max)
   }
 
   leave(client: string): void {
-    this.#under_way -= 1
-    this.#of_client.leave(client)
+    this.#places.leave(client)
   }
 
   /** This client has sent too many wrong keys. */

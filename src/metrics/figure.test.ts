@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Counter, Family, Histogram } from '../base/measures.ts'
-import { counter, type Figure, gauge, histogram, labelled, value } from './figure.ts'
+import { counter, counts, type Figure, gauge, histogram, value } from './figure.ts'
 import { exposition, summing } from './text.ts'
 
 function seconds(...observed: number[]): Histogram {
@@ -14,11 +14,7 @@ function figuresOf(): Figure[] {
   family.of('schedule', 'ok').add(2)
   family.of('schedule', 'time"out').add()
   return [
-    counter(
-      'things_total',
-      'Things.',
-      labelled(['kind', 'outcome'], family).map(({ labels, measure }) => ({ labels, value: measure.value })),
-    ),
+    counter('things_total', 'Things.', counts(['kind', 'outcome'], family)),
     gauge('level', 'A level.', value(1.5)),
     histogram('took_seconds', 'Seconds.', [{ measure: seconds(0.05, 0.1, 0.5, 7) }]),
     gauge('unknown', 'Without a value.', []),

@@ -1,6 +1,6 @@
 // A figure: one metric with its values at one moment, in the form in which prom-client takes and sums them.
 
-import type { Family, Histogram } from '../base/measures.ts'
+import type { Counter, Family, Histogram } from '../base/measures.ts'
 
 export interface FigureValue {
   labels: Readonly<Record<string, string>>
@@ -59,6 +59,11 @@ export function labelled<Measure>(
     labels: Object.fromEntries(names.map((name, i) => [name, labels[i]!])),
     measure,
   }))
+}
+
+/** The values of a family of counters. */
+export function counts(names: readonly string[], family: Family<Counter>): FigureValue[] {
+  return labelled(names, family).map(({ labels, measure }) => ({ labels, value: measure.value }))
 }
 
 function samplesOf(name: string, labels: Labels, { bounds, counts, sum, count }: Histogram): FigureValue[] {

@@ -5,7 +5,7 @@ import { limit } from '../base/limit.ts'
 import type { Db } from '../db/db.ts'
 import type { JobMeasures } from '../jobs/measures.ts'
 import { countDue } from '../jobs/service.ts'
-import { counter, type Figure, gauge, histogram, labelled, value } from './figure.ts'
+import { counter, counts, type Figure, gauge, histogram, labelled, value } from './figure.ts'
 
 const count_ms_max = limit(
   'metrics.count_ms',
@@ -32,10 +32,7 @@ export async function jobFigures({ db, now, kinds, measures, running }: JobFacts
     counter(
       'waystation_attempts_total',
       'Attempts that ended, by kind of job and outcome: ok, or a class of failures.',
-      labelled(['kind', 'outcome'], attempts).map(({ labels, measure }) => ({
-        labels,
-        value: measure.value,
-      })),
+      counts(['kind', 'outcome'], attempts),
     ),
     histogram(
       'waystation_attempt_duration_seconds',
@@ -50,7 +47,7 @@ export async function jobFigures({ db, now, kinds, measures, running }: JobFacts
     counter(
       'waystation_leases_expired_total',
       'Jobs that were leased again because the node that had leased them did not settle them.',
-      labelled(['kind'], leases_expired).map(({ labels, measure }) => ({ labels, value: measure.value })),
+      counts(['kind'], leases_expired),
     ),
   ]
 }

@@ -1,8 +1,7 @@
-// The process: memory, processor time, open files, and the delay of its event loop.
+// The process: memory, processor time and open files.
 
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Histogram } from '../base/measures.ts'
-import { counter, type Figure, type FigureValue, gauge, histogram, value } from './figure.ts'
+import { counter, type Figure, type FigureValue, gauge, value } from './figure.ts'
 
 export function processFigures(started_at_ms: number): Figure[] {
   const { user, system } = process.cpuUsage()
@@ -20,16 +19,6 @@ export function processFigures(started_at_ms: number): Figure[] {
       'When the process started, in seconds since the Unix epoch.',
       value(started_at_ms / 1_000),
       'min',
-    ),
-  ]
-}
-
-export function loopFigures(delay_seconds: Histogram): Figure[] {
-  return [
-    histogram(
-      'waystation_event_loop_delay_seconds',
-      'Seconds by which a timer fired later than asked, looked at 20 times a second.',
-      [{ measure: delay_seconds }],
     ),
   ]
 }

@@ -1,8 +1,8 @@
 // Calls of the SDK for operations that no test has a row for, made from openapi.json and the examples of their routes.
 
 import { readFileSync } from 'node:fs'
+import type { Document } from '../../mcp/schema.ts'
 import {
-  type Document,
   hasBodyArgument,
   methodOf,
   type Operation,
