@@ -173,7 +173,7 @@ const pages: Record<string, string> = {
   'kv.count_expired': 'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'inbox.count_expired': 'INDEX inboxes_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'inbox.latest_sizes': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
-  'inbox.latest': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
+  'inbox.between': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>? AND seq<?)',
   'inbox.before': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>? AND seq<?)',
   'inbox.page': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
   'audit.list': 'PRIMARY KEY (tenant_id=? AND seq>? AND seq<?)',

@@ -1,6 +1,7 @@
 // Every statement on approval_keys.
 
 import type { Millis } from '../base/clock.ts'
+import { past_all_ids } from '../base/ids.ts'
 import { inChunk, lockFirst } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { purging } from '../db/purge.ts'
@@ -24,20 +25,13 @@ const INSERT = sql(
 )
 
 // The credential is asked for each key: in a join PostgreSQL may read all of the tenant first.
-const select = `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at, k.expires_at, k.last_used_at,
+const LIST = sql<ApprovalKeyRow>(
+  'approval_keys.list',
+  `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at, k.expires_at, k.last_used_at,
           (select c.last_four from credentials c
             where c.tenant_id = :tenant_id and c.kind = 'approval' and c.subject = k.approval_key_id limit 1) as last_four
      from approval_keys k
-    where k.tenant_id = :tenant_id`
-
-const NEWEST = sql<ApprovalKeyRow>(
-  'approval_keys.newest',
-  `${select} order by k.approval_key_id desc limit :rows_max`,
-)
-
-const OLDER = sql<ApprovalKeyRow>(
-  'approval_keys.older',
-  `${select} and k.approval_key_id < :approval_key_id order by k.approval_key_id desc limit :rows_max`,
+    where k.tenant_id = :tenant_id and k.approval_key_id < :before_id order by k.approval_key_id desc limit :rows_max`,
 )
 
 const DELETE = sql<{ bytes: number }>(
@@ -79,8 +73,7 @@ export function insert(tx: Tx, tenant_id: string, row: NewApprovalKey) {
 
 /** Newest first (ids sort by time), from after this id. */
 export function list(q: Reader, tenant_id: string, rows_max: number, after: (string | number)[] | null) {
-  if (!after) return q.all(NEWEST, { tenant_id, rows_max })
-  return q.all(OLDER, { tenant_id, rows_max, approval_key_id: after[0]! })
+  return q.all(LIST, { tenant_id, rows_max, before_id: after?.[0] ?? past_all_ids })
 }
 
 /** The bytes of its texts; null when there is none. */

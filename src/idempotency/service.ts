@@ -97,7 +97,7 @@ export async function once(
 ): Promise<Answer> {
   let row = await claimed(tx, claim)
   for (; row === null; row = await claimed(tx, claim)) {
-    const known = await store.find(tx, claim)
+    const known = await store.find(tx, claim, tx.now)
     if (known) return replay(claim, known)
   }
   const { status, text } = await effect()
@@ -136,7 +136,7 @@ async function claimed(tx: Tx, claim: Claim): Promise<{ grew: number } | null> {
 
 /** True when this claim was answered within its 24 hours, so that nothing needs to be found out for it again. */
 export async function isAnswered(db: Db, claim: Claim, now: Millis): Promise<boolean> {
-  return (await store.findLive(db, claim, now)) !== null
+  return (await store.find(db, claim, now)) !== null
 }
 
 function replay(claim: Claim, known: { fingerprint: string; status: number; answer: string }): Answer {

@@ -31,12 +31,7 @@ const UNCLAIM = sql(
 
 const FIND = sql<{ fingerprint: string; status: number; answer: string }>(
   'idempotency.find',
-  'select fingerprint, status, answer from idempotency_keys where tenant_id = :tenant_id and key_hash = :key_hash',
-)
-
-const FIND_LIVE = sql<{ status: number }>(
-  'idempotency.find_live',
-  `select status from idempotency_keys
+  `select fingerprint, status, answer from idempotency_keys
     where tenant_id = :tenant_id and key_hash = :key_hash and expires_at > :now`,
 )
 
@@ -75,12 +70,9 @@ export function unclaim(tx: Tx, { tenant_id, key_hash }: KeyRow) {
   return tx.run(UNCLAIM, { tenant_id, key_hash })
 }
 
-export function find(q: Reader, { tenant_id, key_hash }: KeyRow) {
-  return q.one(FIND, { tenant_id, key_hash })
-}
-
-export function findLive(q: Reader, { tenant_id, key_hash }: KeyRow, now: Millis) {
-  return q.one(FIND_LIVE, { tenant_id, key_hash, now })
+/** Null when its 24 hours are past, too. */
+export function find(q: Reader, { tenant_id, key_hash }: KeyRow, now: Millis) {
+  return q.one(FIND, { tenant_id, key_hash, now })
 }
 
 export function sweep(tx: Tx, rows_max: number, bytes_max: number) {
