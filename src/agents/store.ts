@@ -1,6 +1,7 @@
 // Every statement on agents.
 
 import type { Millis } from '../base/clock.ts'
+import { beginOf, type TextRange } from '../base/text-range.ts'
 import type { AgentMode } from '../contract/caller.ts'
 import type { PageRequest } from '../contract/page.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
@@ -124,13 +125,11 @@ const IDS = sql<{ agent_id: string }>(
 export async function idsFrom(
   q: Reader,
   tenant_id: string,
-  { prefix, after }: { prefix: string; after: string | null },
+  range: TextRange,
   ids_max: number,
 ): Promise<string[]> {
-  // No id has a NUL: between an id and the same with U+0001 there is none.
-  const first = after === null ? prefix : `${after}\u0001`
-  const rows = await q.all(IDS, { tenant_id, first, values_max: ids_max })
-  return rows.map(({ agent_id }) => agent_id).filter((agent_id) => agent_id.startsWith(prefix))
+  const rows = await q.all(IDS, { tenant_id, first: beginOf(range), values_max: ids_max })
+  return rows.map(({ agent_id }) => agent_id).filter((agent_id) => agent_id.startsWith(range.prefix))
 }
 
 /** First step of a rotation. False when there is no such agent. */
