@@ -1,7 +1,7 @@
 // Every statement on approval_keys.
 
 import type { Millis } from '../base/clock.ts'
-import { past_all_ids } from '../base/ids.ts'
+import type { PageOfIds } from '../contract/page.ts'
 import { inChunk, lockFirst } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { purging } from '../db/purge.ts'
@@ -71,9 +71,9 @@ export function insert(tx: Tx, tenant_id: string, row: NewApprovalKey) {
   return tx.run(INSERT, { tenant_id, ...row, now: tx.now })
 }
 
-/** Newest first (ids sort by time), from after this id. */
-export function list(q: Reader, tenant_id: string, rows_max: number, after: (string | number)[] | null) {
-  return q.all(LIST, { tenant_id, rows_max, before_id: after?.[0] ?? past_all_ids })
+/** Newest first (ids sort by time). */
+export function list(q: Reader, tenant_id: string, { rows_max, before_id }: PageOfIds) {
+  return q.all(LIST, { tenant_id, rows_max, before_id })
 }
 
 /** The bytes of its texts; null when there is none. */
