@@ -33,7 +33,7 @@ export async function issue(tx: Tx, subject: store.Subject): Promise<string> {
 
 /** The keys that a transaction ends. */
 export interface Ending {
-  key_cache: KeyCache
+  key_cache: Pick<KeyCache, 'clear'>
   hashes: string[]
 }
 
@@ -44,7 +44,7 @@ export interface Ending {
  */
 export async function endKeys<T>(
   db: Db,
-  key_cache: KeyCache,
+  key_cache: Pick<KeyCache, 'clear'>,
   tenant_id: string,
   work: (tx: Tx, ending: Ending) => Promise<T>,
 ): Promise<T> {
