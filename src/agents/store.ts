@@ -86,11 +86,7 @@ const DELETE = sql<{ bytes: number }>(
              + coalesce(octet_length(callback_base_url), 0) as bytes`,
 )
 
-export interface NewAgent {
-  agent_id: string
-  description: string | null
-  callback_base_url: string | null
-}
+export type NewAgent = Pick<AgentRow, 'agent_id' | 'description' | 'callback_base_url'>
 
 /** False when the name is taken. */
 export async function insert(tx: Tx, tenant_id: string, agent: NewAgent): Promise<boolean> {

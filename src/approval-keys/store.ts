@@ -60,12 +60,7 @@ export async function endFirst(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.all(END_FIRST, { tenant_id, rows_max })
 }
 
-export interface NewApprovalKey {
-  approval_key_id: string
-  checkpoint_id: string | null
-  label: string | null
-  expires_at: Millis | null
-}
+export type NewApprovalKey = Omit<ApprovalKeyRow, 'last_four' | 'created_at' | 'last_used_at'>
 
 export function insert(tx: Tx, tenant_id: string, row: NewApprovalKey) {
   return tx.run(INSERT, { tenant_id, ...row, now: tx.now })
