@@ -98,13 +98,18 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** Reads, checks and freezes. Throws ConfigError for the first setting that is wrong. */
 export function readConfig(environment: Environment): Config {
   const get = (name: SettingName) => environment[name]?.trim() || undefined
-  const host = unbracketed(get('HOST') ?? settings.HOST.initial)
-  const port = wholeNumber('PORT', get('PORT') ?? settings.PORT.initial, 0, 65_535)
+  const given = (name: SettingName) => get(name) ?? settings[name].initial
+  const number = (name: SettingName, least: number, most: number) =>
+    wholeNumber(name, given(name), least, most)
+  const choice = <const T extends string>(name: SettingName, allowed: readonly T[]) =>
+    oneOf(name, given(name), allowed)
+  const host = unbracketed(given('HOST'))
+  const port = number('PORT', 0, 65_535)
   const public_url = publicUrl(get('PUBLIC_URL')) ?? `http://${bracketed(reachable(host))}:${port}`
   const trusted_proxies = ranges(get('TRUST_PROXY'))
   const loopback_only =
     isLoopback(host) && isLoopback(unbracketed(new URL(public_url).hostname)) && trusted_proxies.length === 0
-  const data_dir = wholePath('DATA_DIR', get('DATA_DIR') ?? settings.DATA_DIR.initial)
+  const data_dir = wholePath('DATA_DIR', given('DATA_DIR'))
   const table = plans(get('PLANS_FILE'))
   const database_url = databaseUrl(get('DATABASE_URL')) ?? defaultDatabase(data_dir)
   return Object.freeze({
@@ -112,54 +117,46 @@ export function readConfig(environment: Environment): Config {
     port,
     public_url,
     database_url,
-    database_listen_url: listenUrl(get('DATABASE_LISTEN_URL'), database_url),
-    database_owner_url: ownerUrl(get('DATABASE_OWNER_URL'), database_url),
-    database_role: roleName(get('DATABASE_ROLE') ?? settings.DATABASE_ROLE.initial),
-    row_level_security: oneOf(
-      'ROW_LEVEL_SECURITY',
-      get('ROW_LEVEL_SECURITY') ?? settings.ROW_LEVEL_SECURITY.initial,
-      row_level_security,
-    ),
-    database_connections: wholeNumber(
-      'DATABASE_CONNECTIONS',
-      get('DATABASE_CONNECTIONS') ?? settings.DATABASE_CONNECTIONS.initial,
-      connections_min,
-      connections_max,
-    ),
-    workers: workers(get('WORKERS') ?? settings.WORKERS.initial, database_url),
+    database_listen_url:
+      otherUrl('DATABASE_LISTEN_URL', get('DATABASE_LISTEN_URL'), database_url) ??
+      (isPostgresUrl(database_url) ? database_url : null),
+    database_owner_url:
+      otherUrl('DATABASE_OWNER_URL', get('DATABASE_OWNER_URL'), database_url) ?? database_url,
+    database_role: roleName(given('DATABASE_ROLE')),
+    row_level_security: choice('ROW_LEVEL_SECURITY', row_level_security),
+    database_connections: number('DATABASE_CONNECTIONS', connections_min, connections_max),
+    workers: workers(number('WORKERS', 1, workers_max), database_url),
     metrics: metricsAddress(get('METRICS')),
     cron_secret: cronSecret(get('CRON_SECRET'), public_url),
     secret_key: secretKey('SECRET_KEY', get('SECRET_KEY')),
     secret_key_previous: secretKey('SECRET_KEY_PREVIOUS', get('SECRET_KEY_PREVIOUS')),
     data_dir,
-    tick: oneOf('TICK', get('TICK') ?? settings.TICK.initial, ['internal', 'external']),
-    test_clock: testClock(get('CLOCK') ?? settings.CLOCK.initial, loopback_only),
-    signup_open: oneOf('SIGNUP', get('SIGNUP') ?? settings.SIGNUP.initial, ['open', 'closed']) === 'open',
+    tick: choice('TICK', ['internal', 'external']),
+    test_clock: testClock(choice('CLOCK', ['system', 'test']), loopback_only),
+    signup_open: choice('SIGNUP', ['open', 'closed']) === 'open',
     callback_allow: allowRanges(get('CALLBACK_ALLOW'), loopback_only),
-    callback_https_only:
-      oneOf('CALLBACK_HTTPS_ONLY', get('CALLBACK_HTTPS_ONLY') ?? 'false', ['true', 'false']) === 'true',
+    callback_https_only: choice('CALLBACK_HTTPS_ONLY', ['true', 'false']) === 'true',
     ...mail(get('SMTP_URL'), get('MAIL_FROM')),
     cors_origins: origins(get('CORS_ORIGINS')),
     trusted_proxies,
     plans: table,
     ...offeredPlans(table, loopback_only, get),
-    memory_bytes_max: memoryBytes(get('MEMORY_BUDGET') ?? settings.MEMORY_BUDGET.initial),
+    memory_bytes_max: memoryBytes(given('MEMORY_BUDGET')),
     disk_reserve_bytes: diskReserve(get('DISK_RESERVE')),
-    backups: backups(get, database_url, data_dir),
-    log_level: oneOf('LOG_LEVEL', get('LOG_LEVEL') ?? settings.LOG_LEVEL.initial, log_levels),
-    log_requests: loggedRequests(get('LOG_REQUESTS') ?? settings.LOG_REQUESTS.initial, get('LOG_LEVEL')),
+    backups: backups(get, number('BACKUP_KEEP', 1, backup_keep_max), database_url, data_dir),
+    log_level: choice('LOG_LEVEL', log_levels),
+    log_requests: loggedRequests(given('LOG_REQUESTS'), get('LOG_LEVEL')),
     traces_endpoint: tracesEndpoint(get('OTEL_EXPORTER_OTLP_ENDPOINT')),
     loopback_only,
   })
 }
 
 /** A service that others can reach must not have its time moved. */
-function testClock(text: string, loopback_only: boolean): boolean {
-  const is_test = oneOf('CLOCK', text, ['system', 'test']) === 'test'
-  if (is_test && !loopback_only) {
+function testClock(clock: 'system' | 'test', loopback_only: boolean): boolean {
+  if (clock === 'test' && !loopback_only) {
     throw new ConfigError('CLOCK', 'test needs HOST and PUBLIC_URL on loopback, and no TRUST_PROXY')
   }
-  return is_test
+  return clock === 'test'
 }
 
 function loggedRequests(text: string, log_level: string | undefined): LoggedRequests[] {
@@ -225,21 +222,12 @@ function defaultDatabase(data_dir: string): string {
   return `sqlite:${file}`
 }
 
-function listenUrl(text: string | undefined, database_url: string): string | null {
-  const listens = isPostgresUrl(database_url)
-  if (text === undefined) return listens ? database_url : null
-  requireReadable('DATABASE_LISTEN_URL', text)
-  if (!isPostgresUrl(text)) throw new ConfigError('DATABASE_LISTEN_URL', 'must be postgres://…')
-  if (!listens) throw new ConfigError('DATABASE_LISTEN_URL', 'needs a DATABASE_URL of PostgreSQL')
-  return text
-}
-
-function ownerUrl(text: string | undefined, database_url: string): string {
-  if (text === undefined) return database_url
-  requireReadable('DATABASE_OWNER_URL', text)
-  if (!isPostgresUrl(text)) throw new ConfigError('DATABASE_OWNER_URL', 'must be postgres://…')
-  if (!isPostgresUrl(database_url))
-    throw new ConfigError('DATABASE_OWNER_URL', 'needs a DATABASE_URL of PostgreSQL')
+/** Another way to the same database, which is a PostgreSQL then. */
+function otherUrl(name: SettingName, text: string | undefined, database_url: string): string | null {
+  if (text === undefined) return null
+  requireReadable(name, text)
+  if (!isPostgresUrl(text)) throw new ConfigError(name, 'must be postgres://…')
+  if (!isPostgresUrl(database_url)) throw new ConfigError(name, 'needs a DATABASE_URL of PostgreSQL')
   return text
 }
 
@@ -300,8 +288,7 @@ function wholePath(name: SettingName, path: string): string {
   throw new ConfigError(name, `"${path}" begins with ~, which only a shell replaces: write the whole path`)
 }
 
-function workers(text: string, database_url: string): number {
-  const count = wholeNumber('WORKERS', text, 1, workers_max)
+function workers(count: number, database_url: string): number {
   if (count > 1 && database_url.startsWith('sqlite:')) {
     throw new ConfigError(
       'WORKERS',
@@ -321,16 +308,11 @@ function metricsAddress(text: string | undefined): MetricsAddress | null {
 /** Null unless the service writes backups by itself. */
 function backups(
   get: (name: SettingName) => string | undefined,
+  keep: number,
   database_url: string,
   data_dir: string,
 ): Config['backups'] {
   const every = get('BACKUP_EVERY')
-  const keep = wholeNumber(
-    'BACKUP_KEEP',
-    get('BACKUP_KEEP') ?? settings.BACKUP_KEEP.initial,
-    1,
-    backup_keep_max,
-  )
   if (every === undefined) return null
   if (database_url === 'sqlite::memory:')
     throw new ConfigError('BACKUP_EVERY', 'a database in memory cannot be copied while it is served')

@@ -134,7 +134,7 @@ forEachWholeService('an Idempotency-Key', (service) => {
       service.clock.advance(day_ms - 1)
       let looks = 0
       service.app.db.onStatement((name) => {
-        if (name === 'idempotency.find_live' && ++looks === 1) service.clock.advance(1)
+        if (name === 'idempotency.find' && ++looks === 1) service.clock.advance(1)
       })
       const later = await send(named, key, body, headers)
       service.app.db.onStatement(null)

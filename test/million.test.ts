@@ -169,11 +169,10 @@ const letters = {
 /** The same for pages, and what is asked for them. */
 const pages: Record<string, string> = {
   'kv.scan': 'PRIMARY KEY ((tenant_id,namespace,key)>(?,?,?))',
-  'kv.scan_from': 'PRIMARY KEY ((tenant_id,namespace,key)>(?,?,?))',
   'kv.count_expired': 'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'inbox.count_expired': 'INDEX inboxes_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'inbox.latest_sizes': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
-  'inbox.latest': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
+  'inbox.between': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>? AND seq<?)',
   'inbox.before': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>? AND seq<?)',
   'inbox.page': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
   'audit.list': 'PRIMARY KEY (tenant_id=? AND seq>? AND seq<?)',

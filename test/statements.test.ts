@@ -93,19 +93,19 @@ const budgets: Record<string, string[]> = {
   pauseAgent: ['agents.pause', 'journal.insert', 'agents.find'],
   resumeAgent: ['agents.resume', 'journal.insert', 'agents.find'],
   createApprovalKey: ['approval_keys.insert', 'credentials.insert', 'lookups.claim', 'journal.insert'],
-  listApprovalKeys: ['approval_keys.newest'],
+  listApprovalKeys: ['approval_keys.list'],
   deleteApprovalKey: ['approval_keys.delete', 'credentials.revoke', 'journal.insert', 'lookups.remove'],
   getValue: ['kv.find'],
   putValue: ['kv.put', 'quotas.reserve_key'],
   deleteValue: ['kv.delete', 'quotas.release'],
-  listKeys: ['kv.scan_from'],
+  listKeys: ['kv.scan'],
   listNamespaces: [a_name_each],
   getNamespace: ['kv.find_namespace'],
   updateNamespace: [
     ...['tenants.lock_event_namespaces', 'kv.find_namespace', 'kv.insert_namespace'],
     ...['tenants.add_event_namespace', 'journal.insert'],
   ],
-  listNamespaceKeys: ['kv.scan_from'],
+  listNamespaceKeys: ['kv.scan'],
   getNamespaceKey: ['kv.find'],
   appendEntry: ['audit.next', 'audit.insert', 'journal.insert'],
   listEntries: ['audit.list'],
@@ -139,7 +139,7 @@ const budgets: Record<string, string[]> = {
     'journal.insert',
   ],
   listInboxes: ['inbox.list', 'quotas.used_one', 'inbox.count_expired'],
-  getInbox: ['inbox.find', 'inbox.latest_sizes', 'inbox.latest'],
+  getInbox: ['inbox.find', 'inbox.latest_sizes', 'inbox.between'],
   deleteInbox: ['inbox.uncount', 'inbox.delete', 'quotas.release', 'journal.insert'],
   listMessages: ['inbox.find', 'inbox.page'],
   ...Object.fromEntries(
@@ -441,7 +441,7 @@ forEachWholeService(
         const sent = { headers: { ...headers, 'idempotency-key': crypto.randomUUID() } }
         const once = () => call(service, named, made, sent)
         // Where something has to be found out first, a repeat must not ask for it again.
-        const asked = named.route.prepare ? ['idempotency.find_live'] : []
+        const asked = named.route.prepare ? ['idempotency.find'] : []
         const budget = budgets[named.name]!
         expect(await counted(once)).toEqual([
           ...asked,

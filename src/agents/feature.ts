@@ -5,7 +5,7 @@ import { events } from './events.ts'
 import * as pauses from './pause-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge } from './service.ts'
+import { purge } from './store.ts'
 
 export const agents: Feature = {
   name: 'agents',

@@ -13,9 +13,7 @@ import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import * as store from './store.ts'
 
-export const purge = store.purge
-export const idsFrom = store.idsFrom
-export const unpaused = store.unpaused
+export const { idsFrom, unpaused } = store
 
 /** The agent's one-time key. Throws AGENT_ID_TAKEN, QUOTA_EXCEEDED. */
 export async function create(

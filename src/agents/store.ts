@@ -1,10 +1,12 @@
 // Every statement on agents.
 
 import type { Millis } from '../base/clock.ts'
+import { beginOf, type TextRange } from '../base/text-range.ts'
 import type { AgentMode } from '../contract/caller.ts'
 import type { PageRequest } from '../contract/page.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 export interface AgentRow {
   agent_id: string
@@ -84,11 +86,7 @@ const DELETE = sql<{ bytes: number }>(
              + coalesce(octet_length(callback_base_url), 0) as bytes`,
 )
 
-export interface NewAgent {
-  agent_id: string
-  description: string | null
-  callback_base_url: string | null
-}
+export type NewAgent = Pick<AgentRow, 'agent_id' | 'description' | 'callback_base_url'>
 
 /** False when the name is taken. */
 export async function insert(tx: Tx, tenant_id: string, agent: NewAgent): Promise<boolean> {
@@ -123,13 +121,11 @@ const IDS = sql<{ agent_id: string }>(
 export async function idsFrom(
   q: Reader,
   tenant_id: string,
-  { prefix, after }: { prefix: string; after: string | null },
+  range: TextRange,
   ids_max: number,
 ): Promise<string[]> {
-  // No id has a NUL: between an id and the same with U+0001 there is none.
-  const first = after === null ? prefix : `${after}\u0001`
-  const rows = await q.all(IDS, { tenant_id, first, values_max: ids_max })
-  return rows.map(({ agent_id }) => agent_id).filter((agent_id) => agent_id.startsWith(prefix))
+  const rows = await q.all(IDS, { tenant_id, first: beginOf(range), values_max: ids_max })
+  return rows.map(({ agent_id }) => agent_id).filter((agent_id) => agent_id.startsWith(range.prefix))
 }
 
 /** First step of a rotation. False when there is no such agent. */
@@ -162,15 +158,4 @@ export function remove(tx: Tx, tenant_id: string, agent_id: string) {
   return tx.one(DELETE, { tenant_id, agent_id })
 }
 
-const PURGE = sql(
-  'agents.purge',
-  `delete from agents where ${inChunk({
-    ...{ table: 'agents', key: 'tenant_id, agent_id', index: null, order: 'tenant_id, agent_id' },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('agents.purge', { table: 'agents', key: 'tenant_id, agent_id' })

@@ -5,7 +5,7 @@ import { iso, isoOrNull, parseTime } from '../base/clock.ts'
 import { maskedKey } from '../base/keys.ts'
 import { approvalUrl } from '../checkpoints/service.ts'
 import { v1 } from '../contract/group.ts'
-import { pageOf, pageRequest } from '../contract/page.ts'
+import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
   idParam,
@@ -119,7 +119,7 @@ export const listApprovalKeys = route({
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
-    const rows = await store.list(context.db, context.caller.tenant_id, request.rows_max, request.after)
+    const rows = await store.list(context.db, context.caller.tenant_id, pageOfIds(request))
     return pageOf(context, request, { rows, itemOf: masked, positionOf: (row) => [row.approval_key_id] })
   },
 })

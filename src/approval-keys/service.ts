@@ -15,8 +15,6 @@ import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import * as store from './store.ts'
 
-export const purge = store.purge
-
 export interface Created {
   row: store.NewApprovalKey
   key: string

@@ -1,8 +1,10 @@
 // Every statement on approval_keys.
 
 import type { Millis } from '../base/clock.ts'
+import type { PageOfIds } from '../contract/page.ts'
 import { inChunk, lockFirst } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 export interface ApprovalKeyRow {
   approval_key_id: string
@@ -23,20 +25,13 @@ const INSERT = sql(
 )
 
 // The credential is asked for each key: in a join PostgreSQL may read all of the tenant first.
-const select = `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at, k.expires_at, k.last_used_at,
+const LIST = sql<ApprovalKeyRow>(
+  'approval_keys.list',
+  `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at, k.expires_at, k.last_used_at,
           (select c.last_four from credentials c
             where c.tenant_id = :tenant_id and c.kind = 'approval' and c.subject = k.approval_key_id limit 1) as last_four
      from approval_keys k
-    where k.tenant_id = :tenant_id`
-
-const NEWEST = sql<ApprovalKeyRow>(
-  'approval_keys.newest',
-  `${select} order by k.approval_key_id desc limit :rows_max`,
-)
-
-const OLDER = sql<ApprovalKeyRow>(
-  'approval_keys.older',
-  `${select} and k.approval_key_id < :approval_key_id order by k.approval_key_id desc limit :rows_max`,
+    where k.tenant_id = :tenant_id and k.approval_key_id < :before_id order by k.approval_key_id desc limit :rows_max`,
 )
 
 const DELETE = sql<{ bytes: number }>(
@@ -65,21 +60,15 @@ export async function endFirst(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.all(END_FIRST, { tenant_id, rows_max })
 }
 
-export interface NewApprovalKey {
-  approval_key_id: string
-  checkpoint_id: string | null
-  label: string | null
-  expires_at: Millis | null
-}
+export type NewApprovalKey = Omit<ApprovalKeyRow, 'last_four' | 'created_at' | 'last_used_at'>
 
 export function insert(tx: Tx, tenant_id: string, row: NewApprovalKey) {
   return tx.run(INSERT, { tenant_id, ...row, now: tx.now })
 }
 
-/** Newest first (ids sort by time), from after this id. */
-export function list(q: Reader, tenant_id: string, rows_max: number, after: (string | number)[] | null) {
-  if (!after) return q.all(NEWEST, { tenant_id, rows_max })
-  return q.all(OLDER, { tenant_id, rows_max, approval_key_id: after[0]! })
+/** Newest first (ids sort by time). */
+export function list(q: Reader, tenant_id: string, { rows_max, before_id }: PageOfIds) {
+  return q.all(LIST, { tenant_id, rows_max, before_id })
 }
 
 /** The bytes of its texts; null when there is none. */
@@ -87,9 +76,4 @@ export function remove(tx: Tx, tenant_id: string, approval_key_id: string) {
   return tx.one(DELETE, { tenant_id, approval_key_id })
 }
 
-const PURGE = sql('approval_keys.purge', `delete from approval_keys where ${inChunk(chunk)}`)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('approval_keys.purge', chunk)

@@ -3,7 +3,7 @@ import { errors } from './errors.ts'
 import { events } from './events.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge } from './service.ts'
+import { purge } from './store.ts'
 
 export const audit: Feature = {
   name: 'audit',

@@ -14,14 +14,9 @@ import { events } from './events.ts'
 import * as store from './store.ts'
 
 export const begin = store.begin
-export const purge = store.purge
 
-export interface Append {
-  action: string
-  workflow_id: string | null
+interface Append extends Pick<store.EntryRow, 'action' | 'workflow_id' | 'metadata'> {
   actor: string | null
-  /** JSON text of an object. */
-  metadata: string | null
 }
 
 /** Throws QUOTA_EXCEEDED. */

@@ -2,8 +2,8 @@
 // Lists are in list-store.ts.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx, writesRow } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 export interface EntryRow {
   id: string
@@ -65,22 +65,12 @@ export function find(q: Reader, tenant_id: string, id: string) {
 }
 
 // The log ends with its tenant, and only then.
-const PURGE = sql(
-  'audit.purge',
-  `delete from audit_entries where ${inChunk({
-    ...{
-      table: 'audit_entries',
-      key: 'tenant_id, seq',
-      index: null,
-      order: 'tenant_id, seq',
-      texts: ['metadata'],
-    },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
+const purgeEntries = purging('audit.purge', {
+  ...{ table: 'audit_entries', key: 'tenant_id, seq', texts: ['metadata'] },
+})
 const PURGE_HEAD = sql('audit.purge_head', 'delete from audit_heads where tenant_id = :tenant_id')
 
 /** Removes rows of a tenant that is being purged; returns how many. */
 export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
-  return (await tx.run(PURGE, { tenant_id, rows_max, bytes_max })) + (await tx.run(PURGE_HEAD, { tenant_id }))
+  return (await purgeEntries(tx, tenant_id, rows_max, bytes_max)) + (await tx.run(PURGE_HEAD, { tenant_id }))
 }

@@ -1,5 +1,6 @@
 // The texts that entries have in a field. Each is one look-up in the field's index, however many entries have it.
 
+import { beginOf, type TextRange } from '../base/text-range.ts'
 import { type Reader, type Statement, sql } from '../db/db.ts'
 import { type FilterName, filter_names, indexOf } from './filter-store.ts'
 
@@ -31,11 +32,9 @@ export async function valuesOf(
   q: Reader,
   tenant_id: string,
   name: FilterName,
-  { prefix, after }: { prefix: string; after: string | null },
+  range: TextRange,
   values_max: number,
 ): Promise<string[]> {
-  // No text has a NUL: between a text and the same with U+0001 there is none.
-  const first = after === null ? prefix : `${after}\u0001`
-  const rows = await q.all(VALUES[name], { tenant_id, first, values_max })
-  return rows.map(({ value }) => value).filter((value) => value.startsWith(prefix))
+  const rows = await q.all(VALUES[name], { tenant_id, first: beginOf(range), values_max })
+  return rows.map(({ value }) => value).filter((value) => value.startsWith(range.prefix))
 }

@@ -2,7 +2,8 @@ import type { Feature } from '../contract/feature.ts'
 import { upkeep } from '../db/db.ts'
 import use_schema from './0002.sql' with { type: 'text' }
 import schema from './schema.sql' with { type: 'text' }
-import { purge, sweep } from './service.ts'
+import { sweep } from './service.ts'
+import { purge } from './store.ts'
 
 export const credentials: Feature = {
   name: 'credentials',

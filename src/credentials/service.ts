@@ -14,7 +14,6 @@ import { voterIssue } from './voter-service.ts'
 export type { KeyRow } from './list-service.ts'
 export type { Subject } from './store.ts'
 export { endSome, requireHeld, unused, voterIssue }
-export const purge = store.purge
 
 /** Removes keys whose grace period has ended; returns how many. */
 export async function sweep(tx: Tx, rows_max: number): Promise<number> {
@@ -34,7 +33,7 @@ export async function issue(tx: Tx, subject: store.Subject): Promise<string> {
 
 /** The keys that a transaction ends. */
 export interface Ending {
-  key_cache: KeyCache
+  key_cache: Pick<KeyCache, 'clear'>
   hashes: string[]
 }
 
@@ -45,7 +44,7 @@ export interface Ending {
  */
 export async function endKeys<T>(
   db: Db,
-  key_cache: KeyCache,
+  key_cache: Pick<KeyCache, 'clear'>,
   tenant_id: string,
   work: (tx: Tx, ending: Ending) => Promise<T>,
 ): Promise<T> {

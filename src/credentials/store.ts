@@ -3,8 +3,9 @@
 import type { Millis } from '../base/clock.ts'
 import type { KeyKind } from '../base/keys.ts'
 import type { AgentMode, TenantFacts } from '../contract/caller.ts'
-import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
+import { amongFirst, upToLastOf } from '../db/chunk.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 export interface FoundRow
   extends Omit<
@@ -153,13 +154,4 @@ export function sweep(tx: Tx, rows_max: number) {
   return tx.all(SWEEP, { now: tx.now, rows_max })
 }
 
-const PURGE = sql(
-  'credentials.purge',
-  `delete from credentials
-    where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
-)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('credentials.purge', table)

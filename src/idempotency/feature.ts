@@ -1,7 +1,8 @@
 import type { Feature } from '../contract/feature.ts'
 import { upkeep } from '../db/db.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge, sweep } from './service.ts'
+import { sweep } from './service.ts'
+import { purge } from './store.ts'
 
 export const idempotency: Feature = {
   name: 'idempotency',

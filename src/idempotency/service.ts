@@ -97,7 +97,7 @@ export async function once(
 ): Promise<Answer> {
   let row = await claimed(tx, claim)
   for (; row === null; row = await claimed(tx, claim)) {
-    const known = await store.find(tx, claim)
+    const known = await store.find(tx, claim, tx.now)
     if (known) return replay(claim, known)
   }
   const { status, text } = await effect()
@@ -136,7 +136,7 @@ async function claimed(tx: Tx, claim: Claim): Promise<{ grew: number } | null> {
 
 /** True when this claim was answered within its 24 hours, so that nothing needs to be found out for it again. */
 export async function isAnswered(db: Db, claim: Claim, now: Millis): Promise<boolean> {
-  return (await store.findLive(db, claim, now)) !== null
+  return (await store.find(db, claim, now)) !== null
 }
 
 function replay(claim: Claim, known: { fingerprint: string; status: number; answer: string }): Answer {
@@ -157,9 +157,4 @@ export async function sweep(
   const gone = await store.sweep(tx, rows_max, bytes_max)
   for (const { tenant_id, bytes } of gone) tx.stores(tenant_id, -bytes - row_bytes)
   return { removed: gone.length, more: gone.length >= rows_max || bytesOf(gone) >= bytes_max }
-}
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return store.purge(tx, tenant_id, rows_max, bytes_max)
 }

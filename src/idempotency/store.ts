@@ -1,8 +1,9 @@
 // Statements on idempotency_keys.
 
 import type { Millis } from '../base/clock.ts'
-import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
+import { amongFirst, upToLastOf } from '../db/chunk.ts'
 import { acrossTenants, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import { row_bytes } from '../db/stored.ts'
 
 // The insert is the claim. It also claims a row whose 24 hours are past. On PostgreSQL it waits for another
@@ -30,12 +31,7 @@ const UNCLAIM = sql(
 
 const FIND = sql<{ fingerprint: string; status: number; answer: string }>(
   'idempotency.find',
-  'select fingerprint, status, answer from idempotency_keys where tenant_id = :tenant_id and key_hash = :key_hash',
-)
-
-const FIND_LIVE = sql<{ status: number }>(
-  'idempotency.find_live',
-  `select status from idempotency_keys
+  `select fingerprint, status, answer from idempotency_keys
     where tenant_id = :tenant_id and key_hash = :key_hash and expires_at > :now`,
 )
 
@@ -50,12 +46,6 @@ const SWEEP = acrossTenants<{ tenant_id: string; bytes: number }>(
   'idempotency.sweep',
   `delete from idempotency_keys where ${amongFirst(expired)} ${returned}`,
   `delete from idempotency_keys where ${upToLastOf(expired)} ${returned}`,
-)
-
-const PURGE = sql(
-  'idempotency.purge',
-  `delete from idempotency_keys
-    where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
 )
 
 /** A key of a principal, and what it was sent with. */
@@ -80,18 +70,13 @@ export function unclaim(tx: Tx, { tenant_id, key_hash }: KeyRow) {
   return tx.run(UNCLAIM, { tenant_id, key_hash })
 }
 
-export function find(q: Reader, { tenant_id, key_hash }: KeyRow) {
-  return q.one(FIND, { tenant_id, key_hash })
-}
-
-export function findLive(q: Reader, { tenant_id, key_hash }: KeyRow, now: Millis) {
-  return q.one(FIND_LIVE, { tenant_id, key_hash, now })
+/** Null when its 24 hours are past, too. */
+export function find(q: Reader, { tenant_id, key_hash }: KeyRow, now: Millis) {
+  return q.one(FIND, { tenant_id, key_hash, now })
 }
 
 export function sweep(tx: Tx, rows_max: number, bytes_max: number) {
   return tx.all(SWEEP, { now: tx.now, rows_max, bytes_max })
 }
 
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
-}
+export const purge = purging('idempotency.purge', table)

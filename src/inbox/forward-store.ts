@@ -8,9 +8,7 @@ import { type InboxKey, in_inbox, message } from './message-store.ts'
 
 const FORWARDABLE = sql<Forwardable>(
   'inbox.forwardable',
-  `select m.id, m.seq, m.method, m.kind, m.encoding, m.forward_status, m.forward_status_code, m.forward_error,
-          m.forward_duration_ms, m.forward_attempted_at, m.source_ip, m.content_type, m.created_at, m.path, m.query,
-          m.headers, m.body, i.forward_url, i.workflow_id,
+  `select m.method, m.encoding, m.headers, m.body, i.forward_url, i.workflow_id,
           (select frozen_at from tenants where tenants.tenant_id = :tenant_id) as frozen_at
      from inboxes i join inbox_messages m on m.tenant_id = i.tenant_id and m.inbox_id = i.id
     where i.tenant_id = :tenant_id and i.id = :inbox_id and i.deleted = 0 and i.forward_url is not null and m.seq = :seq`,

@@ -5,7 +5,7 @@ import type { Outgoing } from '../callbacks/attempt.ts'
 import { workflow_header, workflowHeader } from '../callbacks/message.ts'
 import { bytesOf, hops_header, hopsOf, type MessageRow } from './message.ts'
 
-export interface Forwardable extends MessageRow {
+export interface Forwardable extends Pick<MessageRow, 'method' | 'encoding' | 'headers' | 'body'> {
   forward_url: string
   /** Of the inbox. */
   workflow_id: string | null

@@ -38,7 +38,8 @@ function listStatement(
 
 /** The part of a list that is asked for. */
 export interface Listed {
-  workflow_id?: string
+  /** Undefined: of any, and of none. */
+  workflow_id: string | undefined
   skipped: number
   rows_max: number
 }

@@ -40,12 +40,6 @@ const OLDEST_SIZES = sql<{ seq: number; size: number }>(
 export const message = `id, seq, method, kind, encoding, forward_status, forward_status_code, forward_error,
        forward_duration_ms, forward_attempted_at, source_ip, content_type, created_at, path, query, headers, body`
 
-const LATEST = sql<MessageRow>(
-  'inbox.latest',
-  `select ${message} from inbox_messages
-    where ${in_inbox} and seq > :after_seq order by seq desc limit :rows_max`,
-)
-
 const LATEST_SIZES = sql<{ seq: number; size: number }>(
   'inbox.latest_sizes',
   `select seq, size from inbox_messages
@@ -139,11 +133,6 @@ export function oldestSizes(
   rows_max: number,
 ) {
   return q.all(OLDEST_SIZES, { tenant_id, inbox_id, before_seq, rows_max })
-}
-
-/** Newest first. */
-export function latest(q: Reader, { tenant_id, inbox_id }: InboxKey, after_seq: number, rows_max: number) {
-  return q.all(LATEST, { tenant_id, inbox_id, after_seq, rows_max })
 }
 
 /** Newest first: how many bytes each has. */

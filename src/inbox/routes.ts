@@ -119,11 +119,7 @@ export const listInboxes = route({
   errors: [],
   async handle({ db, caller, dependencies, now }, { query }) {
     const { offset: skipped = 0, workflowId: workflow_id } = query
-    const listed = {
-      skipped,
-      rows_max: limitOf(query),
-      ...(workflow_id === undefined ? {} : { workflow_id }),
-    }
+    const listed = { skipped, rows_max: limitOf(query), workflow_id }
     const { items, total } = await inboxes.list(db, caller, dependencies, now, listed)
     return {
       items: items.map((inbox) => ({

@@ -117,7 +117,8 @@ export function read(
     const sizes = await message_store.latestSizes(q, key, dropped, messages_shown_max)
     const bytes = sizes.reduce((sum, { size }) => sum + size, 0)
     if (bytes > part_bytes_max) return { inbox, parts: partsOf(db, key, sizes) }
-    return { inbox, messages: await message_store.latest(q, key, dropped, messages_shown_max) }
+    const [newest, oldest] = [sizes[0]?.seq ?? 0, sizes.at(-1)?.seq ?? 0]
+    return { inbox, messages: await message_store.between(q, key, oldest, newest) }
   })
 }
 

@@ -80,15 +80,8 @@ export interface Received {
   storage_bytes_max: number | null
 }
 
-export interface NewInbox {
-  id: string
+interface NewInbox extends Omit<InboxRow, 'last_seq' | 'first_seq' | 'created_at'> {
   token_hash: string
-  /** Sealed. */
-  token: string
-  label: string
-  forward_url: string | null
-  workflow_id: string | null
-  expires_at: Millis
   clear_at: Millis
   delete_at: Millis
 }

@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk, lockFirst } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { Due } from '../db/sweep-tenants.ts'
 import { expired_counted_max } from '../quotas/service.ts'
 import { type InboxKey, in_inbox, last_within, type Sized } from './message-store.ts'
@@ -75,11 +76,6 @@ const ANY_MESSAGE = sql<{ inbox_id: string }>(
   'select inbox_id from inbox_messages where tenant_id = :tenant_id order by inbox_id, seq limit 1',
 )
 
-const PURGE = sql(
-  'inbox.purge',
-  `delete from inboxes where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
-)
-
 /** Inboxes that are counted in the quota but have expired; expired_counted_max at most. */
 export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
   return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max: expired_counted_max }))!.expired
@@ -129,10 +125,7 @@ export async function anyWithMessages(q: Reader, tenant_id: string): Promise<str
   return (await q.one(ANY_MESSAGE, { tenant_id }))?.inbox_id ?? null
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('inbox.purge', table)
 
 /** When the next one expires after `now`. */
 export const NEXT_EXPIRY = acrossTenants<{ at: Millis }>(

@@ -2,6 +2,7 @@
 
 import { last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { beginOf } from '../base/text-range.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 
 export const key_bytes_max = limit('kv.key_bytes', 512, 'bytes', 'A key in UTF-8. Past it 400.')
@@ -74,9 +75,10 @@ export interface Place {
   key: string | null
 }
 
-/** The position as a pair to compare with. A space sorts before every character that a name may have. */
-export function boundOf({ namespace, key }: Place): { namespace: string; key: string } {
-  return key === null ? { namespace: `${namespace} `, key: '' } : { namespace, key }
+/** The first that it may go on with. A space sorts before every character that a name may have. */
+export function boundOf({ namespace, key: after }: Place): KeyRef {
+  if (after === null) return { namespace: `${namespace} `, key: '' }
+  return { namespace, key: beginOf({ prefix: '', after }) }
 }
 
 export function isReservedKey(key: string): boolean {

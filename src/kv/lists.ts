@@ -2,19 +2,14 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { beginOf, type TextRange } from '../base/text-range.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import { looked_max } from '../contract/page.ts'
 import type { Reader } from '../db/db.ts'
-import { behindForbidden, isForbiddenNamespace, isReservedKey, type Place } from './entry.ts'
+import { behindForbidden, boundOf, isForbiddenNamespace, isReservedKey, type Place } from './entry.ts'
 import * as store from './store.ts'
 
 const scanned_rows_max = limit('kv.namespaces_passed', 500, 'rows', 'Rows that one page of namespaces reads.')
-
-export interface ListRange {
-  prefix: string
-  /** The key after which it begins; null: with the first. */
-  after: string | null
-}
 
 /**
  * Live keys of the range in bytewise order. `reached` is the last key that was scanned when too few live ones were found
@@ -24,16 +19,16 @@ export async function list(
   q: Reader,
   tenant_id: string,
   namespace: string,
-  { prefix, after }: ListRange,
+  { prefix, after }: TextRange,
   now: Millis,
   rows_max: number,
 ): Promise<{ rows: store.ScannedRow[]; reached: string | null }> {
   const rows: store.ScannedRow[] = []
-  let place: string = after ?? prefix
-  let begins: 'from' | 'after' = after === null ? 'from' : 'after'
+  let reached = after
   let looked = 0
   for (let step = rows_max; looked < looked_max; step = scanned_rows_max) {
-    const scanned = await store.scan(q, tenant_id, begins, { namespace, key: place }, now, step)
+    const begin = { namespace, key: beginOf({ prefix, after: reached }) }
+    const scanned = await store.scan(q, tenant_id, begin, now, step)
     for (const row of scanned) {
       if (row.namespace !== namespace || !row.key.startsWith(prefix)) return { rows, reached: null }
       if (row.live === 1 && !isReservedKey(row.key)) rows.push(row)
@@ -41,10 +36,9 @@ export async function list(
     }
     if (scanned.length < step) return { rows, reached: null }
     looked += scanned.length
-    place = scanned.at(-1)!.key
-    begins = 'after'
+    reached = scanned.at(-1)!.key
   }
-  return { rows, reached: place }
+  return { rows, reached }
 }
 
 /**
@@ -63,7 +57,7 @@ export async function namespaces(
   let skipped = 0
   let rows_max = 1
   while (skipped < looked_max) {
-    const rows = await store.scan(q, caller.tenant_id, 'after', place, now, rows_max)
+    const rows = await store.scan(q, caller.tenant_id, boundOf(place), now, rows_max)
     const found = rows.findIndex(
       ({ namespace, live }) => live === 1 || isForbiddenNamespace(namespace, caller),
     )

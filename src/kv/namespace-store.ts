@@ -1,7 +1,7 @@
 // Statements on kv_namespaces: the namespaces whose changes leave events.
 
-import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 
 const here = 'tenant_id = :tenant_id and namespace = :namespace'
 
@@ -42,15 +42,4 @@ export async function names(q: Reader, tenant_id: string, rows_max: number): Pro
   return (await q.all(LIST, { tenant_id, rows_max })).map(({ namespace }) => namespace)
 }
 
-const PURGE = sql(
-  'kv.purge_namespaces',
-  `delete from kv_namespaces where ${inChunk({
-    ...{ table: 'kv_namespaces', key: 'tenant_id, namespace', order: 'tenant_id, namespace', index: null },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('kv.purge_namespaces', { table: 'kv_namespaces', key: 'tenant_id, namespace' })

@@ -5,9 +5,9 @@
 // expired one as it is until the sweep; both remember the version for 24 h.
 
 import type { Millis } from '../base/clock.ts'
-import { of_shard, type Reader, type Statement, sql, type Tx, writesRow } from '../db/db.ts'
+import { of_shard, type Reader, sql, type Tx, writesRow } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
-import { boundOf, type EntryRow, type KeyRef, type Place } from './entry.ts'
+import type { EntryRow, KeyRef } from './entry.ts'
 
 export const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
 export const table = { table: 'kv_entries', key: 'tenant_id, namespace, key' }
@@ -147,31 +147,26 @@ export interface ScannedRow extends ListedRow {
   live: number
 }
 
-const SCAN = { from: scanStatement('scan_from', '>='), after: scanStatement('scan', '>') }
-
 // The range has no end, and the value is not read: with an end, SQLite reads each row whole, value
 // included, to compare its key.
-function scanStatement(name: string, begins: '>' | '>='): Statement<ScannedRow> {
-  return sql<ScannedRow>(
-    `kv.${name}`,
-    `select namespace, key, version, expires_at, updated_at,
-            case when counted = 1 and (expires_at is null or expires_at > :now) then 1 else 0 end as live
-       from (select tenant_id, namespace, key, version, expires_at, updated_at, counted from kv_entries
-              where ${of_shard} (tenant_id, namespace, key) ${begins} (:tenant_id, :namespace, :key)
-              order by tenant_id, namespace, key limit :rows_max) as next_rows
-      where tenant_id = :tenant_id
-      order by tenant_id, namespace, key`,
-  )
-}
+const SCAN = sql<ScannedRow>(
+  'kv.scan',
+  `select namespace, key, version, expires_at, updated_at,
+          case when counted = 1 and (expires_at is null or expires_at > :now) then 1 else 0 end as live
+     from (select tenant_id, namespace, key, version, expires_at, updated_at, counted from kv_entries
+            where ${of_shard} (tenant_id, namespace, key) >= (:tenant_id, :namespace, :key)
+            order by tenant_id, namespace, key limit :rows_max) as next_rows
+    where tenant_id = :tenant_id
+    order by tenant_id, namespace, key`,
+)
 
-/** The next keys in bytewise order, over all namespaces, tombstones and expired keys as well. */
+/** The next keys from this one on in bytewise order, over all namespaces, tombstones and expired keys as well. */
 export function scan(
   q: Reader,
   tenant_id: string,
-  begins: 'from' | 'after',
-  place: Place,
+  { namespace, key }: KeyRef,
   now: Millis,
   rows_max: number,
 ) {
-  return q.all(SCAN[begins], { tenant_id, ...boundOf(place), now, rows_max })
+  return q.all(SCAN, { tenant_id, namespace, key, now, rows_max })
 }

@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { Due } from '../db/sweep-tenants.ts'
 import { expired_counted_max } from '../quotas/service.ts'
 import type { KeyRef } from './entry.ts'
@@ -158,14 +159,4 @@ export function deleteTombstones(tx: Tx, tenant_id: string, expired_before: Mill
   return tx.all(DELETE_TOMBSTONES, { tenant_id, expired_before, rows_max })
 }
 
-const PURGE = sql(
-  'kv.purge',
-  `delete from kv_entries where ${inChunk({
-    ...{ ...table, index: null, order: table.key, texts: ['value'], where: 'tenant_id = :tenant_id' },
-  })}`,
-)
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
-}
+export const purge = purging('kv.purge', { ...table, texts: ['value'] })

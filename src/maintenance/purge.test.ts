@@ -11,7 +11,7 @@ import {
   type TestService,
   type TestTenant,
 } from '../../test/support/service.ts'
-import * as audit from '../audit/service.ts'
+import { purge as purgeAudit } from '../audit/store.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { Remembered } from '../base/remembered.ts'
 import * as checkpoints from '../checkpoints/store.ts'
@@ -473,7 +473,7 @@ forEachDatabase('A chunk of a purge', (databases) => {
       'audit_entries',
       'seq, id, action, actor, metadata, request_id, created_at',
       ":seq, :id, '', '', :text, '', 0",
-      audit.purge,
+      purgeAudit,
     ],
   ]
   const bounds: [rows_max: number, bytes_max: number, taken: number][] = [

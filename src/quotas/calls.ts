@@ -6,8 +6,8 @@ import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { MonthlyCalls, Plans } from '../contract/dependencies.ts'
-import { count, type Entry, refusal, usedOf } from './call-count.ts'
-import { calls_name, limitOf, monthOf } from './quota.ts'
+import { type Entry, usedOf } from './call-count.ts'
+import { calls_name, exceeded, limitOf, monthOf } from './quota.ts'
 
 /** The interval at which counts are written. */
 const write_every_ms = 1_000
@@ -56,7 +56,10 @@ export class Calls implements MonthlyCalls {
     const entry = this.#entryOf(caller.tenant_id, now)
     const limit = limitOf(plans, caller.plan, calls_name)
     const counted = () => {
-      if (!count(entry, limit)) throw refusal(entry, caller, plans, now)
+      const used = usedOf(entry)
+      if (limit !== null && used >= limit)
+        throw exceeded(caller, plans, { quota: calls_name, used, limit }, now)
+      entry.unwritten += 1
     }
     if (limit !== null && !isFresh(entry, entry.asked_at)) return this.#refresh(entry).then(counted)
     counted()

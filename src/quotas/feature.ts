@@ -1,7 +1,8 @@
 import { day_ms } from '../base/clock.ts'
 import type { Feature } from '../contract/feature.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge, sweepCalls } from './service.ts'
+import { sweepCalls } from './service.ts'
+import { purge } from './store.ts'
 
 /** The counts of past months are kept for a year. */
 const months_kept_ms = 400 * day_ms

@@ -26,12 +26,7 @@ import { Calls } from './calls.ts'
 import { bytes_name, calls_name, endOf, exceeded, limitOf, monthOf } from './quota.ts'
 import * as store from './store.ts'
 
-export const add = store.add
-export const create = store.create
-export const release = store.release
-export const lock = store.lock
-export const purge = store.purge
-export const raiseFloor = store.raiseFloor
+export const { add, create, lock, raiseFloor, release } = store
 export { limitOf }
 
 /** Calls of /api by the month, on this node. */

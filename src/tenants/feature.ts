@@ -4,8 +4,9 @@ import { errors } from './errors.ts'
 import { events } from './events.ts'
 import { tenantRoutes } from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { finishPurge, lockPurgeable, purgeable } from './service.ts'
+import { finishPurge } from './service.ts'
 import { signingContext } from './signing.ts'
+import { lockPurgeable, purgeable } from './store.ts'
 
 /** `quotas`: those that a tenant's `quota` shows. */
 export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {

@@ -4,11 +4,11 @@ import { Type } from 'typebox'
 import { parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { action_request, Shape, Time } from '../contract/schemas.ts'
+import { action_request, Time } from '../contract/schemas.ts'
 import * as tenants from './service.ts'
-import { type Fields, FreezeReason, tag, tenantId, tenantOf } from './shapes.ts'
+import { FreezeReason, type TenantShape, tag, tenantId, tenantOf } from './shapes.ts'
 
-export const freezeTenant = (fields: Fields) =>
+export const freezeTenant = (Tenant: TenantShape) =>
   route({
     group: v1,
     method: 'POST',
@@ -32,11 +32,7 @@ export const freezeTenant = (fields: Fields) =>
       },
       action_request,
     ),
-    replies: {
-      200: {
-        body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
-      },
-    },
+    replies: { 200: { body: Tenant } },
     shed: 'last',
     emits: ['tenant.frozen'],
     errors: [],
@@ -46,7 +42,7 @@ export const freezeTenant = (fields: Fields) =>
     },
   })
 
-export const resumeTenant = (fields: Fields) =>
+export const resumeTenant = (Tenant: TenantShape) =>
   route({
     group: v1,
     method: 'POST',
@@ -78,11 +74,7 @@ export const resumeTenant = (fields: Fields) =>
       },
       action_request,
     ),
-    replies: {
-      200: {
-        body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
-      },
-    },
+    replies: { 200: { body: Tenant } },
     shed: 'last',
     emits: ['tenant.resumed'],
     errors: ['INVALID_STATE'],

@@ -6,7 +6,7 @@ import { iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller } from '../contract/caller.ts'
-import type { Jobs, Keys } from '../contract/dependencies.ts'
+import type { Jobs, KeyCache } from '../contract/dependencies.ts'
 import { type Cause, causeOf } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
@@ -61,7 +61,7 @@ interface Asked {
  */
 export async function freezeIn(
   tx: Tx,
-  dependencies: { keys: Pick<Keys, 'cache'>; jobs: Pick<Jobs, 'pauseOrResume'> },
+  dependencies: { keys: { cache: Pick<KeyCache, 'clear'> }; jobs: Pick<Jobs, 'pauseOrResume'> },
   { tenant_id, cause }: Asked,
   reason: string | null,
 ): Promise<boolean> {

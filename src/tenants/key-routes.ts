@@ -6,9 +6,9 @@ import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { PreviousKey, RotateBody, Shape } from '../contract/schemas.ts'
 import * as tenants from './service.ts'
-import { AdminKey, type Fields, SigningSecret, tag, tenantId, tenantOf } from './shapes.ts'
+import { AdminKey, SigningSecret, type TenantShape, tag, tenantId, tenantOf } from './shapes.ts'
 
-export const rotateTenantKey = (fields: Fields) =>
+export const rotateTenantKey = (Tenant: TenantShape) =>
   route({
     group: v1,
     method: 'POST',
@@ -36,7 +36,7 @@ export const rotateTenantKey = (fields: Fields) =>
           'RotatedTenant',
           { of: 'Tenant', about: 'A tenant with its new admin key, and when the key before ends.' },
           {
-            ...fields,
+            ...Tenant.properties,
             admin_key: AdminKey,
             previous_key_expires_at: PreviousKey,
           },
@@ -62,7 +62,7 @@ export const rotateTenantKey = (fields: Fields) =>
     },
   })
 
-export const rotateSigningSecret = (fields: Fields) =>
+export const rotateSigningSecret = (Tenant: TenantShape) =>
   route({
     group: v1,
     method: 'POST',
@@ -83,7 +83,7 @@ export const rotateSigningSecret = (fields: Fields) =>
         body: Shape(
           'TenantWithSecret',
           { of: 'Tenant', about: 'A tenant with its new signing secret.' },
-          { ...fields, signing_secret: SigningSecret },
+          { ...Tenant.properties, signing_secret: SigningSecret },
         ),
       },
     },

@@ -4,7 +4,7 @@
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
-import type { Dependencies, Keys } from '../contract/dependencies.ts'
+import type { Dependencies, KeyCache } from '../contract/dependencies.ts'
 import type { Tx } from '../db/db.ts'
 import * as store from './freeze-store.ts'
 import type { TenantRow } from './tenant.ts'
@@ -17,7 +17,7 @@ const move_rows_max = limit(
 )
 
 export interface MoveDependencies extends Pick<Dependencies, 'deadlines'> {
-  keys: Pick<Keys, 'cache'>
+  keys: { cache: Pick<KeyCache, 'clear'> }
 }
 
 /**

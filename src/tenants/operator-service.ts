@@ -1,6 +1,6 @@
 // The operator's work on a tenant, without its keys. Nodes that serve it learn of it within a second.
 
-import type { Dependencies, KeyCache } from '../contract/dependencies.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
 import { operator_cause } from '../contract/event.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
@@ -11,19 +11,10 @@ import { freezeIn, resumeAll } from './freeze-service.ts'
 import { pauseOrResumeAll } from './pause.ts'
 import { signalChange } from './signal.ts'
 import * as store from './store.ts'
-import { type TenantView, type ViewDependencies, view } from './view.ts'
+import { type Shown, type TenantView, view } from './view.ts'
 
 /** A command remembers no keys. */
-const no_cache: KeyCache = {
-  size: () => 0,
-  get: () => null,
-  ask: () => ({ at: 0, changes: 0 }),
-  put() {},
-  clear() {},
-  forgottenEverywhere: async () => {},
-  forget() {},
-  onForgotten: () => () => {},
-}
+const no_cache = { clear() {} }
 
 const no_jobs = { wake() {}, pauseOrResume() {} }
 
@@ -87,18 +78,11 @@ export async function resumeByOperator(
 }
 
 /** As the database has it: without what nodes have counted and not written yet. */
-export function describe(
-  db: Db,
-  dependencies: Pick<ViewDependencies, 'plans'> & {
-    counts: { quotas: ViewDependencies['counts']['quotas'] }
-  },
-  tenant_id: string,
-): Promise<TenantView> {
-  const { plans, counts } = dependencies
+export function describe(db: Db, dependencies: Shown, tenant_id: string): Promise<TenantView> {
   const now = db.clock.now()
   return db.read(tenant_id, async (q) => {
     const calls = await quotas.callsWritten(q, tenant_id, now)
     const written: quotas.InMemory = { calls, storedBytes: (counter) => counter.used }
-    return view(q, tenant_id, { plans, counts: counts as ViewDependencies['counts'] }, now, written)
+    return view(q, tenant_id, dependencies, now, written)
   })
 }

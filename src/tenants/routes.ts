@@ -13,29 +13,29 @@ import { rotateSigningSecret, rotateTenantKey } from './key-routes.ts'
 import * as tenants from './service.ts'
 import {
   AdminKey,
-  type Fields,
   OwnerEmail,
   SigningSecret,
   TenantName,
+  type TenantShape,
   tag,
-  tenantFields,
   tenantId,
   tenantOf,
+  tenantShape,
 } from './shapes.ts'
 import { hasControls } from './tenant.ts'
 
 /** The routes, for tenants with these quotas. */
 export function tenantRoutes(quotas: readonly CountedQuota[]) {
-  const fields = tenantFields(quotas)
+  const Tenant = tenantShape(quotas)
   return {
-    createTenant: createTenant(fields),
-    getTenant: getTenant(fields),
-    deleteTenant: deleteTenant(fields),
-    restoreTenant: restoreTenant(fields),
-    freezeTenant: freezeTenant(fields),
-    resumeTenant: resumeTenant(fields),
-    rotateTenantKey: rotateTenantKey(fields),
-    rotateSigningSecret: rotateSigningSecret(fields),
+    createTenant: createTenant(Tenant),
+    getTenant: getTenant(Tenant),
+    deleteTenant: deleteTenant(Tenant),
+    restoreTenant: restoreTenant(Tenant),
+    freezeTenant: freezeTenant(Tenant),
+    resumeTenant: resumeTenant(Tenant),
+    rotateTenantKey: rotateTenantKey(Tenant),
+    rotateSigningSecret: rotateSigningSecret(Tenant),
   }
 }
 
@@ -46,7 +46,7 @@ const NamedPlan = Type.String({
     'One that the operator opens: free and pro unless configured, on loopback also unlimited. Any other is refused with the list of those that are open. The default is free unless configured.',
 })
 
-const createTenant = (fields: Fields) =>
+const createTenant = (Tenant: TenantShape) =>
   route({
     group: v1,
     method: 'POST',
@@ -78,7 +78,7 @@ const createTenant = (fields: Fields) =>
             of: 'Tenant',
             about: 'A tenant with its admin key and signing secret, as only its creation answers them.',
           },
-          { ...fields, admin_key: AdminKey, signing_secret: SigningSecret },
+          { ...Tenant.properties, admin_key: AdminKey, signing_secret: SigningSecret },
         ),
       },
     },
@@ -101,7 +101,7 @@ function signUpBody<P extends TSchema>(Plan: P) {
   })
 }
 
-const getTenant = (fields: Fields) =>
+const getTenant = (Tenant: TenantShape) =>
   route({
     group: v1,
     method: 'GET',
@@ -114,11 +114,7 @@ const getTenant = (fields: Fields) =>
     auth: ['admin'],
     while_pending_deletion: true,
     params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
-    replies: {
-      200: {
-        body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
-      },
-    },
+    replies: { 200: { body: Tenant } },
     shed: 'last',
     errors: [],
     async handle({ db, now, caller, dependencies }, { params }) {
@@ -128,7 +124,7 @@ const getTenant = (fields: Fields) =>
     },
   })
 
-const deleteTenant = (fields: Fields) =>
+const deleteTenant = (Tenant: TenantShape) =>
   route({
     group: v1,
     method: 'DELETE',
@@ -153,8 +149,8 @@ const deleteTenant = (fields: Fields) =>
       202: {
         body: Shape('DeletedTenant', 'The tenant that is scheduled for deletion.', {
           tenant_id: Type.String(),
-          status: fields.status,
-          purge_at: fields.purge_at,
+          status: Tenant.properties.status,
+          purge_at: Tenant.properties.purge_at,
         }),
       },
     },
@@ -166,7 +162,7 @@ const deleteTenant = (fields: Fields) =>
     },
   })
 
-const restoreTenant = (fields: Fields) =>
+const restoreTenant = (Tenant: TenantShape) =>
   route({
     group: v1,
     method: 'POST',
@@ -183,11 +179,7 @@ const restoreTenant = (fields: Fields) =>
     while_pending_deletion: true,
     params: { tenant_id: tenantId },
     body: Type.Object({}),
-    replies: {
-      200: {
-        body: Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', fields),
-      },
-    },
+    replies: { 200: { body: Tenant } },
     emits: ['tenant.restored'],
     errors: ['INVALID_STATE'],
     async handle({ db, caller, dependencies }, { params }) {

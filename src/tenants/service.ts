@@ -16,21 +16,14 @@ import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
-import { freeze, resume } from './freeze-service.ts'
-import type { Frozen } from './freeze-store.ts'
-import { deadlineAt, deadlineNow, type FrozenDeadlines, frozenDeadlines, lockFreeze } from './move-service.ts'
-import {
-  describe,
-  freezeByOperator,
-  resetAdminKey,
-  resumeByOperator,
-  revokeKeys,
-} from './operator-service.ts'
-import { beginPause, pauseOrResumeStep, pauseStragglers } from './pause.ts'
+import * as freezes from './freeze-service.ts'
+import * as moves from './move-service.ts'
+import * as operator from './operator-service.ts'
+import * as pauses from './pause.ts'
 import * as setting_store from './setting-store.ts'
 import { FreezeReason, OwnerEmail, TenantName } from './shapes.ts'
 import { signalChange } from './signal.ts'
-import { signedCallback, signingContext, signingSecrets } from './signing.ts'
+import * as signing from './signing.ts'
 import * as store from './store.ts'
 import {
   frozenSince,
@@ -50,40 +43,16 @@ import {
   view,
 } from './view.ts'
 
-export {
-  deadlineAt,
-  deadlineNow,
-  describe,
-  FreezeReason,
-  type Frozen,
-  type FrozenDeadlines,
-  freeze,
-  freezeByOperator,
-  frozenDeadlines,
-  frozenSince,
-  hasControls,
-  lockFreeze,
-  OwnerEmail,
-  pauseOrResumeStep,
-  pauseStragglers,
-  read,
-  requireOwnOrMe,
-  resetAdminKey,
-  resume,
-  resumeByOperator,
-  revokeKeys,
-  signedCallback,
-  signingSecrets,
-  TenantName,
-}
-export const purgeable = store.purgeable
-export const lockPurgeable = store.lockPurgeable
-export const all = store.all
-export const find = store.find
-export const addEventNamespace = setting_store.addEventNamespace
-export const removeEventNamespace = setting_store.removeEventNamespace
-export const lockEventNamespaces = setting_store.lockEventNamespaces
-export const plansInUse = store.plans
+export type { Frozen } from './freeze-store.ts'
+export type { FrozenDeadlines } from './move-service.ts'
+export { FreezeReason, frozenSince, hasControls, OwnerEmail, read, requireOwnOrMe, TenantName }
+export const { freeze, resume } = freezes
+export const { deadlineAt, deadlineNow, frozenDeadlines, lockFreeze } = moves
+export const { describe, freezeByOperator, resetAdminKey, resumeByOperator, revokeKeys } = operator
+export const { pauseOrResumeStep, pauseStragglers } = pauses
+export const { addEventNamespace, lockEventNamespaces, removeEventNamespace } = setting_store
+export const { signedCallback, signingSecrets } = signing
+export const { all, find, plans: plansInUse } = store
 
 /** Last of a purge. The name of the tenant is free with the commit. */
 export async function finishPurge(tx: Tx, tenant_id: string): Promise<void> {
@@ -125,7 +94,7 @@ export async function create(
   const is_free = await lookups.claim(tx, tenant_id, 'name', nameKey(input.name))
   if (!is_free) throw new ApiError('TENANT_NAME_TAKEN')
   const sealer = await keys.secrets.sealerIn(tx)
-  const sealed = sealer.seal(signingContext(tenant_id), signing_secret)
+  const sealed = sealer.seal(signing.signingContext(tenant_id), signing_secret)
   await store.insert(tx, { ...input, tenant_id, signing_secret: sealed })
   await quotas.create(tx, tenant_id)
   await audit.begin(tx, tenant_id)
@@ -177,7 +146,7 @@ async function deleted(
   caller: AdminCaller,
   tenant: TenantRow,
 ): Promise<TenantRow> {
-  await beginPause(tx, dependencies, tenant)
+  await pauses.beginPause(tx, dependencies, tenant)
   const data = { purge_at: iso(tenant.purge_at!) }
   await journal.emit(tx, events['tenant.deleted'], { ...aboutOf(caller), data })
   tx.afterCommit(() => dependencies.keys.cache.clear(caller.tenant_id))
@@ -206,7 +175,7 @@ export async function restore(
   return db.write(tenant_id, async (tx) => {
     const restored = await store.restore(tx, caller.tenant_id)
     if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
-    await beginPause(tx, dependencies, restored)
+    await pauses.beginPause(tx, dependencies, restored)
     await journal.emit(tx, events['tenant.restored'], { ...aboutOf(caller), data: {} })
     tx.afterCommit(() => {
       dependencies.keys.cache.clear(caller.tenant_id)
@@ -254,7 +223,7 @@ export async function rotateSigningSecret(
   const signing_secret = newSigningSecret()
   return db.write(tenant_id, async (tx) => {
     const sealer = await dependencies.keys.secrets.sealerIn(tx)
-    const sealed = sealer.seal(signingContext(caller.tenant_id), signing_secret)
+    const sealed = sealer.seal(signing.signingContext(caller.tenant_id), signing_secret)
     const previous_until = tx.now + previous_secret_ms
     await store.rotateSigningSecret(tx, caller.tenant_id, sealed, previous_until)
     const data = { previous_until: iso(previous_until) }

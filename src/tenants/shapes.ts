@@ -33,8 +33,8 @@ const QuotaUse = Shape('Usage', 'How much of a quota is used.', {
   limit: Nullable(Type.Integer()),
 })
 
-export function tenantFields(quotas: readonly CountedQuota[]) {
-  return {
+export function tenantShape(quotas: readonly CountedQuota[]) {
+  return Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', {
     tenant_id: Type.String(),
     name: Type.String(),
     plan: Type.String(),
@@ -57,10 +57,10 @@ export function tenantFields(quotas: readonly CountedQuota[]) {
         'In the answer of GET while the service is a restored copy that its operator has not released: nothing due is sent, and no effect starts.',
       ),
     ),
-  }
+  })
 }
 
-export type Fields = ReturnType<typeof tenantFields>
+export type TenantShape = ReturnType<typeof tenantShape>
 
 export const AdminKey = Type.String({ description: 'Shown in this answer only.' })
 export const SigningSecret = Type.String({

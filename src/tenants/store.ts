@@ -48,13 +48,12 @@ const MARK_ROTATED = sql(
   'update tenants set admin_key_rotated_at = :now where tenant_id = :tenant_id',
 )
 
-const ROTATE_SIGNING_SECRET = sql<TenantRow>(
+const ROTATE_SIGNING_SECRET = sql(
   'tenants.rotate_signing_secret',
   `update tenants
       set previous_signing_secret = signing_secret, previous_signing_secret_until = :previous_until,
           signing_secret = :signing_secret
-    where tenant_id = :tenant_id
-   returning ${columns}`,
+    where tenant_id = :tenant_id`,
 )
 
 const SET_PLAN = sql(
@@ -100,11 +99,7 @@ const DELETE = sql<{ name: string }>(
   'delete from tenants where tenant_id = :tenant_id returning name',
 )
 
-export interface NewTenant {
-  tenant_id: string
-  name: string
-  owner_email: string
-  plan: string
+interface NewTenant extends Pick<TenantRow, 'tenant_id' | 'name' | 'owner_email' | 'plan'> {
   /** Sealed. */
   signing_secret: string
 }
@@ -147,7 +142,7 @@ export function rotateSigningSecret(
   signing_secret: string,
   previous_until: Millis,
 ) {
-  return tx.one(ROTATE_SIGNING_SECRET, { tenant_id, signing_secret, previous_until })
+  return tx.run(ROTATE_SIGNING_SECRET, { tenant_id, signing_secret, previous_until })
 }
 
 /** False when it is on this plan already, or is not there. */

@@ -9,8 +9,12 @@ import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
 import type { TenantRow } from './tenant.ts'
 
-export interface ViewDependencies {
+export interface Shown {
   plans: Plans
+  counts: Pick<Counts, 'quotas'>
+}
+
+export interface ViewDependencies extends Shown {
   counts: Pick<Counts, 'calls' | 'quotas'>
 }
 
@@ -48,7 +52,7 @@ export async function inMemory(
 export async function view(
   q: Reader,
   tenant_id: string,
-  { plans, counts }: ViewDependencies,
+  { plans, counts }: Shown,
   now: Millis,
   counted: quotas.InMemory,
 ): Promise<TenantView> {

@@ -1,7 +1,8 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import { usageRoutes } from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge, sweep } from './service.ts'
+import { sweep } from './service.ts'
+import { purge } from './store.ts'
 
 /** `groups`: the names under which calls are counted. */
 export function usageFeature(groups: readonly string[]): Feature {

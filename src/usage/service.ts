@@ -9,8 +9,6 @@ import { type Range, type Step, stepsOf, type UsageStep } from './steps.ts'
 import * as store from './store.ts'
 import { kept_ms, Usage } from './usage.ts'
 
-export const purge = store.purge
-
 /** Calls by the hour, on this node. */
 export function usageCounts(db: Db): Usage {
   return new Usage(async (counts) => {

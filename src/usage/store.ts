@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { acrossTenants, of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { purging } from '../db/purge.ts'
 import type { Due } from '../db/sweep-tenants.ts'
 import type { Count } from './usage.ts'
 
@@ -43,12 +44,6 @@ const SWEEP = sql(
     })}`,
 )
 
-const PURGE = sql(
-  'usage.purge',
-  `delete from usage_hours
-    where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
-)
-
 export function add(tx: Tx, { tenant_id, hour, feature, calls, failures }: Count) {
   return tx.run(ADD, { tenant_id, hour, feature, calls, failures })
 }
@@ -68,7 +63,4 @@ export function sweep(tx: Tx, tenant_id: string, before: Millis, rows_max: numbe
   return tx.run(SWEEP, { tenant_id, before, rows_max })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
-}
+export const purge = purging('usage.purge', table)

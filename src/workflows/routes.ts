@@ -84,7 +84,8 @@ export const listWorkflows = route({
         : await service.listByPrefix(
             db,
             caller.tenant_id,
-            { prefix, status, after: after === undefined ? null : String(after) },
+            { prefix, after: after === undefined ? null : String(after) },
+            status,
             rows_max,
           )
     const positionOf = ({ last_seq, workflow_id }: WorkflowRow) => [prefix === '' ? last_seq : workflow_id]

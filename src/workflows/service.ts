@@ -1,5 +1,6 @@
 // Lists of workflows, by their latest activity or by the beginning of their ids, and one with its events.
 
+import { beginOf, type TextRange } from '../base/text-range.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { EventRow } from '../contract/event.ts'
 import { looked_max } from '../contract/page.ts'
@@ -31,16 +32,17 @@ export async function listLatest(
   return matching(looked, (row) => isIn(row, status), rows_max)
 }
 
-/** Those whose ids begin so, in the order of their ids; `after` is where the page before ended. */
+/** Those whose ids begin so, in the order of their ids after the last of the page before. */
 export async function listByPrefix(
   q: Reader,
   tenant_id: string,
-  { prefix, status, after }: { prefix: string; status: Status | undefined; after: string | null },
+  range: TextRange,
+  status: Status | undefined,
   rows_max: number,
 ): Promise<Listed> {
   const looks = status === undefined ? rows_max : looked_max
-  const rows = await store.listById(q, tenant_id, after === null ? 'from' : 'after', after ?? prefix, looks)
-  const end = rows.findIndex((row) => !row.workflow_id.startsWith(prefix))
+  const rows = await store.listById(q, tenant_id, beginOf(range), looks)
+  const end = rows.findIndex((row) => !row.workflow_id.startsWith(range.prefix))
   if (end !== -1) return matching(rows.slice(0, end), (row) => isIn(row, status), rows_max, true)
   return matching(rows, (row) => isIn(row, status), rows_max, rows.length < looks)
 }

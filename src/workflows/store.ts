@@ -40,16 +40,12 @@ const LATEST = {
   failed: latest('list_failed', 'workflows_failed', 'and failing > 0'),
 }
 
-function byId(name: string, comparison: '>' | '>='): Statement<WorkflowRow> {
-  return sql(
-    `workflows.${name}`,
-    `select ${columns} from workflows {by workflows_listed}
-      where tenant_id = :tenant_id and workflow_id ${comparison} :workflow_id and ${listed}
-      order by workflow_id limit :rows_max`,
-  )
-}
-
-const BY_ID = { from: byId('list_from', '>='), after: byId('list_after', '>') }
+const BY_ID = sql<WorkflowRow>(
+  'workflows.list_from',
+  `select ${columns} from workflows {by workflows_listed}
+    where tenant_id = :tenant_id and workflow_id >= :workflow_id and ${listed}
+    order by workflow_id limit :rows_max`,
+)
 
 export function find(q: Reader, tenant_id: string, workflow_id: string) {
   return q.one(FIND, { tenant_id, workflow_id })
@@ -66,13 +62,7 @@ export function listLatest(
   return q.all(LATEST[of], { tenant_id, before_seq, rows_max })
 }
 
-/** In the bytewise order of their ids. */
-export function listById(
-  q: Reader,
-  tenant_id: string,
-  begins: keyof typeof BY_ID,
-  workflow_id: string,
-  rows_max: number,
-) {
-  return q.all(BY_ID[begins], { tenant_id, workflow_id, rows_max })
+/** In the bytewise order of their ids, from this one on. */
+export function listById(q: Reader, tenant_id: string, workflow_id: string, rows_max: number) {
+  return q.all(BY_ID, { tenant_id, workflow_id, rows_max })
 }
