@@ -121,6 +121,6 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     why: 'an id is used once; a deleted subscription stays deleted',
     done: { code: 'SUBSCRIPTION_NOT_FOUND' },
   },
-  replaySubscription: { safe: true, why: 'deliveries begin behind the same event again' },
+  replaySubscription: { safe: true, why: 'deliveries begin after the same event again' },
   advanceClock: { safe: false, why: 'a second call would move the time a second time' },
 }

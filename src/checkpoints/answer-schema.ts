@@ -79,7 +79,7 @@ export function schemaIssues(schema: unknown, at: string): Issue[] {
 
 function fieldIssues(name: string, field: unknown, at: string): Issue[] {
   if (!name_form.test(name) || name === '__proto__')
-    return [{ path: at, message: 'has a name with more than 1 to 64 of A-Z a-z 0-9 _ -' }]
+    return [{ path: at, message: 'has a name that is not 1 to 64 of A-Z a-z 0-9 _ -' }]
   if (!isObject(field)) return [{ path: at, message: 'must be an object' }]
   const { type } = field
   if (!types.includes(type as AnswerField['type']))

@@ -32,7 +32,7 @@ export function wantedFields(types: readonly string[]) {
       'x-component': 'EventType',
       description: 'This type, or all types of a noun: schedule.*.',
     }),
-    subject: Text(subject_characters_max, 'Events of this thing: its id, or kind:id.', { minLength: 1 }),
+    subject: Text(subject_characters_max, 'About this subject: its id, or kind:id.', { minLength: 1 }),
     workflow_id: Text(label_characters_max, 'Events of this workflow.', { minLength: 1 }),
   }
 }

@@ -8,14 +8,14 @@ const namespace = Type.String()
 const entry = {
   namespace,
   key: Type.String(),
-  version: Type.Integer({ description: 'Of the value.' }),
+  version: Type.Integer({ description: 'The version of the value.' }),
 }
 
 export const events = declareEvents({
   'kv.put': {
     about: 'A value was written, in a namespace that leaves events.',
     subject: 'kv_key',
-    data: { ...entry, expires_at: Nullable(Time('The end of its time; null for never.')) },
+    data: { ...entry, expires_at: Nullable(Time('When it expires; null for never.')) },
   },
   'kv.deleted': {
     about: 'A key was deleted, in a namespace that leaves events.',
@@ -23,9 +23,9 @@ export const events = declareEvents({
     data: entry,
   },
   'kv.expired': {
-    about: 'The time of a key was over, in a namespace that leaves events.',
+    about: 'A key expired, in a namespace that leaves events.',
     subject: 'kv_key',
-    data: { ...entry, expired_at: Time('The end of its time; the event may come a second later.') },
+    data: { ...entry, expired_at: Time('When it expired; the event may come a second later.') },
   },
   'kv.events_enabled': {
     about: 'A namespace leaves events from now on.',
@@ -33,7 +33,7 @@ export const events = declareEvents({
     data: { namespace },
   },
   'kv.events_disabled': {
-    about: 'A namespace leaves no events any more.',
+    about: 'A namespace no longer leaves events.',
     subject: 'kv_namespace',
     data: { namespace },
   },

@@ -52,7 +52,7 @@ export function mailPages(): Page[] {
       if (answer.ok) return html(200, title, `<p role="status">${done}</p>`)
       const why =
         answer.status === 404 || answer.status === 400
-          ? 'This link is not valid, or no longer.'
+          ? 'This link is not valid, or is no longer valid.'
           : 'That did not work. Try again in a minute.'
       return html(answer.status, title, `<p role="alert">${why}</p>`)
     },

@@ -10,7 +10,7 @@ import { frozenSince } from './tenant.ts'
 import type { TenantView } from './view.ts'
 
 export const tag = 'Tenants'
-export const tenantId = idParam('The tenant that the admin key belongs to; any other answers 403.')
+export const tenantId = idParam('The tenant that the admin key belongs to; any other is refused with 403.')
 
 export const TenantName = Type.String({
   minLength: 3,
@@ -47,7 +47,7 @@ export function tenantShape(quotas: readonly CountedQuota[]) {
     status: Type.Enum(['active', 'pending_deletion']),
     purge_at: Nullable(Time('When everything of this tenant is purged; null while it is active.')),
     created_at: Time('When it was created.'),
-    frozen_at: Nullable(Time('Since when it is frozen; null while it is not.')),
+    frozen_at: Nullable(Time('When it was frozen; null while it is not.')),
     frozen_reason: Nullable(Type.String()),
     resumed_at: Nullable(
       Time('When it was resumed, while locks, leases and timeouts are still being moved by the frozen time.'),

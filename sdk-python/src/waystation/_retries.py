@@ -96,6 +96,6 @@ retries: Final[Mapping[str, Retry]] = {
         why="an id is used once; a deleted subscription stays deleted",
         done=(Done(code="SUBSCRIPTION_NOT_FOUND"), ),
     ),
-    "replaySubscription": Retry(why="deliveries begin behind the same event again"),
+    "replaySubscription": Retry(why="deliveries begin after the same event again"),
     "advanceClock": Retry(why="a second call would move the time a second time", safe=False),
 }
