@@ -147,28 +147,28 @@ export const backup_keep_max = limit(
   'settings.backup_keep',
   1_000,
   'entries',
-  'The most BACKUP_KEEP. Past it the service does not start.',
+  'The largest BACKUP_KEEP. Past it the service does not start.',
 )
 
 export const connections_min = limit(
   'settings.database_connections_min',
   2,
   'connections',
-  'The least DATABASE_CONNECTIONS, so that one slow transaction does not stop all others. Below it the service does not start.',
+  'The smallest DATABASE_CONNECTIONS, so that one slow transaction does not stop all others. Below it the service does not start.',
 )
 
 export const connections_max = limit(
   'settings.database_connections_max',
   1_000,
   'connections',
-  'The most DATABASE_CONNECTIONS: each is a process of PostgreSQL. Past it the service does not start.',
+  'The largest DATABASE_CONNECTIONS: each is a process of PostgreSQL. Past it the service does not start.',
 )
 
 export const workers_max = limit(
   'settings.workers',
   64,
   'processes',
-  'The most WORKERS. Past it the service does not start.',
+  'The largest WORKERS. Past it the service does not start.',
 )
 
 export function wholeNumber(name: SettingName, text: string, least: number, most: number): number {

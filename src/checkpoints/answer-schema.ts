@@ -20,7 +20,7 @@ export const text_characters_max = limit(
   'checkpoints.answer_text',
   4_096,
   'characters',
-  'A text in an answer, where its schema says no less. Past it 422.',
+  'A text in an answer, where its schema sets no lower limit. Past it 422.',
 )
 const about_characters_max = limit(
   'checkpoints.answer_about',

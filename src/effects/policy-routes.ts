@@ -17,7 +17,7 @@ const approvals_max = limit(
   'effects.policy_approvals',
   10,
   'entries',
-  'The minimum number of approvals that a policy may ask for. Past it 400.',
+  'The largest number of approvals that a policy may require. Past it 400.',
 )
 const approvers_max = limit(
   'effects.policy_approvers',

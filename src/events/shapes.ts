@@ -17,7 +17,7 @@ const subject_characters_max = limit(
   'events.subject',
   1_024,
   'characters',
-  'A `subject` that events are asked for by. Past it 400.',
+  'A `subject` to filter events by. Past it 400.',
 )
 
 export const After = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })

@@ -8,7 +8,7 @@ const message_levels_max = limit(
   'mcp.levels',
   2 * levels_max,
   'levels',
-  'Bounds how deep a message to /mcp may nest; a deeper one is answered with an Invalid Request error.',
+  'Bounds how deeply a message to /mcp may be nested; a deeper one is answered with an Invalid Request error.',
 )
 const values_max = limit(
   'mcp.values',
