@@ -90,7 +90,7 @@ const argument_schemas: Readonly<Record<string, Schema>> = {
     pattern: '^[!-~]{1,255}$',
     description: 'Repeats with it act once.',
   },
-  lock_token: { type: 'string', description: 'That of your claim.' },
+  lock_token: { type: 'string', description: 'From your claim.' },
   if_version: {
     type: 'integer',
     minimum: 1,
