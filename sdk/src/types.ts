@@ -118,7 +118,7 @@ export interface DeletedTenant {
   purge_at: string | null
 }
 
-/** An account: its plan, what it uses of its quotas, and its state. */
+/** An account: its plan, its use of its quotas, and its state. */
 export interface Tenant {
   tenant_id: string
   name: string
@@ -520,7 +520,7 @@ export interface DeadLetterOperationItem {
   redriven_as: string | null
 }
 
-/** One signed callback at one time, with its state and its last outcome. */
+/** A one-time signed callback, with its status and its last outcome. */
 export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'

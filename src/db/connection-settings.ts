@@ -99,7 +99,7 @@ export function unsafeSqlite(settings: Settings): string | null {
   if (!(Number(settings.synchronous) >= 2)) return `synchronous is ${settings.synchronous}, not 2 (full)`
   if (Number(settings.foreign_keys) !== 1) return 'foreign_keys is off'
   const network = network_file_systems.get(Number(settings.file_system))
-  if (network) return `the database lies on a network file system (${network})`
+  if (network) return `the database is on a network file system (${network})`
   return null
 }
 

@@ -39,7 +39,7 @@ export const optional = {
 
 export const Schedule = Shape(
   'Schedule',
-  'One signed callback at one time, with its state and its last outcome.',
+  'A one-time signed callback, with its status and its last outcome.',
   {
     id: Type.String(),
     status: Type.Enum([...statuses]),

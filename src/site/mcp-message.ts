@@ -50,7 +50,7 @@ export function messageIn(bytes: Uint8Array): object | Response {
 const faults = {
   depth: `The message is nested deeper than ${message_levels_max} levels.`,
   // The protocol has had no batches since 2025-06-18.
-  not_an_object: 'Send one message a request, an object.',
+  not_an_object: 'Send one message per request, as an object.',
 } as const
 
 const envelope = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])

@@ -85,7 +85,8 @@ const createTenant = (Tenant: TenantShape) =>
     emits: ['tenant.created'],
     errors: ['TENANT_NAME_TAKEN', 'FORBIDDEN', 'RATE_LIMITED'],
     async create(tx, { dependencies, request_id }, { body }) {
-      if (hasControls(body.name)) throw invalid({ path: '/name', message: 'must hold no control characters' })
+      if (hasControls(body.name))
+        throw invalid({ path: '/name', message: 'must not contain control characters' })
       const plan = body.plan ?? dependencies.service.default_plan
       const created = await tenants.create(tx, dependencies, { ...body, plan }, anonymousCause(request_id))
       const { admin_key, signing_secret } = created
@@ -174,7 +175,7 @@ const restoreTenant = (Tenant: TenantShape) =>
     description: 'Possible within 30 days of the deletion. Keys and data are as they were.',
     sdk: {
       name: 'tenants.restore',
-      retry: { safe: false, why: 'a tenant that is active already is refused' },
+      retry: { safe: false, why: 'a tenant that is already active is refused' },
     },
     cli: { usage: 'tenant restore [tenant_id]', about: 'Restore a tenant that is scheduled for deletion' },
     auth: ['admin'],

@@ -34,7 +34,7 @@ const QuotaUse = Shape('Usage', 'How much of a quota is used.', {
 })
 
 export function tenantShape(quotas: readonly CountedQuota[]) {
-  return Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', {
+  return Shape('Tenant', 'An account: its plan, its use of its quotas, and its state.', {
     tenant_id: Type.String(),
     name: Type.String(),
     plan: Type.String(),
@@ -45,7 +45,7 @@ export function tenantShape(quotas: readonly CountedQuota[]) {
     ),
     owner_email: Type.String(),
     status: Type.Enum(['active', 'pending_deletion']),
-    purge_at: Nullable(Time('When everything of this tenant is purged; null while it is active.')),
+    purge_at: Nullable(Time('When all data of this tenant is purged; null while it is active.')),
     created_at: Time('When it was created.'),
     frozen_at: Nullable(Time('When it was frozen; null while it is not.')),
     frozen_reason: Nullable(Type.String()),

@@ -12,7 +12,7 @@ from ._repeats import Done, Retry
 retries: Final[Mapping[str, Retry]] = {
     "deleteTenant": Retry(why="deleting it again answers the same"),
     "freezeTenant": Retry(why="a tenant that is frozen stays as it is"),
-    "restoreTenant": Retry(why="a tenant that is active already is refused", safe=False),
+    "restoreTenant": Retry(why="a tenant that is already active is refused", safe=False),
     "resumeTenant": Retry(why="with the time of the freeze a repeat never ends the next one", with_="frozen_at"),
     "rotateSigningSecret": Retry(why="a repeat would rotate twice", safe=False),
     "rotateTenantKey": Retry(why="a repeat would end the key of the answer that was lost", safe=False),

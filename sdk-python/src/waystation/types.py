@@ -524,7 +524,7 @@ class _CreatedTenant(TypedDict):
     owner_email: str
     status: Literal["active", "pending_deletion"]
     purge_at: str | None
-    """When everything of this tenant is purged; null while it is active."""
+    """When all data of this tenant is purged; null while it is active."""
     created_at: str
     """When it was created."""
     frozen_at: str | None
@@ -710,7 +710,7 @@ class DeletedTenant(TypedDict):
     tenant_id: str
     status: Literal["active", "pending_deletion"]
     purge_at: str | None
-    """When everything of this tenant is purged; null while it is active."""
+    """When all data of this tenant is purged; null while it is active."""
 
 
 class Deletion(TypedDict):
@@ -1442,7 +1442,7 @@ class _RotatedTenant(TypedDict):
     owner_email: str
     status: Literal["active", "pending_deletion"]
     purge_at: str | None
-    """When everything of this tenant is purged; null while it is active."""
+    """When all data of this tenant is purged; null while it is active."""
     created_at: str
     """When it was created."""
     frozen_at: str | None
@@ -1466,7 +1466,7 @@ class RotatedTenant(_RotatedTenant, total=False):
 
 
 class Schedule(TypedDict):
-    """One signed callback at one time, with its state and its last outcome."""
+    """A one-time signed callback, with its status and its last outcome."""
 
     id: str
     status: Literal["pending", "fired", "cancelled", "failed"]
@@ -1707,7 +1707,7 @@ class _Tenant(TypedDict):
     owner_email: str
     status: Literal["active", "pending_deletion"]
     purge_at: str | None
-    """When everything of this tenant is purged; null while it is active."""
+    """When all data of this tenant is purged; null while it is active."""
     created_at: str
     """When it was created."""
     frozen_at: str | None
@@ -1718,7 +1718,7 @@ class _Tenant(TypedDict):
 
 
 class Tenant(_Tenant, total=False):
-    """An account: its plan, what it uses of its quotas, and its state."""
+    """An account: its plan, its use of its quotas, and its state."""
 
     quarantined_since: str
     """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
@@ -1734,7 +1734,7 @@ class _TenantWithSecret(TypedDict):
     owner_email: str
     status: Literal["active", "pending_deletion"]
     purge_at: str | None
-    """When everything of this tenant is purged; null while it is active."""
+    """When all data of this tenant is purged; null while it is active."""
     created_at: str
     """When it was created."""
     frozen_at: str | None
