@@ -50,12 +50,12 @@ function commonOptions({ json, pages, creates, key }: GeneratedCommand): Command
   return options.filter((option) => option !== undefined && option !== false)
 }
 
-export const limit: CommandOption = { flag: '--limit <n>', about: 'items a page', reads: 'whole_number' }
+export const limit: CommandOption = { flag: '--limit <n>', about: 'items per page', reads: 'whole_number' }
 export const all: CommandOption = {
   flag: '--all',
-  about: 'follow the pages to the end; with --json one object a line (NDJSON)',
+  about: 'follow the pages to the end; with --json one object per line (NDJSON)',
 }
-const cursor = { flag: '--cursor <cursor>', about: 'start after this place, as the page before said' }
+const cursor = { flag: '--cursor <cursor>', about: 'start after this place, as the previous page said' }
 const page_options: CommandOption[] = [limit, cursor, all]
 
 async function withJson(cli: Cli, { json }: GeneratedCommand, given: Given): Promise<Given> {

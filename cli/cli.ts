@@ -71,7 +71,9 @@ export class Cli {
     this.#options = options
     this.out = new Output(this.io, options.json ?? false)
     if (options.profile !== undefined && options.url !== undefined) {
-      throw usageError('--profile and --url exclude each other: a key goes only where it was saved for.')
+      throw usageError(
+        '--profile and --url cannot be combined: a key is sent only to the address it was saved for.',
+      )
     }
   }
 
@@ -176,7 +178,7 @@ export class Cli {
       (each) => env[each] && env[each] !== name,
     )
     if (variable === undefined) return
-    this.out.note(`${variable} is set and comes before it: unset it, or add --profile ${name}.`)
+    this.out.note(`${variable} is set and takes precedence: unset it, or add --profile ${name}.`)
   }
 
   /** `is_new`: no profile may have it. */

@@ -94,11 +94,11 @@ const wait = 'Wait a moment and run it again.'
 /** Next steps in the words of this command, where those of the contract speak of requests. */
 export const own_next_steps: Partial<Record<WaystationError['code'], string>> = {
   DELETE_REQUIRES_CONFIRM: "Pass --confirm 'DELETE ALL DATA'.",
-  UNAUTHORIZED: 'waystation login keeps a valid key; waystation profiles shows which is used.',
+  UNAUTHORIZED: 'waystation login keeps a valid key; waystation profiles shows which one is in use.',
   FORBIDDEN: 'Use a key that may do this, --profile <name>, or ask the operator of the service.',
-  TENANT_PENDING_DELETION: 'waystation tenant restore, with the admin key, takes it back.',
-  TENANT_FROZEN: 'waystation tenant resume, with the admin key, lets agents go on.',
-  AGENT_PAUSED: 'waystation agent resume <agent_id>, with the admin key, lets it go on.',
+  TENANT_PENDING_DELETION: 'waystation tenant restore, with the admin key, cancels the deletion.',
+  TENANT_FROZEN: 'waystation tenant resume, with the admin key, lets its agents continue.',
+  AGENT_PAUSED: 'waystation agent resume <agent_id>, with the admin key, lets it continue.',
   AGENT_READ_ONLY:
     'waystation agent update <agent_id> --mode full, with the admin key, lets it change things.',
   IDEMPOTENCY_IN_PROGRESS: wait,
@@ -133,7 +133,7 @@ function keyKinds(details: WaystationError['details']): string | null {
   const { key_kind, accepted_key_kinds } = (details ?? {}) as Record<string, unknown>
   if (typeof key_kind !== 'string' || !Array.isArray(accepted_key_kinds)) return null
   const needed = accepted_key_kinds.map(aKey).join(' or ')
-  return `It takes ${needed}; the one that was sent is ${aKey(key_kind)}. Use another profile: --profile <name>; waystation profiles shows those there are.`
+  return `This needs ${needed}; the key that was sent is ${aKey(key_kind)}. Use another profile: --profile <name>; waystation profiles lists them.`
 }
 
 function aKey(kind: string): string {
@@ -163,7 +163,7 @@ export function failureOf(error: unknown, url?: string): Failure {
       exit_code: exit.unavailable,
       next: may_have_arrived
         ? `${look_first}.`
-        : 'Is the service running there? waystation serve starts one; waystation login keeps another address.',
+        : 'Is the service running there? waystation serve starts one; waystation login keeps a different address.',
     }
   }
   if (error instanceof WaystationTimeoutError) {

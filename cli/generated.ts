@@ -4,7 +4,7 @@ import type { GeneratedCommand, Group } from './spec.ts'
 
 export const groups: Readonly<Record<string, Group>> = {
   tenant: {
-    about: 'Tenants: sign up, look, rotate keys, delete, restore',
+    about: 'Tenants: sign up, show, rotate keys, delete, restore',
     examples: ['waystation tenant create acme --email you@example.com --save admin', 'waystation tenant get'],
   },
   agent: {
@@ -48,7 +48,7 @@ export const groups: Readonly<Record<string, Group>> = {
     ],
   },
   schedule: {
-    about: 'One signed callback at one time',
+    about: 'One-time signed callbacks',
     examples: [
       'waystation schedule create https://example.com/wake \'{"job": 7}\' --in 10m',
       'waystation schedule list --status pending',
@@ -73,7 +73,7 @@ export const groups: Readonly<Record<string, Group>> = {
     ],
   },
   effect: {
-    about: 'Effects: what was approved, at most once',
+    about: 'Effects: actions that happen at most once',
     examples: [
       'waystation effect claim refund order-7 \'{"amount": 30}\' --lease 2m',
       'waystation effect list --status unknown',
@@ -144,7 +144,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'plan',
         flag: '--plan <plan>',
-        about: 'one that the service opens, such as free, pro or unlimited; default free',
+        about: 'one that is open to sign-ups, such as free, pro or unlimited; default free',
       },
     ],
     creates: true,
@@ -182,7 +182,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'restoreTenant',
     usage: 'tenant restore [tenant_id]',
-    about: 'Restore a tenant that waits for its deletion',
+    about: 'Restore a tenant that is scheduled for deletion',
     examples: ['waystation tenant restore'],
     path: ['tenant_id'],
     options: [],
@@ -191,7 +191,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'resumeTenant',
     usage: 'tenant resume [tenant_id]',
-    about: 'Let agents and everything due go on',
+    about: 'Resume the agents and everything that is due',
     examples: ['waystation tenant resume'],
     path: ['tenant_id'],
     options: [{ sets: 'frozen_at', flag: '--frozen-at <time>', about: 'only the freeze that began then' }],
@@ -302,7 +302,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'deleteAgent',
     usage: 'agent delete <agent_id>',
-    about: 'Remove an agent; its keys end, its records stay',
+    about: 'Remove an agent; its keys stop working, its records stay',
     examples: ['waystation agent delete worker-1'],
     path: ['agent_id'],
     options: [],
@@ -321,7 +321,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'resumeAgent',
     usage: 'agent resume <agent_id>',
-    about: 'Let a paused agent go on',
+    about: 'Resume a paused agent',
     examples: ['waystation agent resume worker-1'],
     path: ['agent_id'],
     options: [],
@@ -426,7 +426,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'ttl_seconds',
         flag: '--ttl <duration>',
-        about: 'it expires after this; without it never',
+        about: 'it expires after this; default never',
         reads: 'duration',
       },
       {
@@ -458,7 +458,7 @@ export const generated: readonly GeneratedCommand[] = [
     about: 'List the keys of a namespace in bytewise order',
     examples: ['waystation kv list state --prefix user/ --all'],
     path: ['namespace'],
-    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only keys that start with it' }],
+    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only keys that start with this text' }],
     pages: 'cursor',
     columns: ['key', 'version', 'expires_at', 'updated_at'],
     call: ({ kv }, { namespace, ...sent }) => kv.list(namespace, sent),
@@ -475,7 +475,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'updateNamespace',
     usage: 'namespace update <namespace>',
-    about: 'Let every change of a key in a namespace leave an event',
+    about: 'Turn events for the changes of keys in a namespace on or off',
     examples: ['waystation namespace update state --events', 'waystation namespace update state --no-events'],
     path: ['namespace'],
     options: [
@@ -484,7 +484,7 @@ export const generated: readonly GeneratedCommand[] = [
         flag: '--events',
         about: 'changes of its keys leave events',
         is_required: true,
-        or: { flag: '--no-events', about: 'they leave no events', value: false },
+        or: { flag: '--no-events', about: 'changes leave no events', value: false },
       },
     ],
     call: ({ namespaces }, { namespace, ...sent }) => namespaces.update(namespace, sent),
@@ -507,7 +507,7 @@ export const generated: readonly GeneratedCommand[] = [
     about: 'List the keys of any namespace, in bytewise order',
     examples: ['waystation namespace keys state --prefix user/ --all'],
     path: ['namespace'],
-    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only keys that start with it' }],
+    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only keys that start with this text' }],
     pages: 'cursor',
     columns: ['key', 'version', 'expires_at', 'updated_at'],
     call: ({ namespaces }, { namespace, ...sent }) => namespaces.keys(namespace, sent),
@@ -576,10 +576,10 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'suggestEntries',
     usage: 'audit suggestions <field>',
-    about: 'List what a filter of the log can be',
+    about: 'List the values that a filter of the log can have',
     examples: ['waystation audit suggestions action --prefix order.'],
     path: ['field'],
-    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only those that begin with it' }],
+    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only those that begin with this' }],
     pages: 'cursor',
     columns: ['value'],
     call: ({ audit }, { field, ...sent }) => audit.suggestions(field, sent),
@@ -587,7 +587,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'captureItem',
     usage: 'dlq create [payload]',
-    about: 'Record a failure: a payload as JSON, and what went wrong',
+    about: 'Record a failure: a JSON payload, and what went wrong',
     examples: [
       'waystation dlq create \'{"order": 7}\' --error "card declined"',
       'waystation dlq create --file order.json --error "card declined" --workflow night-17',
@@ -695,7 +695,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'cancelOperation',
     usage: 'operation cancel <id>',
-    about: 'End an operation on many dead letters',
+    about: 'Cancel an operation on many dead letters',
     examples: ['waystation operation cancel dop_01m7yjrz37hxnv52px0106nehd'],
     path: ['id'],
     options: [],
@@ -752,7 +752,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'the token that the claim answered: only that lock counts',
+        about: 'the token that the claim returned: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.extend(id, sent),
@@ -767,7 +767,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'the token that the claim answered: only that lock counts',
+        about: 'the token that the claim returned: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.fail(id, sent),
@@ -775,7 +775,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'getOperation',
     usage: 'operation get <id>',
-    about: 'Show how far an operation on many dead letters is',
+    about: 'Show the progress of an operation on many dead letters',
     examples: ['waystation operation get dop_01m7yjrz37hxnv52px0106nehd'],
     path: ['id'],
     options: [],
@@ -784,7 +784,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'listCauses',
     usage: 'dlq causes',
-    about: 'Group dead letters by their cause, the most frequent first',
+    about: 'Group dead letters by cause, most frequent first',
     examples: ['waystation dlq causes', 'waystation dlq causes --status archived'],
     path: [],
     options: [
@@ -802,7 +802,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'listOperationItems',
     usage: 'operation items <id>',
-    about: 'List the items of an operation with their outcomes, in the order of their turns',
+    about: 'List the items of an operation with their outcomes, in the order they are handled',
     examples: ['waystation operation items dop_01m7yjrz37hxnv52px0106nehd'],
     path: ['id'],
     options: [],
@@ -831,7 +831,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'the token that the claim answered: only that lock counts',
+        about: 'the token that the claim returned: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.release(id, sent),
@@ -846,7 +846,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'the token that the claim answered: only that lock counts',
+        about: 'the token that the claim returned: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.resolve(id, sent),
@@ -854,7 +854,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'createSchedule',
     usage: 'schedule create <callback_url> [callback_payload]',
-    about: 'Schedule a callback with a payload as JSON; default null',
+    about: 'Schedule a callback with a JSON payload; default null',
     examples: [
       'waystation schedule create https://example.com/wake \'{"job": 7}\' --in 10m',
       'waystation schedule create /wake --file job.json --at 2027-01-01T00:00:00Z --dlq',
@@ -864,12 +864,12 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'fire_at',
         flag: '--at <time>',
-        about: 'when, RFC 3339; in the past means now',
+        about: 'when, RFC 3339; a time in the past means now',
         is_required: true,
         or: { flag: '--in <duration>', about: 'or: how long from now, by the clock of this machine' },
       },
       { sets: 'dlq_on_failure', flag: '--dlq', about: 'keep a dead letter after the last failure' },
-      { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
+      { sets: 'name', flag: '--name <text>', about: 'the name that lists show' },
       { sets: 'workflow_id', flag: '--workflow <id>', about: 'ties it to what belongs to the same work' },
     ],
     json: { name: 'callback_payload', is_required: false, is_object: false },
@@ -890,7 +890,7 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'only with this status',
         choices: ['pending', 'fired', 'cancelled', 'failed'],
       },
-      { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
+      { sets: 'workflow_id', flag: '--workflow <id>', about: 'only those of this workflow' },
     ],
     pages: 'cursor',
     columns: [
@@ -932,7 +932,7 @@ export const generated: readonly GeneratedCommand[] = [
     examples: ['waystation schedule update sch_01m7yjrz37hxnv52px0106nehd --in 1h'],
     path: ['id'],
     options: [
-      { sets: 'callback_url', flag: '--callback <url>', about: 'where it calls' },
+      { sets: 'callback_url', flag: '--callback <url>', about: 'the URL to call' },
       {
         sets: 'fire_at',
         flag: '--at <time>',
@@ -945,7 +945,7 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'keep a dead letter after the last failure',
         or: { flag: '--no-dlq', about: 'keep no dead letter', value: false },
       },
-      { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
+      { sets: 'name', flag: '--name <text>', about: 'the name that lists show' },
       {
         sets: 'workflow_id',
         flag: '--workflow <id>',
@@ -969,7 +969,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'listScheduleAttempts',
     usage: 'schedule attempts <id>',
-    about: 'List the attempts to call it, newest first',
+    about: 'List the callback attempts of a schedule, newest first',
     examples: ['waystation schedule attempts sch_01m7yjrz37hxnv52px0106nehd'],
     path: ['id'],
     options: [],
@@ -1042,7 +1042,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'escalate',
         flag: '--escalate <json>',
-        about: 'who may decide too, and after how many seconds',
+        about: 'who else may decide, and after how many seconds',
         reads: 'json',
       },
     ],
@@ -1066,7 +1066,7 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'only with this status',
         choices: ['pending', 'approved', 'rejected', 'expired', 'cancelled'],
       },
-      { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
+      { sets: 'workflow_id', flag: '--workflow <id>', about: 'only those of this workflow' },
     ],
     pages: 'cursor',
     columns: [
@@ -1119,7 +1119,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'expected_hash',
         flag: '--expected-hash <hex>',
-        about: 'refuse where somebody has changed the payload since',
+        about: 'refuse if somebody has changed the payload since',
       },
       { sets: 'expires_at', flag: '--until <time>', about: 'until when the effect may start, RFC 3339' },
       {
@@ -1199,7 +1199,7 @@ export const generated: readonly GeneratedCommand[] = [
     path: [],
     options: [
       { sets: 'label', flag: '--label <text>', about: 'for humans' },
-      { sets: 'forwardUrl', flag: '--forward <url>', about: 'where each message is sent on to, once' },
+      { sets: 'forwardUrl', flag: '--forward <url>', about: 'where each message is forwarded to, once' },
       { sets: 'ttl', flag: '--ttl <duration>', about: 'how long it lives; default 24h', reads: 'duration' },
       { sets: 'workflowId', flag: '--workflow <id>', about: 'ties it to what belongs to the same work' },
     ],
@@ -1230,7 +1230,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'getInbox',
     usage: 'inbox get <id>',
-    about: 'Show an inbox; with --json its latest 50 messages, too',
+    about: 'Show an inbox; with --json also its latest 50 messages',
     examples: ['waystation inbox get inb_01m7yjrz37hxnv52px0106nehd'],
     path: ['id'],
     options: [],
@@ -1269,7 +1269,7 @@ export const generated: readonly GeneratedCommand[] = [
     path: ['id'],
     options: [
       { sets: 'q', flag: '--text <text>', about: 'in method, path, query or body', is_required: true },
-      { sets: 'before', flag: '--before <message_id>', about: 'go on before this message' },
+      { sets: 'before', flag: '--before <message_id>', about: 'continue before this message' },
     ],
     pages: 'whole',
     columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'preview'],
@@ -1290,7 +1290,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'tick',
     usage: 'tick',
-    about: 'Do all that is due, with the cron secret as key',
+    about: 'Do all the work that is due, with the cron secret as the key',
     examples: ['WAYSTATION_KEY="$(cat data/cron_secret)" waystation tick'],
     path: [],
     options: [],
@@ -1319,7 +1319,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'limit',
         flag: '--limit <n>',
-        about: 'most hits in a window',
+        about: 'the most hits in a window',
         is_required: true,
         reads: 'number',
       },
@@ -1364,7 +1364,7 @@ export const generated: readonly GeneratedCommand[] = [
     about: 'List the counters whose window is running',
     examples: ['waystation rate list --prefix openai'],
     path: [],
-    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only keys that start with it' }],
+    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only keys that start with this' }],
     pages: 'offset',
     columns: ['key', 'count', 'limit', 'remaining', 'resetAt', 'algorithm'],
     call: ({ rateLimit }, sent) => rateLimit.list(sent),
@@ -1376,7 +1376,7 @@ export const generated: readonly GeneratedCommand[] = [
     examples: ['waystation effect claim refund order-7 \'{"amount": 30}\' --lease 2m'],
     path: [],
     options: [
-      { sets: 'note', flag: '--note <text>', about: 'for people; not bound' },
+      { sets: 'note', flag: '--note <text>', about: 'for people; not bound to the effect' },
       {
         sets: 'lease_seconds',
         flag: '--lease <duration>',
@@ -1420,9 +1420,9 @@ export const generated: readonly GeneratedCommand[] = [
           'rejected',
         ],
       },
-      { sets: 'type', flag: '--type <text>', about: 'only of this type' },
-      { sets: 'key', flag: '--named <key>', about: 'only of this key' },
-      { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
+      { sets: 'type', flag: '--type <text>', about: 'only effects of this type' },
+      { sets: 'key', flag: '--named <key>', about: 'only with this key' },
+      { sets: 'workflow_id', flag: '--workflow <id>', about: 'only those of this workflow' },
     ],
     pages: 'cursor',
     columns: ['id', 'status', 'type', 'key', 'fence', 'lease_until', 'held_by', 'workflow_id', 'updated_at'],
@@ -1504,7 +1504,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lease_seconds',
         flag: '--lease <duration>',
-        about: 'how long the lease holds; default as the one before',
+        about: 'how long the lease holds; default as long as the previous one',
         reads: 'duration',
       },
       { sets: 'lease_token', flag: '--token <text>', about: 'random text of your own for the lease' },
@@ -1542,7 +1542,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'setEffectPolicy',
     usage: 'effect-policy set <type>',
-    about: 'Set the least that effects of a type need',
+    about: 'Set the minimum that effects of a type need',
     examples: ['waystation effect-policy set refund --approval required --approvals 2'],
     path: ['type'],
     options: [
@@ -1556,7 +1556,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'required_approvals',
         flag: '--approvals <n>',
-        about: 'the least number of approvals; default 1',
+        about: 'the minimum number of approvals; default 1',
         reads: 'whole_number',
       },
       {
@@ -1649,7 +1649,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'types',
         flag: '--types <list>',
-        about: 'types of events, comma-separated: schedule.failed,checkpoint.*',
+        about: 'event types, comma-separated: schedule.failed,checkpoint.*',
         is_required: true,
         reads: 'list',
       },
@@ -1657,10 +1657,10 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'format',
         flag: '--format <name>',
-        about: 'standard, or slack for receivers in the form of Slack',
+        about: 'standard, or slack for Slack and what reads its format',
         choices: ['standard', 'slack'],
       },
-      { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
+      { sets: 'name', flag: '--name <text>', about: 'the name that lists show' },
       { sets: 'paused', flag: '--paused', about: 'deliver nothing until it is resumed' },
     ],
     creates: true,
@@ -1680,7 +1680,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'getSubscription',
     usage: 'subscription get <id>',
-    about: 'Read a subscription: how far it is, and what its last attempt came to',
+    about: 'Read a subscription: its progress, and the outcome of its last attempt',
     examples: ['waystation subscription get sub_01m7yjrz37hxnv52px0106nehd'],
     path: ['id'],
     options: [],
@@ -1694,14 +1694,14 @@ export const generated: readonly GeneratedCommand[] = [
     path: ['id'],
     options: [
       { sets: 'url', flag: '--endpoint <url>', about: 'where events are sent' },
-      { sets: 'types', flag: '--types <list>', about: 'types of events, comma-separated', reads: 'list' },
+      { sets: 'types', flag: '--types <list>', about: 'event types, comma-separated', reads: 'list' },
       {
         sets: 'workflow_id',
         flag: '--workflow <id>',
         about: 'only events of this workflow',
         or: { flag: '--no-workflow', about: 'events of every workflow, and of none', value: null },
       },
-      { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
+      { sets: 'name', flag: '--name <text>', about: 'the name that lists show' },
       {
         sets: 'paused',
         flag: '--paused',
@@ -1745,7 +1745,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'replaySubscription',
     usage: 'subscription replay <id>',
-    about: 'Deliver again what comes after a number, or skip what lies before it',
+    about: 'Deliver the events after a number again, or skip those before it',
     examples: ['waystation subscription replay sub_01m7yjrz37hxnv52px0106nehd --after 120'],
     path: ['id'],
     options: [
@@ -1762,7 +1762,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'getBundle',
     usage: 'seal bundle',
-    about: 'Print everything to check a workflow, or the journal, offline; use it with --json',
+    about: 'Print everything needed to check a workflow, or the journal, offline; use it with --json',
     examples: [
       'waystation seal bundle --workflow order-17 --json > order-17.json',
       'waystation seal bundle --from 120 --json | waystation verify - --checkpoint kept.json',
@@ -1773,17 +1773,17 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'from',
         flag: '--from <n>',
-        about: 'the size of a checkpoint that was kept',
+        about: 'the size of a checkpoint that you kept',
         reads: 'whole_number',
       },
-      { sets: 'after', flag: '--after <seq>', about: 'only events behind this one', reads: 'whole_number' },
+      { sets: 'after', flag: '--after <seq>', about: 'only events after this one', reads: 'whole_number' },
     ],
     call: ({ seal }, sent) => seal.bundle(sent),
   },
   {
     operation: 'getConsistencyProof',
     usage: 'seal consistency',
-    about: 'Prove that the journal goes on from an earlier checkpoint',
+    about: 'Prove that the journal continues from an earlier checkpoint',
     examples: ['waystation seal consistency --from 120'],
     path: [],
     options: [
@@ -1797,7 +1797,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'to',
         flag: '--to <n>',
-        about: 'the size of the later one; default all',
+        about: 'the size of the later checkpoint; default all',
         reads: 'whole_number',
       },
     ],
@@ -1814,7 +1814,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'size',
         flag: '--size <n>',
-        about: 'in the tree of so many events; default all',
+        about: 'in the tree of this many events; default all',
         reads: 'whole_number',
       },
     ],

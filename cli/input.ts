@@ -89,7 +89,8 @@ const units: Record<string, number> = { '': 1, s: 1, m: 60, h: 3_600, d: 86_400 
 /** `90`, `90s`, `15m`, `2h` or `7d`, as seconds. */
 export function seconds(text: string): number {
   const [, digits, unit] = /^(\d{1,12}(?:\.\d{1,6})?)([smhd]?)$/.exec(text) ?? []
-  if (digits === undefined) throw new InvalidArgumentError('It is a duration such as 90, 90s, 15m, 2h or 7d.')
+  if (digits === undefined)
+    throw new InvalidArgumentError('It must be a duration such as 90, 90s, 15m, 2h or 7d.')
   return Math.round(Number(digits) * units[unit!]! * 1e6) / 1e6 // 1.15m is 69 s
 }
 
@@ -97,7 +98,7 @@ export function seconds(text: string): number {
 export function waitSeconds(text: string): number {
   const given = seconds(text)
   if (given > 0) return given
-  throw new InvalidArgumentError('It is a duration above 0.')
+  throw new InvalidArgumentError('It must be a duration above 0.')
 }
 
 /** The time that is this long from now, by the clock of this machine. */
@@ -109,7 +110,7 @@ export function timeFromNow(cli: Cli, seconds_from_now: number, flag: string): s
 
 export function wholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It is a whole number.')
+  throw new InvalidArgumentError('It must be a whole number.')
 }
 
 /** JSON as it was written, of an option. */
@@ -129,17 +130,17 @@ export function listOf(text: string, before: readonly string[] = []): string[] {
 /** As a header may carry it. */
 export function idempotencyKey(text: string): string {
   if (/^[\x21-\x7e]{1,255}$/.test(text)) return text
-  throw new InvalidArgumentError('It is 1 to 255 characters of ASCII without spaces.')
+  throw new InvalidArgumentError('It must be 1 to 255 ASCII characters without spaces.')
 }
 
 /** A time that a timer can wait for. */
 export function timeoutSeconds(text: string): number {
   const given = positiveNumber(text)
   if (given >= 0.001 && given <= 86_400) return given
-  throw new InvalidArgumentError('It is from 0.001 to 86400 seconds.')
+  throw new InvalidArgumentError('It must be from 0.001 to 86400 seconds.')
 }
 
 export function positiveNumber(text: string): number {
   if (/^\d{1,15}(\.\d{1,6})?$/.test(text) && Number(text) > 0) return Number(text)
-  throw new InvalidArgumentError('It is a number above 0.')
+  throw new InvalidArgumentError('It must be a number above 0.')
 }

@@ -61,7 +61,7 @@ export class Profiles {
   find(name: string): Profile {
     const { profiles } = this.list()
     if (!Object.hasOwn(profiles, name)) {
-      throw usageError(`There is no profile ${name}.`, 'waystation profiles shows those there are.')
+      throw usageError(`There is no profile ${name}.`, 'waystation profiles lists them.')
     }
     return profiles[name]!
   }
@@ -117,7 +117,7 @@ export class Profiles {
       if (error instanceof CliError) throw error
       throw usageError(
         `${this.file} cannot be read (${code}).`,
-        'Make it readable for you, or set XDG_CONFIG_HOME.',
+        'Make it readable to you, or set XDG_CONFIG_HOME.',
       )
     } finally {
       if (file !== undefined) closeSync(file)
@@ -207,12 +207,12 @@ function realPath(path: string): string {
       return place // no link
     }
   }
-  throw usageError(`${path} leads in a circle.`, 'Make it a file.')
+  throw usageError(`${path} is a circular link.`, 'Make it a file.')
 }
 
 export function taken(name: string): CliError {
   return usageError(
-    `There is a profile ${name}, and its key would be lost.`,
+    `Profile ${name} already exists, and its key would be lost.`,
     `Save this one under another name, or waystation logout ${name} first.`,
   )
 }
@@ -220,7 +220,7 @@ export function taken(name: string): CliError {
 /** Throws unless it is a name. */
 export function checkedName(name: string): string {
   if (name_form.test(name)) return name
-  throw usageError('A profile is named with letters, digits, dots, dashes and underscores, 64 at most.')
+  throw usageError('A profile name has letters, digits, dots, dashes and underscores, 64 at most.')
 }
 
 /** A profile in words, without the secret of its key. */

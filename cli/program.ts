@@ -60,7 +60,7 @@ const commands = [
 const after = `
 Keys come from a profile (waystation login) or the environment, never from the command line:
   WAYSTATION_PROFILE   the profile to use instead of the current one
-  WAYSTATION_URL       the address, and no profile
+  WAYSTATION_URL       the address to use instead of a profile
   WAYSTATION_KEY       the key that goes with it
 
 WAYSTATION_WORKFLOW is the workflow that every call belongs to.
@@ -80,11 +80,11 @@ export function programOf(cli: Cli): Command {
   const program = new Command('waystation')
     .description('The backend that software agents lack, and its client')
     .version(packageJson.version, '-v, --version', 'print the version')
-    .option('--json', 'print one JSON value (one a line where that is said), and errors as JSON')
+    .option('--json', 'print one JSON value (or one per line, where help says so), and errors as JSON')
     .option('--profile <profile>', 'use this profile')
-    .option('--url <url>', 'ask at this address, without a profile')
+    .option('--url <url>', 'use this address, without a profile')
     .option('--timeout <seconds>', 'how long each try may take', timeoutSeconds, 30)
-    .option('--retries <n>', 'tries after the first; default 2, and 20 for what waits', retries)
+    .option('--retries <n>', 'tries after the first; default 2, or 20 for commands that wait', retries)
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => {
@@ -106,5 +106,5 @@ export function programOf(cli: Cli): Command {
 function retries(text: string): number {
   const given = wholeNumber(text)
   if (given <= 20) return given
-  throw usageError('--retries is 20 at most.')
+  throw usageError('--retries must be 20 at most.')
 }

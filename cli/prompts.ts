@@ -17,7 +17,7 @@ export async function promptedLine(cli: Cli, message: string, otherwise: string)
 }
 
 function requireTerminal({ io }: Cli, otherwise: string): void {
-  if (!io.stdin.isTTY || !io.stderr.isTTY) throw usageError('There is no terminal to ask at.', otherwise)
+  if (!io.stdin.isTTY || !io.stderr.isTTY) throw usageError('There is no terminal to ask on.', otherwise)
 }
 
 function answered(answer: unknown, isCancel: (answer: unknown) => boolean): string {

@@ -100,7 +100,7 @@ function chosenOf(cli: Cli, { flag, or, is_required }: CommandOption, options: G
   if (attributeOf(or.flag) === attributeOf(flag)) return value === false ? or.value : value
   const other: unknown = options[attributeOf(or.flag)]
   if (value !== undefined && other !== undefined) {
-    throw usageError(`${longOf(or.flag)} and ${longOf(flag)} exclude each other.`)
+    throw usageError(`${longOf(or.flag)} and ${longOf(flag)} cannot be combined.`)
   }
   if (value === undefined && other === undefined && is_required) {
     const what = /<(\w+)>/.exec(flag)?.[1] ?? 'value'

@@ -245,7 +245,7 @@ def is_whole(value):
 
 def verify(bundle, kept_text=None, key=None, after=0, part=False):
     """Returns lines that say what holds. Raises Refused, or another exception for what is not a bundle at all."""
-    require(isinstance(bundle, dict) and bundle.get("format") == FORMAT, f"this is not a bundle of the form {FORMAT}")
+    require(isinstance(bundle, dict) and bundle.get("format") == FORMAT, f"this is not a bundle in the format {FORMAT}")
     keys = bundle["keys"] if key is None else [key]
     latest = Checkpoint("the checkpoint of the bundle", bundle["note"], keys)
     require_same(bundle, latest)
@@ -253,10 +253,10 @@ def verify(bundle, kept_text=None, key=None, after=0, part=False):
     if kept_text is not None:
         note = json.loads(kept_text)["note"] if kept_text.lstrip().startswith("{") else kept_text
         kept = Checkpoint("the checkpoint that was kept", note, keys + bundle["keys"])
-        require(kept.origin == latest.origin, "the checkpoint that was kept is that of another journal")
+        require(kept.origin == latest.origin, "the checkpoint that was kept belongs to another journal")
     begins = bundle["after"]
     require(is_whole(begins), "a whole number is missing")
-    require(begins <= after, f"the events up to {begins} are missing: the bundle begins behind them")
+    require(begins <= after, f"the events up to {begins} are missing: the bundle begins after them")
     if kept and latest.size < kept.size:
         require_part(bundle, latest, kept, part)
     elif kept:
@@ -272,9 +272,9 @@ def require_same(bundle, latest):
     """Size, root and name of the tree are those that are signed."""
     workflow_id, ends = bundle["workflow_id"], bundle["next_after"]
     require(workflow_id is None or isinstance(workflow_id, str), "a text is missing")
-    require(latest.origin == bundle["origin"], "the checkpoint is that of another journal")
+    require(latest.origin == bundle["origin"], "the checkpoint belongs to another journal")
     is_same_tree = is_whole(bundle["size"]) and bundle["size"] == latest.size and hash_in(bundle["root"]) == latest.root
-    require(is_same_tree, "the checkpoint is that of another tree")
+    require(is_same_tree, "the checkpoint belongs to another tree")
     goes_on_there = workflow_id is None and is_whole(ends) and ends == latest.size
     require(ends is None or goes_on_there, "the next part does not begin here")
 
@@ -298,14 +298,14 @@ def require_grown(bundle, latest, kept):
     consistency = bundle["consistency"]
     if now == was or (consistency and consistency["from"] == was):
         proof = [hash_in(text) for text in consistency["proof"]] if now != was else []
-        reason = f"the journal does not go on from the checkpoint of {was} events: history was changed"
+        reason = f"the journal does not continue from the checkpoint of {was} events: history was changed"
         if now == was:
             require(kept.root == latest.root, reason)
         else:
             require(is_grown(was, kept.root, now, latest.root, proof), reason)
     else:
         leaves_show_it = bundle["workflow_id"] is None and bundle["after"] <= was
-        require(leaves_show_it, f"nothing shows that the journal goes on from {was} events: ask for it with from={was}")
+        require(leaves_show_it, f"nothing shows that the journal continues from {was} events: ask for it with from={was}")
 
 
 def verify_journal(bundle, latest, kept):
@@ -336,8 +336,8 @@ def verify_workflow(bundle, latest, kept):
     seq, number, of_kept = begins, before, before
     for item in bundle["events"]:
         event, at = item["event"], item["event"]["seq"]
-        require(event["workflow_id"] == workflow_id, f"event {at} is one of another workflow")
-        require(is_whole(at) and seq < at <= latest.size, f"event {at} is out of its order")
+        require(event["workflow_id"] == workflow_id, f"event {at} belongs to another workflow")
+        require(is_whole(at) and seq < at <= latest.size, f"event {at} is out of order")
         reason = f"event {number + 1} of the workflow is missing: number {event['workflow_seq']} is in its place"
         require(is_whole(event["workflow_seq"]) and event["workflow_seq"] == number + 1, reason)
         root = root_with(at - 1, latest.size, leaf_of(event), [hash_in(text) for text in item["proof"]])
@@ -359,12 +359,12 @@ def summary(bundle, latest, kept, key):
     what = "the journal" if workflow_id is None else f"the workflow {json.dumps(workflow_id, ensure_ascii=False)}"
     lines = [f"valid: {count} events of {what} in {latest.origin}, a tree of {latest.size} events"]
     if begins > 0:
-        lines.append(f"begins behind event {begins}: those before are not in this bundle")
+        lines.append(f"begins after event {begins}: earlier events are not in this bundle")
     if bundle["next_after"] is not None:
-        lines.append(f"goes on behind event {bundle['next_after']}: this is not all of the journal")
+        lines.append(f"continues after event {bundle['next_after']}: this is not all of the journal")
     if kept:
         of_part = f"is the beginning of the {kept.size} events whose checkpoint you kept; the others are not in it"
-        of_whole = f"goes on from the checkpoint of {kept.size} events that you kept"
+        of_whole = f"continues from the checkpoint of {kept.size} events that you kept"
         lines.append(of_part if kept.size > latest.size else of_whole)
     else:
         lines.append("no checkpoint was given: this shows only that the bundle agrees with itself")

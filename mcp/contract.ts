@@ -90,7 +90,7 @@ const argument_schemas: Readonly<Record<string, Schema>> = {
     pattern: '^[!-~]{1,255}$',
     description: 'Repeats with it act once.',
   },
-  lock_token: { type: 'string', description: 'That of your claim.' },
+  lock_token: { type: 'string', description: 'From your claim.' },
   if_version: {
     type: 'integer',
     minimum: 1,
@@ -269,10 +269,10 @@ function narrowed(schema: Schema, names: readonly string[] | undefined): Schema 
 
 /** Parts of descriptions about headers, paths, null and parts that no tool has, and about what the service does with an argument. */
 const of_http =
-  /, percent-encoded once|; default that of X-Workflow-Id|; above \d+ counts as \d+| One of windowSeconds and window is needed; both are the same\.|; comes back as the same text|; null for no callback/
+  /, percent-encoded once|; default that of X-Workflow-Id|; more than \d+ counts as \d+| Either windowSeconds or window is required; both mean the same\.|; comes back as the same text|; null for no callback/
 /** Descriptions that say no more than the name of the argument. */
 const said_by_name =
-  /^The [a-z ]+, [a-z]{3}_….$|^Ties together |^next_cursor of the page |^1 to \d+ bytes of UTF-8.$|^__… is|^Items, default/
+  /^The [a-z ]+, [a-z]{3}_….$|^Ties together |^next_cursor of the previous |^1 to \d+ bytes of UTF-8.$|^Names that begin with __|^Items, default/
 
 function ofArgument(schema: Schema): Schema {
   const { description, ...rest } = schema

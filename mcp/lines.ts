@@ -99,7 +99,7 @@ export class LineTransport implements Transport {
     try {
       this.onmessage?.(parseJSONRPCMessage(message))
     } catch {
-      this.#refuse(ProtocolErrorCode.InvalidRequest, 'Send one JSON-RPC message a line, an object.')
+      this.#refuse(ProtocolErrorCode.InvalidRequest, 'Send one JSON-RPC message per line, as an object.')
     }
   }
 

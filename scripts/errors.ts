@@ -15,7 +15,7 @@ body:
 {
   "error": {
     "code": "QUOTA_EXCEEDED",
-    "message": "The plan of this tenant allows no more of these.",
+    "message": "This tenant has reached a limit of its plan.",
     "details": { "quota": "agents", "used": 25, "limit": 25 },
     "request_id": "req_01m7yjrze65g4tymzk1ehh1byc"
   }

@@ -83,7 +83,7 @@ describe('The operator’s command', () => {
 
   test.each([
     [{ DATABASE_URL: 'sqlite::memory:' }, 'a database in memory is seen by its own process only'],
-    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: "loud" is none of debug, info, warn, error, silent'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: "loud" is not one of debug, info, warn, error, silent'],
   ] as [Environment, string][])('with %j it stops with one line', async (environment, line) => {
     for (const command of ['tenants', 'vacuum'])
       expect(await run([command], environment)).toEqual(refused(line))
@@ -249,7 +249,7 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
     const { code, stdout } = await run(['check'], environment)
     if (databases.engine === 'sqlite') expect([code, stdout]).toEqual([0, 'the database is whole\n'])
     else {
-      const looked = expect.stringMatching(/^the database is whole\nindexes were not looked through: /)
+      const looked = expect.stringMatching(/^the database is whole\nindexes were not checked: /)
       expect([code, stdout]).toEqual([0, looked])
     }
   })
@@ -299,9 +299,12 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
   test('what it cannot do it refuses with one line and 1, and changes nothing', async () => {
     const tenant = await newTenant('unchanged')
     const cases: [string[], string][] = [
-      [['set-plan', tenant.tenant_id, 'silver'], 'unknown plan silver; there are free, pro, gold'],
-      [['set-plan', tenant.tenant_id, 'toString'], 'unknown plan toString; there are free, pro, gold'],
-      [['set-plan', tenant.tenant_id, 'enterprise'], 'unknown plan enterprise; there are free, pro, gold'],
+      [['set-plan', tenant.tenant_id, 'silver'], 'unknown plan silver; the plans are free, pro, gold'],
+      [['set-plan', tenant.tenant_id, 'toString'], 'unknown plan toString; the plans are free, pro, gold'],
+      [
+        ['set-plan', tenant.tenant_id, 'enterprise'],
+        'unknown plan enterprise; the plans are free, pro, gold',
+      ],
       [['set-storage', 'nobody', '1'], 'there is no tenant nobody'],
       [['set-storage', tenant.name, '1 GiB'], '"1 GiB" is neither a whole number of bytes nor default'],
       [['set-storage', tenant.name, '-1'], '"-1" is neither a whole number of bytes nor default'],

@@ -239,27 +239,27 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     value,
     'OTEL_EXPORTER_OTLP_ENDPOINT: must be an http or https URL such as http://127.0.0.1:4318',
   ]),
-  ['ROW_LEVEL_SECURITY', 'on', 'ROW_LEVEL_SECURITY: "on" is none of auto, required, off'],
+  ['ROW_LEVEL_SECURITY', 'on', 'ROW_LEVEL_SECURITY: "on" is not one of auto, required, off'],
   ...['pg_app', 'public', 'none', 'App', 'a b', 'a"b', 'x'.repeat(64)].map(
     (value): [SettingName, string, string] => [
       'DATABASE_ROLE',
       value,
-      `DATABASE_ROLE: "${value}" is not a name of a role such as waystation_app`,
+      `DATABASE_ROLE: "${value}" is not a role name such as waystation_app`,
     ],
   ),
-  ['DATABASE_OWNER_URL', 'postgres://db/x', 'DATABASE_OWNER_URL: needs a DATABASE_URL of PostgreSQL'],
+  ['DATABASE_OWNER_URL', 'postgres://db/x', 'DATABASE_OWNER_URL: needs a PostgreSQL DATABASE_URL'],
   ['DATABASE_OWNER_URL', 'sqlite:x', 'DATABASE_OWNER_URL: must be postgres://…'],
-  ['LOG_REQUESTS', 'some', 'LOG_REQUESTS: "some" is none of all, errors, slow, none'],
-  ['LOG_REQUESTS', 'errors,', 'LOG_REQUESTS: "" is none of all, errors, slow, none'],
-  ['LOG_REQUESTS', 'all,slow', 'LOG_REQUESTS: "all,slow" joins what stands alone'],
+  ['LOG_REQUESTS', 'some', 'LOG_REQUESTS: "some" is not one of all, errors, slow, none'],
+  ['LOG_REQUESTS', 'errors,', 'LOG_REQUESTS: "" is not one of all, errors, slow, none'],
+  ['LOG_REQUESTS', 'all,slow', 'LOG_REQUESTS: "all,slow" combines a value that must be given alone'],
   [
     'LOG_REQUESTS',
     'errors',
-    'LOG_REQUESTS: needs LOG_LEVEL=info or debug, and that is error',
+    'LOG_REQUESTS: needs LOG_LEVEL=info or debug, but it is error',
     { LOG_LEVEL: 'error' },
   ],
   ['METRICS', 'localhost:65536', 'METRICS: "65536" is not a whole number from 0 to 65535'],
-  ['DATABASE_LISTEN_URL', 'postgres://db/x', 'DATABASE_LISTEN_URL: needs a DATABASE_URL of PostgreSQL'],
+  ['DATABASE_LISTEN_URL', 'postgres://db/x', 'DATABASE_LISTEN_URL: needs a PostgreSQL DATABASE_URL'],
   ...['-1', '65536', '1.5', '1e3', '0x10', 'http', '80 80'].map((value): [SettingName, string, string] => [
     'PORT',
     value,
@@ -338,9 +338,9 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ['BACKUP_EVERY', '0m', 'BACKUP_EVERY: "0m" is less than 1m'],
   ['BACKUP_KEEP', '0', 'BACKUP_KEEP: "0" is not a whole number from 1 to 1000'],
   ['BACKUP_KEEP', '1001', 'BACKUP_KEEP: "1001" is not a whole number from 1 to 1000'],
-  ['TICK', 'Internal', 'TICK: "Internal" is none of internal, external'],
-  ['CLOCK', 'Test', 'CLOCK: "Test" is none of system, test'],
-  ['SIGNUP', 'yes', 'SIGNUP: "yes" is none of open, closed'],
+  ['TICK', 'Internal', 'TICK: "Internal" is not one of internal, external'],
+  ['CLOCK', 'Test', 'CLOCK: "Test" is not one of system, test'],
+  ['SIGNUP', 'yes', 'SIGNUP: "yes" is not one of open, closed'],
   ...['mail.example.com', 'https://user:secret@mail.example.com', 'smtp://'].map(
     (value): [SettingName, string, string] => ['SMTP_URL', value, 'SMTP_URL: must be smtp://… or smtps://…'],
   ),
@@ -361,7 +361,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ...['requiretls', 'tls.rejectunauthorized', 'secret@mail'].map((name): [SettingName, string, string] => [
     'SMTP_URL',
     `smtp://mail?requireTLS=true&${name}=true`,
-    'SMTP_URL: may have the options requireTLS, ignoreTLS, authMethod, name, tls.servername, tls.rejectUnauthorized and no other',
+    'SMTP_URL: may have only the options requireTLS, ignoreTLS, authMethod, name, tls.servername, tls.rejectUnauthorized',
   ]),
   ...['requireTLS', 'requireTLS=yes', 'ignoreTLS=', 'tls.rejectUnauthorized=0'].map(
     (option): [SettingName, string, string] => [
@@ -387,7 +387,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
       { SMTP_URL: 'smtp://mail' },
     ],
   ),
-  ['CALLBACK_HTTPS_ONLY', '1', 'CALLBACK_HTTPS_ONLY: "1" is none of true, false'],
+  ['CALLBACK_HTTPS_ONLY', '1', 'CALLBACK_HTTPS_ONLY: "1" is not one of true, false'],
   ...['example.com', 'https://a.example/', 'https://a.example/x', 'null', 'https://A.example', '**'].map(
     (value): [SettingName, string, string] => [
       'CORS_ORIGINS',
@@ -411,7 +411,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ].map((value): [SettingName, string, string] => [
     'TRUST_PROXY',
     value,
-    `TRUST_PROXY: "${value}" is not a comma list of addresses or CIDR ranges`,
+    `TRUST_PROXY: "${value}" is not a comma-separated list of addresses or CIDR ranges`,
   ]),
   [
     'DEFAULT_PLAN',
@@ -431,7 +431,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   [
     'WORKERS',
     '2',
-    'WORKERS: 2 processes need PostgreSQL, and DATABASE_URL is SQLite, which one process serves',
+    'WORKERS: 2 processes need PostgreSQL, but DATABASE_URL is SQLite, which only one process can serve',
   ],
   ['MEMORY_BUDGET', '33554431', 'MEMORY_BUDGET: "33554431" is less than 32MiB'],
   ['MEMORY_BUDGET', 'much', 'MEMORY_BUDGET: "much" is not a number of bytes such as 134217728 or 128MiB'],
@@ -447,7 +447,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     'MEMORY_BUDGET: "99999999999GiB" is not a number of bytes such as 134217728 or 128MiB',
   ],
   ['DISK_RESERVE', '64M', 'DISK_RESERVE: "64M" is not a whole number from 0 to 9007199254740991'],
-  ['LOG_LEVEL', 'trace', 'LOG_LEVEL: "trace" is none of debug, info, warn, error, silent'],
+  ['LOG_LEVEL', 'trace', 'LOG_LEVEL: "trace" is not one of debug, info, warn, error, silent'],
 ]
 
 describe('configuration', () => {

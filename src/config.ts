@@ -162,11 +162,11 @@ function testClock(clock: 'system' | 'test', loopback_only: boolean): boolean {
 function loggedRequests(text: string, log_level: string | undefined): LoggedRequests[] {
   const chosen = text.split(',').map((one) => oneOf('LOG_REQUESTS', one.trim(), logged_requests))
   if (chosen.length > 1 && chosen.some((one) => one === 'all' || one === 'none')) {
-    throw new ConfigError('LOG_REQUESTS', `"${text}" joins what stands alone`)
+    throw new ConfigError('LOG_REQUESTS', `"${text}" combines a value that must be given alone`)
   }
   if (chosen[0] === 'none') return []
   if (log_level !== undefined && !['debug', 'info'].includes(log_level)) {
-    throw new ConfigError('LOG_REQUESTS', `needs LOG_LEVEL=info or debug, and that is ${log_level}`)
+    throw new ConfigError('LOG_REQUESTS', `needs LOG_LEVEL=info or debug, but it is ${log_level}`)
   }
   return chosen
 }
@@ -227,14 +227,14 @@ function otherUrl(name: SettingName, text: string | undefined, database_url: str
   if (text === undefined) return null
   requireReadable(name, text)
   if (!isPostgresUrl(text)) throw new ConfigError(name, 'must be postgres://…')
-  if (!isPostgresUrl(database_url)) throw new ConfigError(name, 'needs a DATABASE_URL of PostgreSQL')
+  if (!isPostgresUrl(database_url)) throw new ConfigError(name, 'needs a PostgreSQL DATABASE_URL')
   return text
 }
 
 /** PostgreSQL cuts longer names off, and keeps those that begin with pg_ for itself. */
 function roleName(text: string): string {
   if (/^(?!pg_|public$|none$)[a-z_][a-z0-9_]{0,62}$/.test(text)) return text
-  throw new ConfigError('DATABASE_ROLE', `"${text}" is not a name of a role such as waystation_app`)
+  throw new ConfigError('DATABASE_ROLE', `"${text}" is not a role name such as waystation_app`)
 }
 
 function isPostgresUrl(text: string): boolean {
@@ -292,7 +292,7 @@ function workers(count: number, database_url: string): number {
   if (count > 1 && database_url.startsWith('sqlite:')) {
     throw new ConfigError(
       'WORKERS',
-      `${count} processes need PostgreSQL, and DATABASE_URL is SQLite, which one process serves`,
+      `${count} processes need PostgreSQL, but DATABASE_URL is SQLite, which only one process can serve`,
     )
   }
   return count
@@ -380,7 +380,7 @@ function checkSmtpLogin({ username, password, pathname, hash }: URL): void {
 function checkSmtpOptions(options: URLSearchParams): void {
   const names = Object.keys(smtp_options)
   if ([...options.keys()].some((name) => !names.includes(name)))
-    throw new ConfigError('SMTP_URL', `may have the options ${names.join(', ')} and no other`)
+    throw new ConfigError('SMTP_URL', `may have only the options ${names.join(', ')}`)
   // Nodemailer makes a list of it, which counts as true: ignoreTLS=false&ignoreTLS=false would send mails in clear.
   if (options.size > new Set(options.keys()).size)
     throw new ConfigError('SMTP_URL', 'has an option twice; each may be given once')
@@ -404,7 +404,10 @@ function ranges(text: string | undefined): Range[] {
   try {
     return parseRanges(text)
   } catch {
-    throw new ConfigError('TRUST_PROXY', `"${text}" is not a comma list of addresses or CIDR ranges`)
+    throw new ConfigError(
+      'TRUST_PROXY',
+      `"${text}" is not a comma-separated list of addresses or CIDR ranges`,
+    )
   }
 }
 

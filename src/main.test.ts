@@ -149,12 +149,12 @@ describe('Without serving', () => {
   test.each([
     [['--port'], {}, 'unknown argument --port; see --help'],
     [[], { PORT: 'http' }, 'PORT: "http" is not a whole number from 0 to 65535'],
-    [[], { LOG_LEVEL: 'loud' }, 'LOG_LEVEL: "loud" is none of debug, info, warn, error, silent'],
-    [[], { TICK: 'never' }, 'TICK: "never" is none of internal, external'],
+    [[], { LOG_LEVEL: 'loud' }, 'LOG_LEVEL: "loud" is not one of debug, info, warn, error, silent'],
+    [[], { TICK: 'never' }, 'TICK: "never" is not one of internal, external'],
     [
       [],
       { WORKERS: '2' },
-      'WORKERS: 2 processes need PostgreSQL, and DATABASE_URL is SQLite, which one process serves',
+      'WORKERS: 2 processes need PostgreSQL, but DATABASE_URL is SQLite, which only one process can serve',
     ],
     [[], { PLANS_FILE: 'plans.json' }, 'PLANS_FILE: there is no file plans.json'],
   ] as [string[], Environment, string][])(
@@ -260,7 +260,7 @@ describe('A first start', () => {
       child.kill('SIGTERM')
       const printed = await lines.all()
       const warning =
-        '\n  warning     TRUST_PROXY names no proxy: all clients behind one count as one address, and it may answer some calls with 502\n'
+        '\n  warning     TRUST_PROXY names no proxy: all clients behind one count as one address, and that proxy may answer some calls with 502\n'
       expect(printed.includes(warning)).toBe(warns)
     },
   )

@@ -40,7 +40,7 @@ const files_advised_min = limit(
 )
 
 const polled_message =
-  'LISTEN does not work here, so changes on other nodes are found by looking; see DATABASE_LISTEN_URL in docs/configuration.md'
+  'LISTEN does not work here, so changes on other nodes are found by polling; see DATABASE_LISTEN_URL in docs/configuration.md'
 
 /** `npm start` with these arguments. */
 export async function main(args: string[]): Promise<void> {
@@ -134,7 +134,7 @@ async function serveAsWorker(config: Config, number: number): Promise<void> {
 /** Secrets, schema and port first, so that a start that fails says so once. */
 async function supervise(config: Config): Promise<void> {
   if (process.platform !== 'linux') {
-    throw new ConfigError('WORKERS', 'several processes share a port on Linux only; set WORKERS=1')
+    throw new ConfigError('WORKERS', 'several processes can share a port only on Linux; set WORKERS=1')
   }
   const log = logOf(config)
   const backups = backupsOf(config, log)
@@ -244,7 +244,7 @@ interface Started {
 
 /** This service speaks no TLS, so there is a proxy where its URL does. */
 const unknown_proxy_message =
-  'TRUST_PROXY names no proxy: all clients behind one count as one address, and it may answer some calls with 502'
+  'TRUST_PROXY names no proxy: all clients behind one count as one address, and that proxy may answer some calls with 502'
 
 function banner(config: Config, { address, metrics_url, secret_files, is_polled }: Started): string {
   const path = sqlitePath(config.database_url)

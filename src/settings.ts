@@ -26,11 +26,11 @@ export const settings = {
   },
   DATABASE_LISTEN_URL: {
     initial: 'DATABASE_URL',
-    help: 'PostgreSQL: where a node listens for the others; past a pooler, to the server itself',
+    help: 'PostgreSQL: where a node listens for the others: the server itself, not a pooler',
   },
   ROW_LEVEL_SECURITY: {
     initial: 'auto',
-    help: 'PostgreSQL: auto: in force where it can be; required: no start without; off',
+    help: 'PostgreSQL: auto: in force where possible; required: no start without it; off',
   },
   DATABASE_ROLE: {
     initial: 'waystation_app',
@@ -43,14 +43,14 @@ export const settings = {
   WORKERS: { initial: '1', help: 'PostgreSQL: processes that serve behind one port' },
   METRICS: {
     initial: 'none',
-    help: 'host:port of a listener of its own for metrics at /metrics; none: nothing is counted',
+    help: 'host:port of a separate listener for metrics at /metrics; none: nothing is counted',
   },
-  CRON_SECRET: { initial: 'generated', help: 'what POST /v1/tick asks for' },
+  CRON_SECRET: { initial: 'generated', help: 'the secret that POST /v1/tick requires' },
   SECRET_KEY: {
     initial: 'generated',
     help: 'seals signing secrets; the same on every node, at least 16 characters',
   },
-  SECRET_KEY_PREVIOUS: { initial: 'none', help: 'the key before, while SECRET_KEY is rotated' },
+  SECRET_KEY_PREVIOUS: { initial: 'none', help: 'the previous key, while SECRET_KEY is rotated' },
   DATA_DIR: { initial: 'data', help: 'folder of the SQLite database and of the generated secrets' },
   TICK: {
     initial: 'internal',
@@ -64,27 +64,30 @@ export const settings = {
   DEFAULT_PLAN: { initial: 'free', help: 'plan of a new tenant whose sign-up names none' },
   PLANS_OPEN: {
     initial: 'free,pro, and unlimited while all is loopback',
-    help: 'comma list of the plans that a sign-up may name',
+    help: 'comma-separated list of the plans that a sign-up may name',
   },
   CALLBACK_ALLOW: {
     initial: 'loopback while all is loopback, else none',
-    help: 'comma list of CIDR[:port] that callbacks may reach although not public',
+    help: 'comma-separated list of CIDR[:port] that callbacks may reach although they are not public',
   },
   CALLBACK_HTTPS_ONLY: { initial: 'false', help: 'true: callback URLs must be https' },
   SMTP_URL: {
     initial: 'none',
-    help: 'smtp://user:password@host:587 or smtps://…: where mails to subscribers are handed over; none: no mail',
+    help: 'smtp://user:password@host:587 or smtps://…: the server that sends mails to subscribers; none: no mail',
   },
   MAIL_FROM: { initial: 'none', help: 'the sender of these mails, an address; needed with SMTP_URL' },
-  CORS_ORIGINS: { initial: 'none', help: 'comma list of origins whose pages may call the API, or *' },
+  CORS_ORIGINS: {
+    initial: 'none',
+    help: 'comma-separated list of origins whose pages may call the API, or *',
+  },
   TRUST_PROXY: {
     initial: 'none',
-    help: 'comma list of proxy addresses or CIDRs whose X-Forwarded-For is believed',
+    help: 'comma-separated list of proxy addresses or CIDRs whose X-Forwarded-For is believed',
   },
   PLANS_FILE: { initial: 'none', help: 'JSON file that replaces the table of plans' },
   MEMORY_BUDGET: {
     initial: `${memory_bytes_default / 1_048_576}MiB`,
-    help: 'memory for request bodies and answers in flight, in bytes or as 128MiB',
+    help: 'memory for request bodies and answers in flight, in bytes or such as 128MiB',
   },
   DISK_RESERVE: {
     initial: '256 MiB or 5 % of the disk',
@@ -96,11 +99,11 @@ export const settings = {
   LOG_LEVEL: { initial: 'info', help: log_levels.join(', ') },
   LOG_REQUESTS: {
     initial: 'none',
-    help: 'all, errors, slow or none, or errors,slow: requests that the log has a line for',
+    help: 'all, errors, slow or none, or errors,slow: which requests have a line in the log',
   },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     initial: 'none',
-    help: 'URL of a collector that takes traces by OTLP over HTTP; none: OpenTelemetry is not loaded',
+    help: 'URL of a collector that accepts traces by OTLP over HTTP; none: OpenTelemetry is not loaded',
   },
 } as const satisfies Record<string, { initial: string; help: string }>
 
@@ -147,28 +150,28 @@ export const backup_keep_max = limit(
   'settings.backup_keep',
   1_000,
   'entries',
-  'The most BACKUP_KEEP. Past it the service does not start.',
+  'The largest BACKUP_KEEP. Past it the service does not start.',
 )
 
 export const connections_min = limit(
   'settings.database_connections_min',
   2,
   'connections',
-  'The least DATABASE_CONNECTIONS, so that one slow transaction does not stop all others. Below it the service does not start.',
+  'The smallest DATABASE_CONNECTIONS, so that one slow transaction does not stop all others. Below it the service does not start.',
 )
 
 export const connections_max = limit(
   'settings.database_connections_max',
   1_000,
   'connections',
-  'The most DATABASE_CONNECTIONS: each is a process of PostgreSQL. Past it the service does not start.',
+  'The largest DATABASE_CONNECTIONS: each is a process of PostgreSQL. Past it the service does not start.',
 )
 
 export const workers_max = limit(
   'settings.workers',
   64,
   'processes',
-  'The most WORKERS. Past it the service does not start.',
+  'The largest WORKERS. Past it the service does not start.',
 )
 
 export function wholeNumber(name: SettingName, text: string, least: number, most: number): number {
@@ -199,5 +202,5 @@ export function duration(name: SettingName, text: string, least: number): number
 
 export function oneOf<const T extends string>(name: SettingName, text: string, allowed: readonly T[]): T {
   if ((allowed as readonly string[]).includes(text)) return text as T
-  throw new ConfigError(name, `"${text}" is none of ${allowed.join(', ')}`)
+  throw new ConfigError(name, `"${text}" is not one of ${allowed.join(', ')}`)
 }

@@ -259,24 +259,24 @@ describe('Wrong usage', () => {
     [['kv', 'put', 'state', 'k', '1', '--file', 'x'], 'Give the value or --file, not both.'],
     [
       ['kv', 'put', 'state', 'k', '1', '--if-absent', '--if-version', '1'],
-      '--if-absent and --if-version exclude',
+      '--if-absent and --if-version cannot be combined',
     ],
-    [['kv', 'put', 'state', 'k', '1', '--ttl', 'soon'], 'It is a duration such as'],
+    [['kv', 'put', 'state', 'k', '1', '--ttl', 'soon'], 'It must be a duration such as'],
     [['kv', 'put', 'state', 'k', '--file', '/nowhere/x'], '/nowhere/x cannot be read (ENOENT).'],
-    [['rate', 'check', 'k', '--limit', '0', '--window', '1m'], 'It is a number above 0.'],
+    [['rate', 'check', 'k', '--limit', '0', '--window', '1m'], 'It must be a number above 0.'],
     [['rate', 'check', 'k', '--limit', '1'], "required option '--window <duration>' not specified"],
-    [['rate', 'check', 'k', '--limit', '1', '--window', '1m', '--cost', '0'], 'It is a number above 0.'],
+    [['rate', 'check', 'k', '--limit', '1', '--window', '1m', '--cost', '0'], 'It must be a number above 0.'],
     [['schedule', 'create', '/wake'], 'The time is missing'],
     [['schedule', 'update', 'sch_1'], 'There is nothing to change.'],
     [['tenant', 'get'], 'The tenant is missing: only a profile with an admin key knows its tenant.'],
-    [['tenant', 'delete', 'ten_1'], 'There is no terminal to ask at.'],
-    [['audit', 'list', '--profile', 'x', '--url', 'http://a.test'], '--profile and --url exclude each other'],
+    [['tenant', 'delete', 'ten_1'], 'There is no terminal to ask on.'],
+    [['audit', 'list', '--profile', 'x', '--url', 'http://a.test'], '--profile and --url cannot be combined'],
     [['audit', 'list', '--profile', 'x'], 'There is no profile x.'],
     [['audit', 'list', '--url', 'ftp://a.test'], 'The address must be an http or https URL'],
-    [['audit', 'list', '--retries', '21'], '--retries is 20 at most.'],
-    [['audit', 'list', '--timeout', '0.0001'], 'It is from 0.001 to 86400 seconds.'],
-    [['audit', 'list', '--timeout', '99999999999'], 'It is from 0.001 to 86400 seconds.'],
-    [['audit', 'append', 'a', '--idempotency-key', 'a b'], 'It is 1 to 255 characters of ASCII'],
+    [['audit', 'list', '--retries', '21'], '--retries must be 20 at most.'],
+    [['audit', 'list', '--timeout', '0.0001'], 'It must be from 0.001 to 86400 seconds.'],
+    [['audit', 'list', '--timeout', '99999999999'], 'It must be from 0.001 to 86400 seconds.'],
+    [['audit', 'append', 'a', '--idempotency-key', 'a b'], 'It must be 1 to 255 ASCII characters'],
     [['schedule', 'create', '/wake', '--in', '999999999999d'], '--in ends after the year 9999.'],
     [['audit', 'list', '--key', 'svc_agt_x'], "unknown option '--key'"],
   ]
@@ -343,7 +343,7 @@ describe('The next step', () => {
 
   test.each([
     ['DELETE_REQUIRES_CONFIRM', "Pass --confirm 'DELETE ALL DATA'."],
-    ['UNAUTHORIZED', 'waystation login keeps a valid key; waystation profiles shows which is used.'],
+    ['UNAUTHORIZED', 'waystation login keeps a valid key; waystation profiles shows which one is in use.'],
     ['VERSION_MISMATCH', errors.VERSION_MISMATCH.next],
   ])('after %s is: %s', (code, sentence) => {
     expect(next(code)).toBe(sentence)
@@ -459,7 +459,9 @@ test('A wait that was limited ends with 7 when its time is over', async () => {
     answer,
   })
   expect([code, stdout]).toEqual([7, ''])
-  expect(stderr).toContain('Not decided within 0.01 s. Next: waystation checkpoint wait chk_1 waits on.')
+  expect(stderr).toContain(
+    'Not decided within 0.01 s. Next: waystation checkpoint wait chk_1 continues the wait.',
+  )
 })
 
 test('A wait may be longer than a timer, and is as patient as --retries says', async () => {

@@ -58,7 +58,7 @@ forEachService('agent rotate-key --save', (service) => {
       expect([code, stdout, stderr]).toEqual([
         2,
         '',
-        `waystation: USAGE: There is a profile ${name}, and its key would be lost. ` +
+        `waystation: USAGE: Profile ${name} already exists, and its key would be lost. ` +
           `Next: Save this one under another name, or waystation logout ${name} first.\n`,
       ])
     }

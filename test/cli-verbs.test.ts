@@ -56,13 +56,13 @@ describe('checkpoint create', () => {
       })
       const { error } = JSON.parse(told.stderr)
       expect([told.code, error.code, error.details]).toEqual([7, code, { id: 'chk_1' }])
-      expect(error.next).toBe('The question stays: waystation checkpoint wait chk_1 waits on.')
+      expect(error.next).toBe('The question stays open: waystation checkpoint wait chk_1 continues the wait.')
     },
   )
 
   test.each([
     [[], 'The callback is missing: --callback, --no-callback, or --wait to wait for the decision.'],
-    [['--no-callback', '--for', '1m'], '--for goes with --wait.'],
+    [['--no-callback', '--for', '1m'], '--for needs --wait.'],
   ])('with %j is wrong usage', async (words, sentence) => {
     const told = await runInside(['checkpoint', 'create', 'Deploy?', ...words])
     expect([told.code, told.asked.length]).toEqual([2, 0])
@@ -93,7 +93,7 @@ describe('A hint names the command as it was started', () => {
       'Next: Is the service running there? npx waystation serve starts one; npx waystation login',
     )
     const told = await runInside(['profiles', 'use', 'none', '--json'], { command, env: {} })
-    expect(JSON.parse(told.stderr).error.next).toBe('npx waystation profiles shows those there are.')
+    expect(JSON.parse(told.stderr).error.next).toBe('npx waystation profiles lists them.')
     expect((await runInside(['profiles'], { command, env: {} })).stderr).toBe(
       'There are none; npx waystation login keeps one.\n',
     )
@@ -165,7 +165,7 @@ test.each([
 ])('%j --for 0, which would be over before an answer, is refused and asks nobody', async (words) => {
   const told = await runInside([...words, '--for', '0'])
   expect([told.code, told.asked]).toEqual([2, []])
-  expect(told.stderr).toContain('It is a duration above 0.')
+  expect(told.stderr).toContain('It must be a duration above 0.')
 })
 
 test('wait, and every option that is a list, takes more of it each time that it is given', async () => {
@@ -274,7 +274,7 @@ test('FORBIDDEN says which kind of key it takes, and which was sent', async () =
   expect([code, stderr]).toEqual([
     3,
     expect.stringContaining(
-      'It takes an agent key; the one that was sent is the admin key. Use another profile',
+      'This needs an agent key; the key that was sent is the admin key. Use another profile',
     ),
   ])
   const other = await runInside(['kv', 'get', 'a', 'b'], { answer: refusing() })
@@ -464,7 +464,7 @@ test('dlq redrive-many --wait names the operation when it can no longer be follo
   })
   const { error } = JSON.parse(told.stderr)
   expect([told.code, error.code, error.details]).toEqual([7, 'UNAVAILABLE', { id: 'dop_1' }])
-  expect(error.next).toBe('The operation goes on: waystation operation get dop_1 shows it.')
+  expect(error.next).toBe('The operation continues: waystation operation get dop_1 shows it.')
 })
 
 test.each([
@@ -474,7 +474,7 @@ test.each([
   ],
   [
     ['checkpoint', 'wait', 'chk_1', '--for', '0.01s'],
-    'Not decided within 0.01 s. Next: waystation checkpoint wait chk_1 waits on.',
+    'Not decided within 0.01 s. Next: waystation checkpoint wait chk_1 continues the wait.',
   ],
 ])('%j whose time is over leaves nothing unknown', async (words, told_of_it) => {
   const blocked = { allowed: false, count: 2, remaining: 0, resetAt: 'T', retryAfter: 60, limit: 1 }

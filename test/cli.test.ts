@@ -131,7 +131,7 @@ forEachService('The CLI', (service) => {
   test('a kept profile says which variable comes before it, as it would not be used', async () => {
     const env = { XDG_CONFIG_HOME: bench.folder(), WAYSTATION_URL: service.url }
     const { tenant } = await signUp()
-    const note = 'WAYSTATION_URL is set and comes before it: unset it, or add --profile me.\n'
+    const note = 'WAYSTATION_URL is set and takes precedence: unset it, or add --profile me.\n'
     const login = await bench.run(['login', 'me'], env, { stdin: `${tenant.api_key}\n` })
     expect([login.code, login.stderr]).toEqual([0, note])
     const used = await bench.run(['profiles', 'use', 'me'], env)
@@ -159,7 +159,7 @@ forEachService('The CLI', (service) => {
     const first = keyOf()
     const refused = await bench.run(create('worker-8'), env)
     expect([refused.code, refused.stdout, keyOf()]).toEqual([2, '', first])
-    expect(refused.stderr).toContain('There is a profile worker, and its key would be lost.')
+    expect(refused.stderr).toContain('Profile worker already exists, and its key would be lost.')
     expect((await bench.run(['agent', 'get', 'worker-8'], env)).code).toBe(4)
     // A repeat is answered with the key that is kept; another key is shown instead.
     expect([(await bench.run(once, env)).code, keyOf()]).toEqual([0, first])
@@ -204,7 +204,7 @@ forEachService('The CLI', (service) => {
     expect(await with_key(tenant.api_key)).toEqual(done)
     expect(await with_key(tenant.api_key)).toEqual(done)
     const before = `agent key svc_agt_****${tenant.api_key.slice(-4)} for ${service.url}`
-    const over = { ...done, stderr: `It took the place of the ${before}.\n` }
+    const over = { ...done, stderr: `It replaces the ${before}.\n` }
     expect(await with_key(tenant.admin_key)).toEqual(over)
     const { stdout } = await with_key('the-secret-of-a-cron', '--no-check', '--json')
     expect(JSON.parse(stdout)).toMatchObject({ name: 'me', kind: 'cron', replaced: true })

@@ -410,7 +410,7 @@ describe('Policies for effects', () => {
         await dialog(page).getByLabel('Longest lease').fill('300')
         await dialog(page).getByLabel('Kim').check()
         await press(page, 'Set the policy')
-        await dialog(page).getByText('must not be above the 1 approvers').waitFor()
+        await dialog(page).getByText('must not exceed the number of approvers, 1').waitFor()
         expect(await dialog(page).getByRole('alert').count()).toBe(0)
         await dialog(page).getByLabel('An administrator').check()
         expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])

@@ -626,7 +626,7 @@ forEachService('The approval page of a decision that steers', (service) => {
         })
         await page.getByRole('button', { name: 'Approve…' }).click()
         await page.getByRole('button', { name: 'Yes, approve' }).click()
-        await page.getByText('This vote is for something else than the votes before it.').waitFor()
+        await page.getByText('This vote is for something other than the votes before it.').waitFor()
       },
       { ...narrow, expected: refusals(409) },
     )

@@ -290,7 +290,7 @@ forEachService('Votes and comments', (service) => {
         await page.getByRole('button', { name: 'Yes, approve' }).click()
       }
       await confirm()
-      await page.getByText('This vote is for something else than the votes before it.').waitFor()
+      await page.getByText('This vote is for something other than the votes before it.').waitFor()
       expect(await accessibilityFaults(page)).toEqual([])
     }
     await chromium.visit(service.url, vote, { expected: refusals(409) })

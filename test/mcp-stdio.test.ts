@@ -102,7 +102,7 @@ test('a message longer than 10 MiB ends the server, also while its input is open
   expect(await finished(child)).toEqual({
     ...{ exit_code: 2, stdout: '' },
     stderr:
-      'waystation: PAYLOAD_TOO_LARGE: A message of the client is longer than 10 MiB. Next: Start it again, and send less at once.\n',
+      'waystation: PAYLOAD_TOO_LARGE: A message from the client is longer than 10 MiB. Next: Start it again, and send less at once.\n',
   })
 })
 
@@ -354,7 +354,7 @@ test('an id that nests without end is refused and what follows is answered', asy
   server.stdin.write(`${messages.join('\n')}\n`)
   server.stdin.end()
   const told = (await new Response(server.stdout).text()).trimEnd().split('\n')
-  const refusal = { code: -32_600, message: 'Send one JSON-RPC message a line, an object.' }
+  const refusal = { code: -32_600, message: 'Send one JSON-RPC message per line, as an object.' }
   expect(told.map((line) => JSON.parse(line))).toEqual([
     { jsonrpc: '2.0', id: null, error: refusal },
     { jsonrpc: '2.0', id: 7, result: {} },

@@ -45,7 +45,7 @@ forEachService('MCP', (service) => {
       expect(data).toMatchObject({
         ...{ id, status: 'approved', reason: 'the customer called' },
         resolved_by: expect.stringMatching(/^approval_key:/),
-        next_step: 'Approved: go on with what was asked.',
+        next_step: 'Approved: proceed with what was asked.',
       })
       await agent.call('audit_append', { action: 'refund.paid', metadata: { checkpoint: id } })
       expect((await agent.call('audit_list', { action: 'refund.paid' })).data.items).toHaveLength(1)

@@ -214,14 +214,16 @@ forEachService('MCP', (service) => {
       const { id } = await call('inbox_create')
       const came = await call('wait_for', { any, after: begun.after })
       expect(came.event).toMatchObject({ type: 'inbox.created', subject: { kind: 'inbox', id } })
-      expect(came.next_step).toStartWith('inbox.created has come: go on with your work.')
+      expect(came.next_step).toStartWith('inbox.created has come: continue with your work.')
     })
 
     test('an agent does once what a person has approved, and is answered the result from then on', async () => {
       const payload = { order: 7, amount: 30 }
       const claim = { type: 'refund', key: `order-${over}`, payload, approval: { title: 'Refund 30 EUR?' } }
       const { id, checkpoint, next_step } = await call('effect_begin', claim)
-      expect(next_step).toBe(`A person is asked. Call effect_status with id "${id}" until it is decided.`)
+      expect(next_step).toBe(
+        `A person has been asked. Call effect_status with id "${id}" until it is decided.`,
+      )
       const waited = call('effect_status', { id })
       await service.ask('POST', `/v1/checkpoints/${checkpoint.id}/approve`, { key: tenant.admin_key })
       expect(await waited).toMatchObject({

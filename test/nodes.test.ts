@@ -296,9 +296,9 @@ onPostgres('Two nodes that hear each other', () => {
     await until(async () => (await statusOf(there, api_key)) === 401)
     await until(async () => (await hears(here)) && (await hears(there)))
     const messages = there.logged.map(({ message }) => message)
-    expect(messages).toContain('signals of other nodes are not heard: looking for their changes')
+    expect(messages).toContain('signals from other nodes are not heard: polling for their changes')
     expect(
-      messages.filter((message) => message === 'signals of other nodes are heard').length,
+      messages.filter((message) => message === 'signals from other nodes are heard').length,
     ).toBeGreaterThan(1)
     const id = await newCheckpoint(here, tenant)
     const wait = await waitFor(there, tenant, id)

@@ -151,7 +151,7 @@ forEachDatabase('Done as it is printed', (databases) => {
       const released = lines(await run(release!))
       expect(
         released.find((line) =>
-          line.endsWith(' keys ended; admin reset-admin-key --all gives every tenant a new one'),
+          line.endsWith(' keys were revoked; admin reset-admin-key --all gives every tenant a new one'),
         ),
       ).toBeTruthy()
       const [tenant_id, name, key] = released.at(-1)!.split('\t')

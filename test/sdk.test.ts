@@ -410,7 +410,7 @@ forEachService('The SDK', (service) => {
       status: 409,
       details: { current_version: 1 },
       request_id: expect.stringMatching(/^req_/),
-      message: 'VERSION_MISMATCH: The stored version is another one.',
+      message: 'VERSION_MISMATCH: The stored version is a different one.',
     })
   })
 

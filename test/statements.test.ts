@@ -225,7 +225,7 @@ forEachWholeService(
     let a: Keyring
     beforeAll(async () => {
       // From then on no key is forgotten that was used a moment ago.
-      const heard = 'signals of other nodes are heard'
+      const heard = 'signals from other nodes are heard'
       if (service.engine === 'postgres')
         await until(() => service.logged.some(({ message }) => message === heard))
       a = await newKeyring(service)

@@ -13,7 +13,7 @@ export const checkpointCreate: Override = {
   options: [
     {
       flag: '--wait',
-      about: 'wait for the decision: exit code 0 when approved, 8 when not; then a callback is not needed',
+      about: 'wait for the decision: exit code 0 when approved, 8 when not; no callback is needed then',
     },
     wait_at_most('it is decided'),
   ],
@@ -24,14 +24,17 @@ export const checkpointCreate: Override = {
         'The callback is missing: --callback, --no-callback, or --wait to wait for the decision.',
       )
     }
-    if (wait_seconds !== undefined && !wait) throw usageError('--for goes with --wait.')
+    if (wait_seconds !== undefined && !wait) throw usageError('--for needs --wait.')
     const { checkpoints } = cli.client()
     const options = idempotency_key === undefined ? {} : { idempotency_key }
     const created = await checkpoints.create({ ...body, callback_url } as NewCheckpoint, options)
     if (!wait) return cli.out.record(created)
     const { id } = created
-    cli.out.note(`${id} waits for its decision; Ctrl-C ends the wait, and the question stays.`)
-    cli.made = { id, next: `The question stays: waystation checkpoint wait ${shellWord(id)} waits on.` }
+    cli.out.note(`${id} waits for its decision; Ctrl-C ends the wait, and the question stays open.`)
+    cli.made = {
+      id,
+      next: `The question stays open: waystation checkpoint wait ${shellWord(id)} continues the wait.`,
+    }
     printDecision(cli, await decision(cli, id, wait_seconds))
   },
 }
@@ -43,7 +46,7 @@ export const checkpointWait: OwnCommand = {
   about: 'Wait for the decision: exit code 0 when approved, 8 when not',
   examples: [
     `waystation checkpoint wait ${example} && ./deploy`,
-    `waystation checkpoint wait ${example} --for 10m   # exit code 7 when that is over`,
+    `waystation checkpoint wait ${example} --for 10m   # exit code 7 when the time is up`,
   ],
   path: ['id'],
   options: [wait_at_most('it is decided')],
@@ -59,7 +62,7 @@ function printDecision(cli: Cli, checkpoint: Checkpoint): void {
 
 function decision(cli: Cli, id: string, wait_seconds: number | undefined): Promise<Checkpoint> {
   const { checkpoints } = cli.client()
-  const next = `waystation checkpoint wait ${shellWord(id)} waits on.`
+  const next = `waystation checkpoint wait ${shellWord(id)} continues the wait.`
   const wait = (signal?: AbortSignal) => checkpoints.waitFor(id, { ...cli.retries, signal })
   return within(wait_seconds, 'Not decided', next, wait)
 }

@@ -44,7 +44,7 @@ function many(more: readonly CommandOption[], startOf: (dlq: Dlq) => Start): Ove
     ...more,
     { flag: '--source <source>', about: 'left by an agent, a schedule or a checkpoint', choices: sources },
     { flag: '--source-id <id>', about: 'left by this schedule or checkpoint', sets: 'source_id' },
-    { flag: '--cause <text>', about: 'of exactly this cause' },
+    { flag: '--cause <text>', about: 'with exactly this cause' },
     { flag: '--workflow <id>', about: 'of exactly this workflow', sets: 'workflow_id' },
     { flag: '--from <time>', about: 'captured from this instant on' },
     { flag: '--to <time>', about: 'captured before this instant' },
@@ -73,12 +73,12 @@ function filterOf({ status, source, source_id, cause, workflow_id, from, to }: G
 function requireFilter({ status: _, ...filter }: Given, all: unknown): void {
   const is_empty = Object.keys(filter).length === 0
   if (is_empty && all !== true) throw usageError('Say which: --cause, --source, --workflow, …, or --all.')
-  if (!is_empty && all === true) throw usageError('--all and a filter exclude each other.')
+  if (!is_empty && all === true) throw usageError('--all and a filter cannot be combined.')
 }
 
 async function followed(cli: Cli, { id }: DeadLetterOperation): Promise<DeadLetterOperation> {
   let shown = -1
-  cli.made = { id, next: `The operation goes on: waystation operation get ${shellWord(id)} shows it.` }
+  cli.made = { id, next: `The operation continues: waystation operation get ${shellWord(id)} shows it.` }
   const operation = await cli.client().dlq.waitForOperation(id, {
     ...cli.retries,
     onProgress({ done, failed, skipped, matched }) {

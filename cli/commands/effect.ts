@@ -17,9 +17,9 @@ export const effectClaim: Override = {
   ],
   async run(cli, { ask: title, prompt, editable, under: checkpoint_id, ...body }) {
     if (title === undefined && (prompt !== undefined || editable !== undefined))
-      throw usageError('--prompt and --editable go with --ask.')
+      throw usageError('--prompt and --editable need --ask.')
     if (title !== undefined && checkpoint_id !== undefined)
-      throw usageError('--ask and --under exclude each other.')
+      throw usageError('--ask and --under cannot be combined.')
     const asked = title !== undefined || checkpoint_id !== undefined
     const approval = { title, prompt, editable, checkpoint_id }
     const claim = { ...body, ...(asked && { approval }) } as Parameters<Waystation['effects']['claim']>[0]
@@ -32,18 +32,19 @@ const open = ['ready', 'approved', 'succeeded']
 
 export const effectWait: OwnCommand = {
   usage: 'effect wait <id>',
-  about: 'Wait until it is decided or over: exit code 0 when it may be started or has happened, 8 when not',
+  about:
+    'Wait until it is decided or has ended: exit code 0 when it may be started or has happened, 8 when not',
   examples: [
     `waystation effect wait ${example} && waystation effect start ${example}`,
-    `waystation effect wait ${example} --for 10m   # exit code 7 when that is over`,
+    `waystation effect wait ${example} --for 10m   # exit code 7 when the time is up`,
   ],
   path: ['id'],
   options: [wait_at_most('it is')],
   async run(cli, { id, for: wait_seconds }) {
     const { effects } = cli.client()
-    const next = `waystation effect wait ${shellWord(id)} waits on.`
+    const next = `waystation effect wait ${shellWord(id)} continues the wait.`
     const wait = (signal?: AbortSignal) => effects.waitFor(id, { ...cli.retries, signal })
-    const effect = await within(wait_seconds, 'Neither decided nor over', next, wait)
+    const effect = await within(wait_seconds, 'Neither decided nor ended', next, wait)
     if (!open.includes(effect.status)) cli.exit_code = exit.declined
     cli.out.record(effect)
   },

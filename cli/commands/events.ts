@@ -28,13 +28,13 @@ export const eventsList: Override = {
 
 export const eventsTail: OwnCommand = {
   usage: 'events tail',
-  about: 'Print what happens, as it happens, until Ctrl-C; with --json one event a line (NDJSON)',
+  about: 'Print what happens, as it happens, until Ctrl-C; with --json one event per line (NDJSON)',
   examples: [
     'waystation events tail --workflow night-17',
     `waystation events tail --type 'checkpoint.*' --json | while read -r event; do ./notify "$event"; done`,
   ],
   options: [
-    { flag: '--after <seq>', about: 'begin behind this number instead of now', reads: 'whole_number' },
+    { flag: '--after <seq>', about: 'begin after this number instead of now', reads: 'whole_number' },
     { flag: '--type <type>', about: 'only this type, or all of a noun: schedule.*' },
     { flag: '--subject <id>', about: 'only about this thing' },
     { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
@@ -57,7 +57,7 @@ const any_of: readonly CommandOption[] = [
   {
     sets: 'after',
     flag: '--after <seq>',
-    about: 'begin behind this number instead of now',
+    about: 'begin after this number instead of now',
     reads: 'whole_number',
   },
   wait_at_most('one comes'),
@@ -68,7 +68,7 @@ export const wait: Override = {
   async run(cli, given) {
     const any = anyOf(given)
     const { after, for: wait_seconds } = given
-    const next = 'Run it again to wait on; --after <seq> says behind which event.'
+    const next = 'Run it again to keep waiting; --after <seq> says after which event.'
     const first = async (signal: AbortSignal | undefined) =>
       cli.client().wait({ any, after, ...cli.retries, signal })
     cli.out.record(await within(wait_seconds, 'No such event', next, first))
@@ -80,7 +80,7 @@ function anyOf({ type, subject, workflow }: Given): object[] {
   const lists = Object.entries({ type, subject, workflow_id: workflow }).flatMap(([name, values]) =>
     values === undefined ? [] : [(values as string[]).map((value) => ({ [name]: value }))],
   )
-  if (lists.length === 0) throw usageError('What to wait for is missing: --type, --subject or --workflow.')
+  if (lists.length === 0) throw usageError('Say what to wait for: --type, --subject or --workflow.')
   return lists.reduce<object[]>(
     (combined, list) => combined.flatMap((one) => list.map((other) => ({ ...one, ...other }))),
     [{}],

@@ -34,7 +34,7 @@ export const inboxSearch: Override = {
 
 export const inboxTail: OwnCommand = {
   usage: 'inbox tail <id>',
-  about: 'Print its messages as they come, until Ctrl-C; with --json one a line (NDJSON)',
+  about: 'Print its messages as they come, until Ctrl-C; with --json one per line (NDJSON)',
   examples: [
     `waystation inbox tail ${example} --new`,
     `waystation inbox tail ${example} --json | while read -r message; do ./handle "$message"; done`,
@@ -42,10 +42,10 @@ export const inboxTail: OwnCommand = {
   path: ['id'],
   options: [
     { flag: '--after <message_id>', about: 'start after this message instead of with the oldest' },
-    { flag: '--new', about: 'leave out what is there already' },
+    { flag: '--new', about: 'leave out messages that are already there' },
   ],
   async run(cli, { id, after, new: only_new }) {
-    if (only_new && after !== undefined) throw usageError('--new and --after exclude each other.')
+    if (only_new && after !== undefined) throw usageError('--new and --after cannot be combined.')
     const { inboxes } = cli.client()
     const from = only_new ? (await inboxes.get(id)).messages[0]?.id : after
     cli.out.note(`Following ${id}; Ctrl-C ends it.`)

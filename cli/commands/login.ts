@@ -17,7 +17,7 @@ export const login: OwnCommand = {
     'waystation login worker --url https://waystation.example.com < key.txt',
   ],
   options: [
-    { flag: '--tenant <tenant_id>', about: 'whose admin key it is, for commands without an id' },
+    { flag: '--tenant <tenant_id>', about: 'the tenant of the admin key, for commands without an id' },
     { flag: '--no-check', about: 'keep it without asking the service' },
   ],
   async run(cli, { profile, tenant: tenant_id, check }) {
@@ -27,7 +27,7 @@ export const login: OwnCommand = {
     if (check) await requireAccepted(cli, url, key)
     if (travelsOpenly(url)) cli.out.note('The address is plain http: the key travels unencrypted.')
     const gone = cli.profiles.save(name, { url, key, tenant_id })
-    if (gone) cli.out.note(`It took the place of the ${described(gone)}.`)
+    if (gone) cli.out.note(`It replaces the ${described(gone)}.`)
     cli.noteVariableBefore(name)
     const saved = { name, url, kind: kindOf(key), current: true, replaced: gone !== null }
     cli.out.done(`profile ${name} is in use for ${url}`, saved)
@@ -40,9 +40,12 @@ export const logout: OwnCommand = {
   examples: ['waystation logout worker'],
   run(cli, { profile }) {
     const name = profile ?? cli.profiles.list().current
-    if (!name) throw usageError('No profile is in use.', 'waystation profiles shows those there are.')
+    if (!name) throw usageError('No profile is in use.', 'waystation profiles lists them.')
     cli.profiles.remove(name)
-    cli.out.done(`profile ${name} is gone; its key still works until it is rotated`, { name, removed: true })
+    cli.out.done(`profile ${name} is removed; its key still works until it is rotated`, {
+      name,
+      removed: true,
+    })
   },
 }
 

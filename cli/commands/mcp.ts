@@ -20,7 +20,7 @@ export const mcp: OwnCommand = {
     cli.io.leaveSignals()
     const workflow_header = workflow_id && headerBytes(workflow_id)
     if (await serveStdio({ url, key, workflow_header, read_only })) return
-    const message = `A message of the client is longer than ${message_bytes_max / 1_048_576} MiB.`
+    const message = `A message from the client is longer than ${message_bytes_max / 1_048_576} MiB.`
     throw new CliError('PAYLOAD_TOO_LARGE', message, exit.usage, 'Start it again, and send less at once.')
   },
 }
@@ -36,7 +36,7 @@ export const mcpConfig: OwnCommand = {
   options: [
     {
       flag: '--client <client>',
-      about: 'in the form of this client, not the one that most read',
+      about: 'in the format of this client, not the one that most clients read',
       choices: Object.keys(mcp_clients),
     },
     { flag: '--stdio', about: 'start a server for the client instead of asking the service at /mcp' },

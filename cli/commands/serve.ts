@@ -10,7 +10,7 @@ export const serve: OwnCommand = {
     'PORT=9000 DATABASE_URL=sqlite:/var/lib/waystation/waystation.db waystation serve',
     'waystation serve --settings',
   ],
-  options: [{ flag: '--settings', about: 'print the settings, which come from the environment, and end' }],
+  options: [{ flag: '--settings', about: 'print the settings, which come from the environment, and exit' }],
   async run(cli, { settings }) {
     // Late, so that no other command pays for loading the service.
     const { restartWithSettings } = await import('../../src/heap.ts')

@@ -26,7 +26,7 @@ export const tenantRotateKey: Override = {
 
 /** Steps without a call are many, and say nothing. */
 export const tenantUsage: Override = {
-  options: [{ flag: '--all', about: 'show the steps without calls as well' }],
+  options: [{ flag: '--all', about: 'also show the steps without calls' }],
   async run(cli, { tenant_id, all, ...query }) {
     const usage = await cli.client().tenants.usage(tenant_id, query)
     if (cli.out.json) return cli.out.value(usage)

@@ -17,14 +17,14 @@ export const verify: OwnCommand = {
     'waystation seal bundle --json | waystation verify -',
   ],
   options: [
-    { flag: '--checkpoint <path>', about: 'a checkpoint that you kept: the bundle must go on from it' },
+    { flag: '--checkpoint <path>', about: 'a checkpoint that you kept: the bundle must continue from it' },
     {
       flag: '--public-key <key>',
       about: 'the key that you trust, name+hash+key; default those in the bundle',
     },
     {
       flag: '--after <seq>',
-      about: 'the bundle may begin behind this event: those before were checked, or removed by retention',
+      about: 'the bundle may begin after this event: earlier ones were checked, or removed by retention',
       reads: 'whole_number',
     },
     {
@@ -51,7 +51,7 @@ function reportOf(text: string, known: Parameters<typeof verifyBundle>[1]): Repo
       'NOT_VALID',
       `Not valid: ${error.message}.`,
       exit.conflict,
-      'Keep the bundle and your checkpoint as evidence, and ask who runs the service.',
+      'Keep the bundle and your checkpoint as evidence, and ask the operator of the service.',
     )
   }
 }
@@ -61,15 +61,15 @@ function print(cli: Cli, report: Report): void {
   const what = workflow_id === null ? 'the journal' : `the workflow ${JSON.stringify(workflow_id)}`
   const lines = [
     `Valid: ${events} events of ${what} in ${origin}, a tree of ${size} events.`,
-    ...(after > 0 ? [`It begins behind event ${after}: those before are not in this bundle.`] : []),
+    ...(after > 0 ? [`It begins after event ${after}: earlier events are not in this bundle.`] : []),
     ...(next_after === null
       ? []
-      : [`It goes on behind event ${next_after}: this is not all of the journal.`]),
+      : [`It continues after event ${next_after}: this is not all of the journal.`]),
     kept_size === null
       ? 'No checkpoint was given: this shows only that the bundle agrees with itself.'
       : kept_size > size
         ? `It is the beginning of the ${kept_size} events whose checkpoint you kept; the others are not in it.`
-        : `It goes on from the checkpoint of ${kept_size} events that you kept.`,
+        : `It continues from the checkpoint of ${kept_size} events that you kept.`,
     key_is_given
       ? 'It is signed by the key that you gave.'
       : `It is signed by a key that the bundle names itself; compare it with one that you trust: ${key}`,

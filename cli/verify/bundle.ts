@@ -66,7 +66,7 @@ export function verifyBundle(text: string, known: Known = {}): Report {
   requireSame(bundle, latest)
   const kept = known.checkpoint === undefined ? null : keptOf(known.checkpoint, bundle, known.key)
   if (bundle.after > (known.after ?? 0))
-    throw new Refused(`the events up to ${bundle.after} are missing: the bundle begins behind them`)
+    throw new Refused(`the events up to ${bundle.after} are missing: the bundle begins after them`)
   if (kept && latest.size < kept.size) requirePart(bundle, latest, kept, known.part === true)
   else if (kept) requireGrown(bundle, latest, kept)
   if (bundle.workflow_id === null) verifyJournal(bundle, latest, kept)
@@ -87,9 +87,9 @@ export function verifyBundle(text: string, known: Known = {}): Report {
 
 /** Size, root and name of the tree are those that are signed. */
 function requireSame({ origin, size, root, workflow_id, next_after }: Bundle, latest: Checkpoint): void {
-  if (latest.origin !== origin) throw new Refused('the checkpoint is that of another journal')
+  if (latest.origin !== origin) throw new Refused('the checkpoint belongs to another journal')
   if (latest.size !== size || !latest.root.equals(root))
-    throw new Refused('the checkpoint is that of another tree')
+    throw new Refused('the checkpoint belongs to another tree')
   if (next_after !== null && (workflow_id !== null || next_after !== latest.size))
     throw new Refused('the next part does not begin here')
 }
@@ -102,7 +102,7 @@ function keptOf(text: string, bundle: Bundle, key: string | undefined): Checkpoi
     key === undefined ? bundle.keys : [key, ...bundle.keys],
   )
   if (kept.origin === bundle.origin) return kept
-  throw new Refused('the checkpoint that was kept is that of another journal')
+  throw new Refused('the checkpoint that was kept belongs to another journal')
 }
 
 /** The tree of the bundle, which ends before the one that was kept, is the beginning of that. */
@@ -135,11 +135,11 @@ function requireGrown(bundle: Bundle, latest: Checkpoint, kept: Checkpoint): voi
     const proof = consistency?.from === kept.size ? consistency.proof : []
     if (!beginsWith(latest, kept, proof))
       throw new Refused(
-        `the journal does not go on from the checkpoint of ${kept.size} events: history was changed`,
+        `the journal does not continue from the checkpoint of ${kept.size} events: history was changed`,
       )
   } else if (bundle.workflow_id !== null || kept.size < bundle.after)
     throw new Refused(
-      `nothing shows that the journal goes on from ${kept.size} events: ask for it with from=${kept.size}`,
+      `nothing shows that the journal continues from ${kept.size} events: ask for it with from=${kept.size}`,
     )
 }
 
@@ -177,8 +177,8 @@ function verifyWorkflow(
   const { before, stated } = countsOf(bundle, workflow_id, latest)
   let [seq, number, kept_count] = [bundle.after, before, before]
   for (const { event, proof } of bundle.events) {
-    if (event.workflow_id !== workflow_id) throw new Refused(`event ${event.seq} is one of another workflow`)
-    if (event.seq <= seq) throw new Refused(`event ${event.seq} is out of its order`)
+    if (event.workflow_id !== workflow_id) throw new Refused(`event ${event.seq} belongs to another workflow`)
+    if (event.seq <= seq) throw new Refused(`event ${event.seq} is out of order`)
     if (event.workflow_seq !== number + 1)
       throw new Refused(
         `event ${number + 1} of the workflow is missing: number ${event.workflow_seq} is in its place`,
@@ -216,7 +216,7 @@ function countsOf({ after }: Bundle, workflow_id: string, { workflows, before }:
 
 function bundleOf(text: string): Bundle {
   const bundle = objectOf(parsed(text))
-  if (bundle.format !== format) throw new Refused(`this is not a bundle of the form ${format}`)
+  if (bundle.format !== format) throw new Refused(`this is not a bundle in the format ${format}`)
   const consistency = bundle.consistency === null ? null : objectOf(bundle.consistency)
   return {
     origin: textOf(bundle.origin),

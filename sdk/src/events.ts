@@ -25,7 +25,7 @@ export interface FollowOptions extends EventsOptions {
 }
 
 export interface WaitOptions extends CallOptions {
-  /** Alternatives: an event that has all members of one of them is waited for. 1 to 16. */
+  /** Alternatives: waits for an event that matches all members of one of them. 1 to 16. */
   any: WaitBody['any']
   /** The number of the last event seen; default: where the journal stands when the first request is answered. */
   after?: number | undefined

@@ -82,22 +82,22 @@ export class Tenants extends Resource {
     return this.transport.call('createTenant', { body }, options)
   }
 
-  /** Read the tenant and what it uses of its quotas. `me` is the tenant of the key. */
+  /** Read the tenant and its use of its quotas. `me` is the tenant of the key. */
   get(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
     return this.transport.call('getTenant', { params: { tenant_id } }, options)
   }
 
   /**
-   * Schedule the tenant for deletion, 30 days from now. Needs `confirm: "DELETE ALL DATA"`. Everything
-   * of the tenant is removed after 30 days. Throws DELETE_REQUIRES_CONFIRM.
+   * Schedule the tenant for deletion, 30 days from now. Needs `confirm: "DELETE ALL DATA"`. All data of
+   * the tenant is removed after 30 days. Throws DELETE_REQUIRES_CONFIRM.
    */
   delete(tenant_id: string, body: Body<'deleteTenant'>, options: CallOptions = {}): Promise<DeletedTenant> {
     return this.transport.call('deleteTenant', { params: { tenant_id }, body }, options)
   }
 
   /**
-   * Stop everything: agents may change nothing, and nothing due is sent. On all nodes within a second. A
-   * tenant that is frozen stays as it is.
+   * Stop everything: agents may change nothing, and nothing due is sent. Takes effect on all nodes
+   * within a second. A tenant that is already frozen stays as it is.
    */
   freeze(tenant_id: string, given: Body<'freezeTenant'> & CallOptions = {}): Promise<Tenant> {
     const [body, options] = split(given)
@@ -105,7 +105,7 @@ export class Tenants extends Resource {
   }
 
   /**
-   * Cancel the deletion. Within 30 days of the deletion. Keys and data are as they were. Throws
+   * Cancel the deletion. Possible within 30 days of the deletion. Keys and data are as they were. Throws
    * INVALID_STATE.
    */
   restore(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
@@ -114,8 +114,9 @@ export class Tenants extends Resource {
 
   /**
    * End the freeze. Locks, leases and timeouts are moved by the time that the tenant was frozen; what
-   * fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it takes
-   * some seconds more. With `frozen_at`, another freeze is left alone: 409. Throws INVALID_STATE.
+   * fell due runs now. `frozen_at` is still set in the answer when there is so much to move that it
+   * takes a few more seconds. With `frozen_at` in the body, a different freeze is left alone: 409.
+   * Throws INVALID_STATE.
    */
   resume(tenant_id: string, given: Body<'resumeTenant'> & CallOptions = {}): Promise<Tenant> {
     const [body, options] = split(given)
@@ -123,14 +124,14 @@ export class Tenants extends Resource {
   }
 
   /**
-   * Get a new signing secret; the old one signs beside it for 24 hours. Both secrets sign for 24 hours:
-   * verify callbacks with both.
+   * Get a new signing secret; the old one also signs for another 24 hours. Both secrets sign for 24
+   * hours: verify callbacks with both.
    */
   rotateSigningSecret(tenant_id: string, options: CallOptions = {}): Promise<TenantWithSecret> {
     return this.transport.call('rotateSigningSecret', { params: { tenant_id } }, options)
   }
 
-  /** Get a new admin key. The old key ends at once, or after `grace_seconds`. */
+  /** Get a new admin key. The old key stops working at once, or after `grace_seconds`. */
   rotateKey(tenant_id: string, given: Body<'rotateTenantKey'> & CallOptions = {}): Promise<RotatedTenant> {
     const [body, options] = split(given)
     return this.transport.call('rotateTenantKey', { params: { tenant_id }, body }, options)
@@ -138,7 +139,7 @@ export class Tenants extends Resource {
 
   /**
    * Count the calls of each hour or day, by feature. Calls and failures of each step, by feature. Every
-   * step of the range is there, with zeros if need be.
+   * step of the range is listed, even one without calls.
    */
   usage(tenant_id: string, given: Query<'getUsage'> = {}): Promise<Operations['getUsage']['answer']> {
     const [query, options] = split(given)
@@ -161,29 +162,29 @@ export class Agents extends Resource {
   }
 
   /**
-   * Read an agent, its key masked. With the admin key or the key of any agent of the tenant. Throws
+   * Read an agent, its key masked. Needs the admin key or the key of any agent of the tenant. Throws
    * AGENT_NOT_FOUND.
    */
   get(agent_id: string, options: CallOptions = {}): Promise<Agent> {
     return this.transport.call('getAgent', { params: { agent_id } }, options)
   }
 
-  /** Change what an agent may do. On all nodes within a second. Throws AGENT_NOT_FOUND. */
+  /** Change what an agent may do. Takes effect on all nodes within a second. Throws AGENT_NOT_FOUND. */
   update(agent_id: string, body: Body<'updateAgent'>, options: CallOptions = {}): Promise<Agent> {
     return this.transport.call('updateAgent', { params: { agent_id }, body }, options)
   }
 
   /**
-   * Remove an agent; its keys end, its records stay. Its keys are refused on all nodes within a second.
-   * Its values, entries and schedules stay, under its id. Throws AGENT_NOT_FOUND.
+   * Remove an agent; its keys stop working, its records stay. Its keys are refused on all nodes within a
+   * second. Its values, entries and schedules stay, under its id. Throws AGENT_NOT_FOUND.
    */
   delete(agent_id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteAgent', { params: { agent_id } }, options)
   }
 
   /**
-   * Stop one agent: it may change nothing. On all nodes within a second. An agent that is paused stays
-   * as it is. Throws AGENT_NOT_FOUND.
+   * Stop one agent: it may change nothing. Takes effect on all nodes within a second. An agent that is
+   * already paused stays as it is. Throws AGENT_NOT_FOUND.
    */
   pause(agent_id: string, given: Body<'pauseAgent'> & CallOptions = {}): Promise<Agent> {
     const [body, options] = split(given)
@@ -191,15 +192,15 @@ export class Agents extends Resource {
   }
 
   /**
-   * Let a paused agent go on. On all nodes within a second. An agent that is not paused stays as it is.
-   * Throws AGENT_NOT_FOUND.
+   * Resume a paused agent. Takes effect on all nodes within a second. An agent that is not paused stays
+   * as it is. Throws AGENT_NOT_FOUND.
    */
   resume(agent_id: string, options: CallOptions = {}): Promise<Agent> {
     return this.transport.call('resumeAgent', { params: { agent_id } }, options)
   }
 
   /**
-   * Get a new key for an agent. The old key ends at once, or after `grace_seconds`. Throws
+   * Get a new key for an agent. The old key stops working at once, or after `grace_seconds`. Throws
    * AGENT_NOT_FOUND.
    */
   rotateKey(agent_id: string, given: Body<'rotateAgentKey'> & CallOptions = {}): Promise<RotatedAgent> {
@@ -211,7 +212,7 @@ export class Agents extends Resource {
 export class ApprovalKeys extends Resource {
   /**
    * Create a key that may approve and reject checkpoints, and nothing else. With `checkpoint_id` the key
-   * decides that checkpoint alone, and the answer has the address of a page for it. The key is shown in
+   * can decide only that checkpoint, and the answer has the URL of a page for it. The key is shown in
    * this answer only. Throws CHECKPOINT_NOT_FOUND, QUOTA_EXCEEDED.
    */
   create(given: Body<'createApprovalKey'> & CreateOptions = {}): Promise<CreatedApprovalKey> {
@@ -220,14 +221,17 @@ export class ApprovalKeys extends Resource {
   }
 
   /**
-   * List approval keys, newest first, masked. Those that are bound to a checkpoint, too, with when each
-   * was last used.
+   * List approval keys, newest first, masked. Includes those bound to a checkpoint. Each has the time
+   * when it was last used.
    */
   list(query: Query<'listApprovalKeys'> = {}): Pages<ApprovalKey> {
     return listOf(this.transport, 'listApprovalKeys', {}, query)
   }
 
-  /** Revoke an approval key. It is refused on all nodes within a second. Throws APPROVAL_KEY_NOT_FOUND. */
+  /**
+   * Revoke an approval key. The key is refused on all nodes within a second. Throws
+   * APPROVAL_KEY_NOT_FOUND.
+   */
   delete(approval_key_id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteApprovalKey', { params: { approval_key_id } }, options)
   }
@@ -252,8 +256,8 @@ export class Kv extends Resource {
 
   /**
    * Write a value, or only if its version is the expected one. Compare and set with `cas_version`,
-   * `If-Match` or `If-None-Match`: 409, or 412 for the headers, when the version is another one.
-   * `ttl_seconds` counts from now. Throws VERSION_MISMATCH, NAMESPACE_FORBIDDEN, QUOTA_EXCEEDED.
+   * `If-Match` or `If-None-Match`: 409, or 412 for the headers, when the version differs. `ttl_seconds`
+   * counts from now. Throws VERSION_MISMATCH, NAMESPACE_FORBIDDEN, QUOTA_EXCEEDED.
    */
   put(
     namespace: string,
@@ -266,8 +270,8 @@ export class Kv extends Resource {
   }
 
   /**
-   * Remove a key. With `If-Match` only that version. Its versions go on when the key is written again.
-   * Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
+   * Remove a key. With `If-Match`, only that version. Version numbers continue when the key is written
+   * again. Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
    */
   delete(
     namespace: string,
@@ -292,25 +296,25 @@ export class Kv extends Resource {
 
 export class Namespaces extends Resource {
   /**
-   * Read the settings of a namespace. Also of one that holds no key. An agent may ask about those that
-   * it may read. Throws NAMESPACE_FORBIDDEN.
+   * Read the settings of a namespace. Works even for one that holds no key. An agent may ask about those
+   * that it may read. Throws NAMESPACE_FORBIDDEN.
    */
   settings(namespace: string, options: CallOptions = {}): Promise<Namespace> {
     return this.transport.call('getNamespace', { params: { namespace } }, options)
   }
 
   /**
-   * Let every change of a key in a namespace leave an event, or none. Answers once every node goes by
-   * it: after a second where nodes share a PostgreSQL. 100 namespaces of a tenant at most. Throws
-   * NAMESPACE_FORBIDDEN, TOO_MANY_NAMESPACES, QUOTA_EXCEEDED.
+   * Turn events for the changes of keys in a namespace on or off. Answers once every node applies it:
+   * after a second where nodes share a PostgreSQL. At most 100 namespaces of a tenant leave events.
+   * Throws NAMESPACE_FORBIDDEN, TOO_MANY_NAMESPACES, QUOTA_EXCEEDED.
    */
   update(namespace: string, body: Body<'updateNamespace'>, options: CallOptions = {}): Promise<Namespace> {
     return this.transport.call('updateNamespace', { params: { namespace }, body }, options)
   }
 
   /**
-   * Read a value and its version in any namespace. With the admin key, also in the private namespaces of
-   * agents. Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
+   * Read a value and its version in any namespace. Needs the admin key, and reads the private namespaces
+   * of agents as well. Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
    */
   get(
     namespace: string,
@@ -325,8 +329,8 @@ export class Namespaces extends Resource {
   }
 
   /**
-   * List the keys of any namespace, in bytewise order. With the admin key, also in the private
-   * namespaces of agents. Without values. Throws NAMESPACE_FORBIDDEN.
+   * List the keys of any namespace, in bytewise order. Needs the admin key, and reads the private
+   * namespaces of agents as well. Without values. Throws NAMESPACE_FORBIDDEN.
    */
   keys(namespace: string, query: Query<'listNamespaceKeys'> = {}): Pages<ListedKey> {
     return listOf(this.transport, 'listNamespaceKeys', { namespace }, query)
@@ -334,7 +338,7 @@ export class Namespaces extends Resource {
 
   /**
    * List the namespaces that hold a key or leave events, in bytewise order. An agent sees those that it
-   * may read; the admin key the private ones of all agents, too.
+   * may read; the admin key also sees the private ones of all agents.
    */
   list(query: Query<'listNamespaces'> = {}): Pages<Namespace> {
     return listOf(this.transport, 'listNamespaces', {}, query)
@@ -351,8 +355,8 @@ export class Audit extends Resource {
   }
 
   /**
-   * List entries, newest first. All filters that are given must hold. A page may be short, or empty,
-   * before the end: go on while there is a `next_cursor`.
+   * List entries, newest first. All given filters must match. A page may be short, or even empty, before
+   * the end: continue while there is a `next_cursor`.
    */
   list(query: Query<'listEntries'> = {}): Pages<AuditEntry> {
     return listOf(this.transport, 'listEntries', {}, query)
@@ -364,8 +368,8 @@ export class Audit extends Resource {
   }
 
   /**
-   * List the texts that a field has in the log, in bytewise order. Values to filter the list by: each
-   * once, however many entries have it. For agent_id the agents that there are.
+   * List the texts that a field has in the log, in bytewise order. Values to filter the list by, each
+   * once, however many entries have it. For agent_id: the existing agents.
    */
   suggestions(
     field: 'workflow_id' | 'action' | 'actor' | 'agent_id',
@@ -378,22 +382,22 @@ export class Audit extends Resource {
 export class Dlq extends Resource {
   /**
    * Record a failure. The payload is kept as the exact text. `cause` groups it with others that failed
-   * alike. Throws QUOTA_EXCEEDED.
+   * the same way. Throws QUOTA_EXCEEDED.
    */
   create(body: Body<'captureItem'>, options: CreateOptions = {}): Promise<DeadLetter> {
     return this.transport.call('captureItem', { body }, options)
   }
 
   /**
-   * List dead letters, newest first, without payloads. All filters that are given must hold. A page may
-   * be short, or empty, before the end: go on while there is a `next_cursor`.
+   * List dead letters, newest first, without payloads. All given filters must match. A page may be
+   * short, or even empty, before the end: continue while there is a `next_cursor`.
    */
   list(query: Query<'listItems'> = {}): Pages<ListedDeadLetter> {
     return listOf(this.transport, 'listItems', {}, query)
   }
 
   /**
-   * Archive many failed items. Takes the failed items that match, oldest first. Returns at once; the
+   * Archive many failed items. Archives the failed items that match, oldest first. Returns at once; the
    * operation runs in the background. With `dry_run` it only counts. Throws QUOTA_EXCEEDED,
    * TOO_MANY_OPERATIONS.
    */
@@ -405,8 +409,8 @@ export class Dlq extends Resource {
   }
 
   /**
-   * Send what failed again. A schedule is sent again as a new schedule, the callback of a decision as
-   * itself; the item is then resolved, and `redriven_as` names what is sent. An item that an agent
+   * Send what failed again. A schedule is sent again as a new schedule, and the callback of a decision
+   * as itself; the item is then resolved, and `redriven_as` names what is sent. An item that an agent
    * recorded can be claimed again. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE, QUOTA_EXCEEDED.
    */
   redrive(id: string, options: CreateOptions = {}): Promise<DeadLetter> {
@@ -414,9 +418,9 @@ export class Dlq extends Resource {
   }
 
   /**
-   * Send many items again. Takes the failed items that match, or with `status` the archived ones, oldest
-   * first, and redrives each. Returns at once; the operation runs in the background, and waits while a
-   * quota is full. With `dry_run` it only counts. Throws QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
+   * Send many items again. Redrives the failed items that match, or with `status` the archived ones,
+   * oldest first. Returns at once; the operation runs in the background, and waits while a quota is
+   * full. With `dry_run` it only counts. Throws QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
    */
   redriveMany(
     body: Body<'redriveItems'>,
@@ -426,15 +430,15 @@ export class Dlq extends Resource {
   }
 
   /**
-   * End an operation; items whose turn has come stay as they are. An operation that has ended does not
-   * change. Throws OPERATION_NOT_FOUND.
+   * Cancel an operation; items already handled stay as they are. Cancelling an operation that has ended
+   * changes nothing. Throws OPERATION_NOT_FOUND.
    */
   cancelOperation(id: string, options: CallOptions = {}): Promise<DeadLetterOperation> {
     return this.transport.call('cancelOperation', { params: { id } }, options)
   }
 
   /**
-   * Lock a failed item. Of any number of callers exactly one gets the lock. It expires after
+   * Lock a failed item. However many callers try, exactly one gets the lock. It expires after
    * `lock_seconds`. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE.
    */
   claim(id: string, given: Body<'claimItem'> & CallOptions = {}): Promise<ClaimedDeadLetter> {
@@ -443,7 +447,7 @@ export class Dlq extends Resource {
   }
 
   /**
-   * Lock the oldest failed item; 204 when there is none. Of any number of callers each gets another
+   * Lock the oldest failed item; 204 when there is none. However many callers try, each gets a different
    * item. The lock expires after `lock_seconds`.
    */
   async claimOldest(given: Body<'claimOldestItem'> & CallOptions = {}): Promise<ClaimedDeadLetter | null> {
@@ -451,18 +455,18 @@ export class Dlq extends Resource {
     return (await this.transport.call('claimOldestItem', { body }, options)) ?? null
   }
 
-  /** Read a dead letter. With its payload, the exact text that was captured. Throws DLQ_NOT_FOUND. */
+  /** Read a dead letter. Includes its payload, as the exact text that was captured. Throws DLQ_NOT_FOUND. */
   get(id: string, options: CallOptions = {}): Promise<DeadLetter> {
     return this.transport.call('getItem', { params: { id } }, options)
   }
 
-  /** Remove a dead letter for good. In any status. Throws DLQ_NOT_FOUND. */
+  /** Remove a dead letter for good. Works in any status. Throws DLQ_NOT_FOUND. */
   delete(id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteItem', { params: { id } }, options)
   }
 
   /**
-   * Extend the lock, to lock_seconds from now. The lock then ends `lock_seconds` from now. Throws
+   * Extend the lock to lock_seconds from now. The lock then ends `lock_seconds` from now. Throws
    * DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
    */
   extend(id: string, given: Body<'extendItem'> & CallOptions = {}): Promise<ExtendedDeadLetter> {
@@ -471,9 +475,9 @@ export class Dlq extends Resource {
   }
 
   /**
-   * Give up on the item; it is archived. By the agent that holds the lock. An archived item can be sent
-   * again by a redrive. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED,
-   * AGENT_READ_ONLY.
+   * Give up on the item; it is archived. Only for the agent that holds the lock. An archived item can be
+   * sent again by a redrive. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN,
+   * AGENT_PAUSED, AGENT_READ_ONLY.
    */
   fail(id: string, given: Body<'failItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
@@ -481,7 +485,7 @@ export class Dlq extends Resource {
   }
 
   /**
-   * Read how far an operation is. Poll it until its status is no longer `running`. Throws
+   * Read the progress of an operation. Poll it until its status is no longer `running`. Throws
    * OPERATION_NOT_FOUND.
    */
   operation(id: string, options: CallOptions = {}): Promise<DeadLetterOperation> {
@@ -489,8 +493,8 @@ export class Dlq extends Resource {
   }
 
   /**
-   * Group dead letters by their cause, the most frequent first. Ids and numbers are masked in a cause,
-   * so that failures of one kind are counted together.
+   * Group dead letters by cause, most frequent first. Ids and numbers are masked in a cause, so that
+   * failures of one kind are counted together.
    */
   causes(given: Query<'listCauses'> = {}): Promise<Operations['listCauses']['answer']> {
     const [query, options] = split(given)
@@ -498,7 +502,7 @@ export class Dlq extends Resource {
   }
 
   /**
-   * List the items of an operation with their outcomes, in the order of their turns. An item waits, is
+   * List the items of an operation with their outcomes, in the order they are handled. An item waits, is
    * done, was skipped, or has failed with an error code. Throws OPERATION_NOT_FOUND.
    */
   operationItems(id: string, query: Query<'listOperationItems'> = {}): Pages<DeadLetterOperationItem> {
@@ -506,17 +510,17 @@ export class Dlq extends Resource {
   }
 
   /**
-   * List operations on many dead letters, newest first. Those that run, and those that ended within 7
-   * days.
+   * List operations on many dead letters, newest first. Those that are running, and those that ended
+   * within the last 7 days.
    */
   operations(query: Query<'listOperations'> = {}): Pages<DeadLetterOperation> {
     return listOf(this.transport, 'listOperations', {}, query)
   }
 
   /**
-   * Release the lock; the item is failed again. By the agent that holds the lock. Any agent may then
-   * claim the item. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED,
-   * AGENT_READ_ONLY.
+   * Release the lock; the item is failed again. Only for the agent that holds the lock. Any agent may
+   * then claim the item. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN,
+   * AGENT_PAUSED, AGENT_READ_ONLY.
    */
   release(id: string, given: Body<'releaseItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
@@ -524,7 +528,7 @@ export class Dlq extends Resource {
   }
 
   /**
-   * Mark the item as resolved. From any status; a repeat changes nothing. Throws DLQ_NOT_FOUND,
+   * Mark the item as resolved. Works from any status; a repeat changes nothing. Throws DLQ_NOT_FOUND,
    * INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
    */
   resolve(id: string, given: Body<'resolveItem'> & CallOptions = {}): Promise<DeadLetter> {
@@ -535,51 +539,52 @@ export class Dlq extends Resource {
 
 export class Schedules extends Resource {
   /**
-   * Schedule one signed callback. At `fire_at` the payload is sent byte for byte, signed by Standard
-   * Webhooks, at least once and up to three times until the receiver answers 2xx. Throws QUOTA_EXCEEDED.
+   * Schedule one signed callback. At `fire_at` the payload is sent byte for byte, signed according to
+   * Standard Webhooks, at least once and up to three times until the receiver answers 2xx. Throws
+   * QUOTA_EXCEEDED.
    */
   create(body: Body<'createSchedule'>, options: CreateOptions = {}): Promise<Schedule> {
     return this.transport.call('createSchedule', { body }, options)
   }
 
-  /** List schedules, newest first. Narrowed by status and workflow. */
+  /** List schedules, newest first. Can be filtered by status and workflow. */
   list(query: Query<'listSchedules'> = {}): Pages<Schedule> {
     return listOf(this.transport, 'listSchedules', {}, query)
   }
 
   /**
    * Send a failed or fired schedule again, now, as a new schedule. The new one has the same URL, payload
-   * and settings. A dead letter that the failure left is resolved by it. Throws SCHEDULE_NOT_FOUND,
+   * and settings. It resolves the dead letter that the failure left, if any. Throws SCHEDULE_NOT_FOUND,
    * INVALID_STATE, ALREADY_CLAIMED, QUOTA_EXCEEDED.
    */
   retry(id: string, options: CreateOptions = {}): Promise<Schedule> {
     return this.transport.call('retrySchedule', { params: { id } }, options)
   }
 
-  /** Read a schedule. With its state and its last outcome. Throws SCHEDULE_NOT_FOUND. */
+  /** Read a schedule. Includes its status and its last outcome. Throws SCHEDULE_NOT_FOUND. */
   get(id: string, options: CallOptions = {}): Promise<Schedule> {
     return this.transport.call('getSchedule', { params: { id } }, options)
   }
 
   /**
-   * Change a pending schedule; a new fire_at starts the attempts again. Only what is given changes. It
-   * must still be pending. Throws SCHEDULE_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
+   * Change a pending schedule; a new fire_at starts the attempts again. Only the given fields change.
+   * The schedule must still be pending. Throws SCHEDULE_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
    */
   update(id: string, body: Body<'updateSchedule'>, options: CallOptions = {}): Promise<Schedule> {
     return this.transport.call('updateSchedule', { params: { id }, body }, options)
   }
 
   /**
-   * Cancel a pending schedule. It is not called any more, and no longer counts against the quota. Throws
-   * SCHEDULE_NOT_FOUND, INVALID_STATE.
+   * Cancel a pending schedule. The callback is no longer sent, and the schedule no longer counts against
+   * the quota. Throws SCHEDULE_NOT_FOUND, INVALID_STATE.
    */
   cancel(id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('cancelSchedule', { params: { id } }, options)
   }
 
   /**
-   * List the attempts to call it, newest first. Each with its status code, or why there was none. Throws
-   * SCHEDULE_NOT_FOUND.
+   * List the callback attempts of a schedule, newest first. Each has its status code, or the reason why
+   * there is none. Throws SCHEDULE_NOT_FOUND.
    */
   attempts(id: string, query: Query<'listScheduleAttempts'> = {}): Pages<Attempt> {
     return listOf(this.transport, 'listScheduleAttempts', { id }, query)
@@ -596,14 +601,14 @@ export class Checkpoints extends Resource {
     return this.transport.call('createCheckpoint', { body }, options)
   }
 
-  /** List checkpoints, newest first. Narrowed by status and workflow. */
+  /** List checkpoints, newest first. Can be filtered by status and workflow. */
   list(query: Query<'listCheckpoints'> = {}): Pages<Checkpoint> {
     return listOf(this.transport, 'listCheckpoints', {}, query)
   }
 
   /**
-   * Comment on a checkpoint. By the agent that asked, its approvers, and the admin; also once it is
-   * settled. It decides nothing. Throws CHECKPOINT_NOT_FOUND, NOT_AN_APPROVER, TOO_MANY_COMMENTS,
+   * Comment on a checkpoint. Open to the agent that asked, its approvers and the admin, even once it is
+   * settled. A comment decides nothing. Throws CHECKPOINT_NOT_FOUND, NOT_AN_APPROVER, TOO_MANY_COMMENTS,
    * QUOTA_EXCEEDED.
    */
   comment(id: string, body: Body<'createComment'>, options: CreateOptions = {}): Promise<Comment> {
@@ -619,10 +624,9 @@ export class Checkpoints extends Resource {
   }
 
   /**
-   * Approve; the agent is called back. With the admin key or an approval key. Where more approvals are
-   * required the checkpoint is still `pending` after it. Throws CHECKPOINT_NOT_FOUND,
-   * CHECKPOINT_ALREADY_RESOLVED, ALREADY_VOTED, NOT_AN_APPROVER, VOTE_DIFFERS, ANSWER_INVALID,
-   * NOT_EDITABLE.
+   * Approve; the agent is called back. Needs the admin key or an approval key. Where more approvals are
+   * required, the checkpoint stays `pending`. Throws CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED,
+   * ALREADY_VOTED, NOT_AN_APPROVER, VOTE_DIFFERS, ANSWER_INVALID, NOT_EDITABLE.
    */
   approve(id: string, given: Body<'approveCheckpoint'> & CallOptions = {}): Promise<Checkpoint> {
     const [body, options] = split(given)
@@ -643,34 +647,34 @@ export class Checkpoints extends Resource {
   }
 
   /**
-   * Cancel a checkpoint; its creator only. By the agent that created it. No decision is sent. Throws
-   * CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+   * Cancel a checkpoint that you created. Only for the agent that created it. No decision is sent.
+   * Throws CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
    */
   cancel(id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('cancelCheckpoint', { params: { id } }, options)
   }
 
   /**
-   * List the attempts to send the decision, newest first. Each with its status code, or why there was
-   * none. Throws CHECKPOINT_NOT_FOUND.
+   * List the attempts to send the decision, newest first. Each has its status code, or the reason why
+   * there is none. Throws CHECKPOINT_NOT_FOUND.
    */
   attempts(id: string, query: Query<'listCheckpointAttempts'> = {}): Pages<Attempt> {
     return listOf(this.transport, 'listCheckpointAttempts', { id }, query)
   }
 
   /**
-   * List the votes on a checkpoint, by voter. Of a checkpoint that has an answer_schema, approvers, an
-   * effect, or takes several votes; others have none. An approval key sees those of what it may decide.
-   * Throws CHECKPOINT_NOT_FOUND.
+   * List the votes on a checkpoint, by voter. A checkpoint has votes when it has an answer_schema,
+   * approvers or an effect, or needs several votes. An approval key sees the votes on what it may
+   * decide. Throws CHECKPOINT_NOT_FOUND.
    */
   votes(id: string, query: Query<'listVotes'> = {}): Pages<Vote> {
     return listOf(this.transport, 'listVotes', { id }, query)
   }
 
   /**
-   * Reject; the agent is called back. With the admin key or an approval key. Where more rejections are
-   * required the checkpoint is still `pending` after it. Throws CHECKPOINT_NOT_FOUND,
-   * CHECKPOINT_ALREADY_RESOLVED, ALREADY_VOTED, NOT_AN_APPROVER.
+   * Reject; the agent is called back. Needs the admin key or an approval key. Where more rejections are
+   * required, the checkpoint stays `pending`. Throws CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED,
+   * ALREADY_VOTED, NOT_AN_APPROVER.
    */
   reject(id: string, given: Body<'rejectCheckpoint'> & CallOptions = {}): Promise<Checkpoint> {
     const [body, options] = split(given)
@@ -695,7 +699,7 @@ export class Approvals extends Resource {
 
 export class Inboxes extends Resource {
   /**
-   * Create an inbox. Its URL takes any request without a key, until `ttl` seconds have passed. Throws
+   * Create an inbox. Its URL accepts any request without a key, until `ttl` seconds have passed. Throws
    * QUOTA_EXCEEDED.
    */
   create(given: Body<'createInbox'> & CreateOptions = {}): Promise<CreatedInbox> {
@@ -709,8 +713,8 @@ export class Inboxes extends Resource {
   }
 
   /**
-   * Forward a message once more. To the `forwardUrl` of its inbox, as it came. The answer is the message
-   * with its forward pending. Throws INBOX_NOT_FOUND, MESSAGE_NOT_FOUND, INVALID_STATE.
+   * Forward a message once more. It is sent to the `forwardUrl` of its inbox, as it came. The answer is
+   * the message with its forward pending. Throws INBOX_NOT_FOUND, MESSAGE_NOT_FOUND, INVALID_STATE.
    */
   replay(id: string, message_id: string, options: CreateOptions = {}): Promise<Message> {
     return this.transport.call('replayMessage', { params: { id, message_id } }, options)
@@ -730,9 +734,9 @@ export class Inboxes extends Resource {
   }
 
   /**
-   * Search the messages of an inbox, newest first. In method, path, query and body as they came,
+   * Search the messages of an inbox, newest first. Searches method, path, query and body as they came,
    * ignoring case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before
-   * the end: go on with `nextBefore` until that is null. Throws INBOX_NOT_FOUND.
+   * the end: continue with `nextBefore` until that is null. Throws INBOX_NOT_FOUND.
    */
   search(id: string, given: Query<'searchMessages'>): Promise<Operations['searchMessages']['answer']> {
     const [query, options] = split(given)
@@ -742,8 +746,8 @@ export class Inboxes extends Resource {
 
 export class RateLimit extends Resource {
   /**
-   * Count a hit and say whether it is within the limit. Counting and judging are one step, on all nodes
-   * together. One that is blocked answers 429, with the seconds until the next may pass.
+   * Count a hit and say whether it is within the limit. Counting and checking are one step, across all
+   * nodes. A blocked hit gets 429, with the seconds until the next may pass.
    */
   check(
     key: Body<'checkRateLimit'>['key'],
@@ -754,8 +758,8 @@ export class RateLimit extends Resource {
   }
 
   /**
-   * Where a counter stands, without counting. A counter named `check` or `reset` cannot be read here:
-   * those are other paths.
+   * Read a counter without counting. A counter named `check` or `reset` cannot be read here: those are
+   * other paths.
    */
   status(key: string, options: CallOptions = {}): Promise<RateLimitStatus> {
     return this.transport.call('getRateLimit', { params: { key } }, options)
@@ -767,8 +771,8 @@ export class RateLimit extends Resource {
   }
 
   /**
-   * List the counters that are running; those that end first at the top. A fixed window ends at its
-   * `resetAt`, a sliding counter with its second bucket. Narrowed by the beginning of their keys.
+   * List the running counters, those that end first at the top. A fixed window ends at its `resetAt`, a
+   * sliding counter with its second bucket. Can be filtered by the beginning of the key.
    */
   list(query: Query<'listRateLimits'> = {}): Pages<RateLimitCounter> {
     return offsetListOf(this.transport, 'listRateLimits', {}, query)
@@ -778,25 +782,25 @@ export class RateLimit extends Resource {
 export class Effects extends Resource {
   /**
    * Claim the right to do something once. The pair of type and key is unique; the payload is bound to it
-   * byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or
-   * over, with its result. A repeat answers how it stands. Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN,
-   * EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, EFFECT_APPROVERS_GONE, QUOTA_EXCEEDED,
-   * INVALID_STATE, CHECKPOINT_NOT_FOUND, QUARANTINED.
+   * byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or it
+   * has ended, with its result. A repeat returns its current state. Throws EFFECT_IN_FLIGHT,
+   * EFFECT_UNKNOWN, EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, EFFECT_APPROVERS_GONE,
+   * QUOTA_EXCEEDED, INVALID_STATE, CHECKPOINT_NOT_FOUND, QUARANTINED.
    */
   claim(body: Body<'claimEffect'>, options: CallOptions = {}): Promise<ClaimedEffect> {
     return this.transport.call('claimEffect', { body }, options)
   }
 
   /**
-   * List effects, newest first. Without payloads and results. With `type` and `key` the one effect of
-   * this pair.
+   * List effects, newest first. Leaves out payloads and results. With `type` and `key`, only the effect
+   * of that pair.
    */
   list(query: Query<'listEffects'> = {}): Pages<ListedEffect> {
     return listOf(this.transport, 'listEffects', {}, query)
   }
 
   /**
-   * Extend the lease, to lease_seconds from now. For the holder of the lease, whose number stays the
+   * Extend the lease to lease_seconds from now. Only for the holder of the lease. Its fence stays the
    * same. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
    */
   extend(id: string, body: Body<'extendEffect'>, options: CallOptions = {}): Promise<Effect> {
@@ -804,16 +808,16 @@ export class Effects extends Resource {
   }
 
   /**
-   * Report that it did not happen. Without `retry` that is final. With it the effect may be started
-   * again. A repeat answers the same. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
+   * Report that it did not happen. Without `retry` this is final; with it, the effect may be started
+   * again. A repeat gets the same answer. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
    */
   fail(id: string, body: Body<'failEffect'>, options: CallOptions = {}): Promise<Effect> {
     return this.transport.call('failEffect', { params: { id }, body }, options)
   }
 
   /**
-   * Read an effect, or wait until it is decided or over. With `wait`, the answer comes when the effect
-   * neither waits for its approval nor runs, or after that many seconds. Throws EFFECT_NOT_FOUND.
+   * Read an effect, or wait until it is decided or has ended. With `wait`, the answer comes when the
+   * effect neither waits for its approval nor runs, or after that many seconds. Throws EFFECT_NOT_FOUND.
    */
   get(id: string, given: Query<'getEffect'> = {}): Promise<Effect> {
     const [query, options] = split(given)
@@ -825,9 +829,9 @@ export class Effects extends Resource {
   }
 
   /**
-   * Decide what became of an effect with an unknown outcome. Look at its target first. One that is free
-   * again, or approved, may be closed as well. A repeat answers the same. With `fence`, a lease that was
-   * given meanwhile is left alone: 409, with the present `fence` in the details. Throws
+   * Decide what became of an effect with an unknown outcome. Look at its target first. An effect that is
+   * free again, or approved, may also be closed. A repeat gets the same answer. With `fence`, a lease
+   * granted in the meantime is left alone: 409, with the current `fence` in the details. Throws
    * EFFECT_NOT_FOUND, INVALID_STATE.
    */
   resolve(id: string, body: Body<'resolveEffect'>, options: CallOptions = {}): Promise<Effect> {
@@ -845,8 +849,8 @@ export class Effects extends Resource {
   }
 
   /**
-   * Report that it happened. Also after the lease has run out, until somebody has started it again or
-   * has resolved it. A repeat answers the same. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
+   * Report that it happened. Accepted even after the lease has run out, until somebody has started it
+   * again or resolved it. A repeat gets the same answer. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
    */
   succeed(id: string, body: Body<'succeedEffect'>, options: CallOptions = {}): Promise<Effect> {
     return this.transport.call('succeedEffect', { params: { id }, body }, options)
@@ -863,16 +867,16 @@ export class EffectPolicies extends Resource {
   }
 
   /**
-   * Set the least that effects of a type need. Counts from now on: effects that are under way keep what
-   * they began with. What is left out has its default. Throws QUOTA_EXCEEDED.
+   * Set the minimum that effects of a type need. Applies from now on: effects that are under way keep
+   * what they began with. Fields left out get their defaults. Throws QUOTA_EXCEEDED.
    */
   set(type: string, body: Body<'setEffectPolicy'>, options: CallOptions = {}): Promise<EffectPolicy> {
     return this.transport.call('setEffectPolicy', { params: { type }, body }, options)
   }
 
   /**
-   * Delete the policy for a type of effects. Effects of this type then need what their claims ask for.
-   * Throws EFFECT_POLICY_NOT_FOUND.
+   * Delete the policy for a type of effects. Effects of this type then need only what their claims ask
+   * for. Throws EFFECT_POLICY_NOT_FOUND.
    */
   delete(type: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteEffectPolicy', { params: { type } }, options)
@@ -886,8 +890,8 @@ export class EffectPolicies extends Resource {
 
 export class Workflows extends Resource {
   /**
-   * Read a workflow: what happened, oldest first, and what is open. Go on with `next_after` while `more`
-   * is true. Throws WORKFLOW_NOT_FOUND.
+   * Read a workflow: what happened, oldest first, and what is open. Continue with `next_after` while
+   * `more` is true. Throws WORKFLOW_NOT_FOUND.
    */
   get(workflow_id: string, given: Query<'getWorkflow'> = {}): Promise<WorkflowTimeline> {
     const [query, options] = split(given)
@@ -902,9 +906,9 @@ export class Workflows extends Resource {
 
 export class Subscriptions extends Resource {
   /**
-   * Deliver events to a URL or an address, from now on. Signed as callbacks are, at least once, in
-   * order, over about three days of retries. An address is asked first, by one mail. The URL or address
-   * is shown masked from now on. Throws QUOTA_EXCEEDED.
+   * Deliver events to a URL or an address, from now on. Events are delivered in order, at least once,
+   * signed as callbacks are, with retries over about three days. An address is first asked by one mail
+   * to confirm. The URL or address is shown masked from now on. Throws QUOTA_EXCEEDED.
    */
   create(body: Body<'createSubscription'>, options: CreateOptions = {}): Promise<Subscription> {
     return this.transport.call('createSubscription', { body }, options)
@@ -916,8 +920,8 @@ export class Subscriptions extends Resource {
   }
 
   /**
-   * Read a subscription: how far it is, and what its last attempt came to. `behind` is the number of
-   * events that have happened since the last one that it took or passed over. Throws
+   * Read a subscription: its progress, and the outcome of its last attempt. `behind` is the number of
+   * events that have happened since the last one that was delivered or passed over. Throws
    * SUBSCRIPTION_NOT_FOUND.
    */
   get(id: string, options: CallOptions = {}): Promise<Subscription> {
@@ -925,8 +929,8 @@ export class Subscriptions extends Resource {
   }
 
   /**
-   * Change, pause or resume a subscription; the event that failed is tried again at once. Only what is
-   * given changes. Throws SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
+   * Change, pause or resume a subscription; the event that failed is tried again at once. Only the given
+   * fields change. Throws SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
    */
   update(id: string, body: Body<'updateSubscription'>, options: CallOptions = {}): Promise<Subscription> {
     return this.transport.call('updateSubscription', { params: { id }, body }, options)
@@ -938,7 +942,7 @@ export class Subscriptions extends Resource {
   }
 
   /**
-   * List the last attempts to deliver, newest first. The last 100 at most. Throws
+   * List the last attempts to deliver, newest first. At most the last 100. Throws
    * SUBSCRIPTION_NOT_FOUND.
    */
   attempts(id: string, query: Query<'listSubscriptionAttempts'> = {}): Pages<SubscriptionAttempt> {
@@ -946,8 +950,8 @@ export class Subscriptions extends Resource {
   }
 
   /**
-   * Deliver again what comes after a number, or skip what lies before it. Events keep their webhook-ids,
-   * so that a receiver can tell that it has them. Throws SUBSCRIPTION_NOT_FOUND.
+   * Deliver the events after a number again, or skip those before it. Events keep their webhook-ids, so
+   * that a receiver can tell which it already has. Throws SUBSCRIPTION_NOT_FOUND.
    */
   replay(id: string, body: Body<'replaySubscription'>, options: CallOptions = {}): Promise<Subscription> {
     return this.transport.call('replaySubscription', { params: { id }, body }, options)
@@ -956,10 +960,10 @@ export class Subscriptions extends Resource {
 
 export class Seal extends Resource {
   /**
-   * Everything to check a workflow, or the journal, offline. With `workflow_id` the events of that
-   * workflow, each with its proof; without it all events, from which the root is computed again. Check
-   * it with `waystation verify` or `examples/verify_bundle.py`. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
-   * STORAGE_FULL.
+   * Get everything needed to check a workflow, or the journal, offline. With `workflow_id`, the events
+   * of that workflow, each with its proof; without it, all events, from which the root can be
+   * recomputed. Check it with `waystation verify` or `examples/verify_bundle.py`. Throws
+   * SEAL_SIZE_UNKNOWN, SEAL_BROKEN, STORAGE_FULL.
    */
   bundle(given: Query<'getBundle'> = {}): Promise<SealBundle> {
     const [query, options] = split(given)
@@ -967,8 +971,8 @@ export class Seal extends Resource {
   }
 
   /**
-   * Prove that the journal goes on from an earlier checkpoint. The tree of `to` events begins with the
-   * tree of `from` events: nothing before was changed. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * Prove that the journal continues from an earlier checkpoint. The tree of `to` events begins with the
+   * tree of `from` events: no earlier event was changed. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
    * STORAGE_FULL.
    */
   consistency(given: Query<'getConsistencyProof'>): Promise<SealConsistency> {
@@ -977,9 +981,9 @@ export class Seal extends Resource {
   }
 
   /**
-   * Prove that an event is in the journal. By the id or the number of the event, against the checkpoint
-   * of `size` events or the present one. Throws SEAL_EVENT_NOT_FOUND, SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
-   * STORAGE_FULL.
+   * Prove that an event is in the journal. The event is named by its id or its number. The proof is
+   * against the checkpoint of `size` events, or the current one. Throws SEAL_EVENT_NOT_FOUND,
+   * SEAL_SIZE_UNKNOWN, SEAL_BROKEN, STORAGE_FULL.
    */
   proof(given: Query<'getInclusionProof'>): Promise<SealProof> {
     const [query, options] = split(given)
@@ -987,9 +991,9 @@ export class Seal extends Resource {
   }
 
   /**
-   * Seal the journal and answer its checkpoint, a signed note. Keep `note` somewhere else: with it,
-   * later changes of the events before it are found. With `workflow_id` the note also states how many
-   * events that workflow has. Throws SEAL_BROKEN, STORAGE_FULL.
+   * Seal the journal and return its checkpoint, a signed note. Keep `note` somewhere else: it reveals
+   * any later change to the events before it. With `workflow_id` the note also states how many events
+   * that workflow has. Throws SEAL_BROKEN, STORAGE_FULL.
    */
   get(given: Query<'getSeal'> = {}): Promise<SealCheckpoint> {
     const [query, options] = split(given)
@@ -997,7 +1001,7 @@ export class Seal extends Resource {
   }
 
   /**
-   * List the checkpoints of each hour, newest first. They stay when retention removes events. Compare
+   * List the checkpoints of each hour, newest first. They remain when retention removes events. Compare
    * them with those that you have kept: one that the service keeps itself proves nothing against the
    * service.
    */
@@ -1008,17 +1012,17 @@ export class Seal extends Resource {
 
 export class Clock extends Resource {
   /**
-   * Move the time of a service with a test clock, and do all that falls due on the way. With CLOCK=test
-   * alone; other services answer 404 ROUTE_NOT_FOUND. The time moves from one due time to the next, and
-   * all that is due is finished before it goes on, for every tenant. The answer has what happened to the
-   * tenant of the key. Throws ROUTE_NOT_FOUND, CLOCK_ADVANCING, QUARANTINED.
+   * Move the time of a service with a test clock, and do all that falls due on the way. Only with
+   * CLOCK=test; other services answer 404 ROUTE_NOT_FOUND. Time moves from one due time to the next, and
+   * everything due is finished, for every tenant, before it moves on. The answer lists what happened to
+   * the tenant of the key. Throws ROUTE_NOT_FOUND, CLOCK_ADVANCING, QUARANTINED.
    */
   advance(seconds: Body<'advanceClock'>['seconds'], options: CallOptions = {}): Promise<Advanced> {
     return this.transport.call('advanceClock', { body: { seconds } }, options)
   }
 
   /**
-   * Read the time of a service with a test clock. With CLOCK=test alone; other services answer 404
+   * Read the time of a service with a test clock. Only with CLOCK=test; other services answer 404
    * ROUTE_NOT_FOUND. Throws ROUTE_NOT_FOUND.
    */
   get(options: CallOptions = {}): Promise<TestClock> {
@@ -1028,7 +1032,7 @@ export class Clock extends Resource {
 
 export class Health extends Resource {
   /**
-   * Check that the process answers, and nothing else. For a process supervisor. It asks nothing of the
+   * Check that the process answers, and nothing else. For a process supervisor. It does not ask the
    * database.
    */
   live(options: CallOptions = {}): Promise<Liveness> {
@@ -1101,8 +1105,8 @@ export class Resources {
   }
 
   /**
-   * Do all that is due, and answer when it is done. For an external timer, with the cron secret. The
-   * service does the same on its own. Throws UNAUTHORIZED, QUARANTINED.
+   * Do all the work that is due, and answer when it is done. For an external timer, with the cron
+   * secret. The service does the same on its own. Throws UNAUTHORIZED, QUARANTINED.
    */
   tick(options: CallOptions = {}): Promise<TickSummary> {
     return this.#transport.call('tick', {}, options)

@@ -6,7 +6,7 @@ import type { Operations } from './types.ts'
 export const retries: { readonly [K in keyof Operations]?: Retry } = {
   deleteTenant: { safe: true, why: 'deleting it again answers the same' },
   freezeTenant: { safe: true, why: 'a tenant that is frozen stays as it is' },
-  restoreTenant: { safe: false, why: 'a tenant that is active already is refused' },
+  restoreTenant: { safe: false, why: 'a tenant that is already active is refused' },
   resumeTenant: {
     safe: { with: 'frozen_at' },
     why: 'with the time of the freeze a repeat never ends the next one',
@@ -121,6 +121,6 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     why: 'an id is used once; a deleted subscription stays deleted',
     done: { code: 'SUBSCRIPTION_NOT_FOUND' },
   },
-  replaySubscription: { safe: true, why: 'deliveries begin behind the same event again' },
+  replaySubscription: { safe: true, why: 'deliveries begin after the same event again' },
   advanceClock: { safe: false, why: 'a second call would move the time a second time' },
 }

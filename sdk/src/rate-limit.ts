@@ -6,7 +6,7 @@ import type { CallOptions } from './transport.ts'
 import type { RateLimitAllowed, RateLimitBlocked } from './types.ts'
 
 export interface RateLimitRule {
-  /** Most hits in a window; at least 1. */
+  /** The most hits in a window; at least 1. */
   limit: number
   windowSeconds: number
   /** Default fixed_window, which begins at the first hit. */

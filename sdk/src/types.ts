@@ -118,7 +118,7 @@ export interface DeletedTenant {
   purge_at: string | null
 }
 
-/** An account: its plan, what it uses of its quotas, and its state. */
+/** An account: its plan, its use of its quotas, and its state. */
 export interface Tenant {
   tenant_id: string
   name: string
@@ -339,7 +339,7 @@ export interface AuditEntry {
   metadata: unknown
   agent_id: string | null
   request_id: string
-  /** Server time; never earlier than that of the entry before. */
+  /** Server time; never earlier than that of the previous entry. */
   created_at: string
 }
 
@@ -353,7 +353,7 @@ export interface DeadLetterOperation {
   id: string
   verb: 'redrive' | 'discard'
   status: 'running' | 'succeeded' | 'cancelled'
-  /** The dead letters that an operation takes. */
+  /** The dead letters that an operation is for. */
   filter: {
     status: 'failed' | 'claimed' | 'resolved' | 'archived' | null
     source: 'agent' | 'schedule' | 'checkpoint' | null
@@ -369,11 +369,11 @@ export interface DeadLetterOperation {
   done: number
   /** Those that could not be sent again. */
   failed: number
-  /** Those that were claimed, or no longer matched, at their turn. */
+  /** Those that were claimed, or no longer matched, when their turn came. */
   skipped: number
   max: number
   per_second: number | null
-  /** True when further dead letters may match: `max` was reached, or the look for them ended early. */
+  /** True when further dead letters may match: `max` was reached, or the search ended early. */
   more: boolean
   looked_until: string | null
   waiting_for: string | null
@@ -389,7 +389,7 @@ export interface DeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
-  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  /** The first line of the error with ids and numbers masked: failures with the same cause have the same text. */
   cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
@@ -415,7 +415,7 @@ export interface ListedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
-  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  /** The first line of the error with ids and numbers masked: failures with the same cause have the same text. */
   cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
@@ -439,7 +439,7 @@ export interface ClaimedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
-  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  /** The first line of the error with ids and numbers masked: failures with the same cause have the same text. */
   cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
@@ -466,7 +466,7 @@ export interface ClaimedDeadLetter {
 export interface MatchedDeadLetters {
   /** Dead letters that an operation would take, `max` at most. */
   matched: number
-  /** Present when the look ended early, at items captured then: as `from` it counts those that follow. */
+  /** Present when the search ended early, at items captured then: pass it as `from` to count those that follow. */
   looked_until?: string
 }
 
@@ -475,7 +475,7 @@ export interface ExtendedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
-  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  /** The first line of the error with ids and numbers masked: failures with the same cause have the same text. */
   cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
@@ -520,7 +520,7 @@ export interface DeadLetterOperationItem {
   redriven_as: string | null
 }
 
-/** One signed callback at one time, with its state and its last outcome. */
+/** A one-time signed callback, with its status and its last outcome. */
 export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'
@@ -529,7 +529,7 @@ export interface Schedule {
   callback_url: string
   /** The exact text that was sent. */
   callback_payload: unknown
-  /** When it is called; in the past means now. */
+  /** When it is called; the past means now. */
   fire_at: string
   dlq_on_failure: boolean
   agent_id: string
@@ -568,7 +568,7 @@ export interface Checkpoint {
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   title: string
   prompt: string | null
-  /** A page for a person to decide it, who needs an approval key: this address has none. */
+  /** A page where a person with an approval key decides it; the URL itself holds no key. */
   approval_url: string
   callback_url: string | null
   /** The exact text that was sent, or null. */
@@ -588,9 +588,9 @@ export interface Checkpoint {
   updated_at: string
   answer_schema: Record<string, unknown> | null
   answer: Record<string, unknown> | null
-  /** Approvals that it takes. */
+  /** Approvals that it needs. */
   required_approvals: number
-  /** Rejections that it takes. */
+  /** Rejections that it needs. */
   required_rejections: number
   /** Approvals so far. */
   approvals: number
@@ -598,7 +598,7 @@ export interface Checkpoint {
   rejections: number
   approvers: string[] | null
   escalate: Escalation[] | null
-  /** Steps of `escalate` that were made. */
+  /** Steps of `escalate` taken so far. */
   escalated: number
   /** How many comments there are. */
   comments: number
@@ -610,9 +610,9 @@ export interface Checkpoint {
   /** The payload as it was approved, when an approver changed it; else null. */
   effective_payload: unknown
   permit_expires_at: string | null
-  /** Effects that may start under the approval. */
+  /** How many effects may start under the approval. */
   uses: number
-  /** Those of them that are left, the effect that it was asked for included. */
+  /** How many of these are left, including the effect that it was asked for. */
   uses_left: number
   effect_id: string | null
   effect: AboutEffect | null
@@ -621,7 +621,7 @@ export interface Checkpoint {
   payload_hash: string | null
 }
 
-/** How the delivery of the decision stands. */
+/** The state of the delivery of the decision. */
 export interface CheckpointCallback {
   status: 'none' | 'pending' | 'delivered' | 'failed'
   attempts: number
@@ -630,7 +630,7 @@ export interface CheckpointCallback {
   dead_letter_id: string | null
 }
 
-/** A step of an escalation: who may decide too, after how many seconds. */
+/** A step of an escalation: who else may decide, and after how many seconds. */
 export interface Escalation {
   after_seconds: number
   approvers: string[] | null
@@ -680,9 +680,9 @@ export interface Approval {
   resolved_at: string | null
   answer_schema: Record<string, unknown> | null
   answer: Record<string, unknown> | null
-  /** Approvals that it takes. */
+  /** Approvals that it needs. */
   required_approvals: number
-  /** Rejections that it takes. */
+  /** Rejections that it needs. */
   required_rejections: number
   /** Approvals so far. */
   approvals: number
@@ -690,7 +690,7 @@ export interface Approval {
   rejections: number
   approvers: string[] | null
   escalate: Escalation[] | null
-  /** Steps of `escalate` that were made. */
+  /** Steps of `escalate` taken so far. */
   escalated: number
   /** How many comments there are. */
   comments: number
@@ -702,9 +702,9 @@ export interface Approval {
   /** The payload as it was approved, when an approver changed it; else null. */
   effective_payload: unknown
   permit_expires_at: string | null
-  /** Effects that may start under the approval. */
+  /** How many effects may start under the approval. */
   uses: number
-  /** Those of them that are left, the effect that it was asked for included. */
+  /** How many of these are left, including the effect that it was asked for. */
   uses_left: number
   effect_id: string | null
   effect: AboutEffect | null
@@ -725,13 +725,13 @@ export interface Vote {
   decision: 'approved' | 'rejected'
   /** False once the payload was changed after it; its voter may vote again. */
   counts: boolean
-  /** It changed the payload. */
+  /** True when it changed the payload. */
   edited: boolean
   payload_hash: string | null
   reason: string | null
   answer: Record<string, unknown> | null
   permit_expires_at: string | null
-  /** The uses that it allows; of several the least counts. */
+  /** The uses that it allows; of several, the lowest counts. */
   uses: number
   /** When it was cast. */
   at: string
@@ -747,7 +747,7 @@ export interface CreatedInbox {
   /** Empty when none was given. */
   label: string
   workflowId: string | null
-  /** From then on it takes no messages. */
+  /** It accepts no messages from then on. */
   expiresAt: string
 }
 
@@ -763,7 +763,7 @@ export interface ListedInbox {
   workflowId: string | null
   /** Messages that are kept. */
   messageCount: number
-  /** From then on it takes no messages. */
+  /** It accepts no messages from then on. */
   expiresAt: string
 }
 
@@ -788,7 +788,7 @@ export interface Inbox {
   messageCount: number
   /** When it was created. */
   createdAt: string
-  /** From then on it takes no messages. */
+  /** It accepts no messages from then on. */
   expiresAt: string
 }
 
@@ -815,7 +815,7 @@ export interface Message {
   forward: Forward | null
 }
 
-/** How the forward of a message stands. */
+/** The state of the forward of a message. */
 export interface Forward {
   status: 'pending' | 'delivered' | 'failed'
   statusCode: number | null
@@ -827,7 +827,7 @@ export interface Forward {
 /** A hit that is within the limit. */
 export interface RateLimitAllowed {
   allowed: boolean
-  /** Hits of the window, this check included. */
+  /** Hits in the window, this check included. */
   count: number
   /** Hits that the limit still allows. */
   remaining: number
@@ -840,11 +840,11 @@ export interface RateLimitAllowed {
 /** A hit that is past the limit. */
 export interface RateLimitBlocked {
   allowed: boolean
-  /** Hits of the window, this check included. */
+  /** Hits in the window, this check included. */
   count: number
   /** Hits that the limit still allows. */
   remaining: number
-  /** The end of a fixed window; of a sliding one, when the same check would pass. */
+  /** The end of a fixed window; for a sliding one, when the same check would pass. */
   resetAt: string
   /** Seconds until then, at least 1. */
   retryAfter: number
@@ -852,10 +852,10 @@ export interface RateLimitBlocked {
   limit: number
 }
 
-/** How a key stands against the limit of its last check. */
+/** The state of a key against the limit of its last check. */
 export interface RateLimitStatus {
   key: string
-  /** Hits of the window; 0 when it is over. */
+  /** Hits in the window; 0 when it is over. */
   count: number
   /** Hits that the limit still allows. */
   remaining: number
@@ -879,7 +879,7 @@ export interface RateLimitCounter {
   algorithm: 'fixed_window' | 'sliding_window'
   /** As it was sent with the last check; 0 when that is not known. */
   limit: number
-  /** Hits of the window. */
+  /** Hits in the window. */
   count: number
   /** Hits that the limit still allows. */
   remaining: number
@@ -920,7 +920,7 @@ export interface ClaimedEffect {
   held_by: string | null
   /** The number of leases so far: the target may refuse a lower one. */
   fence: number
-  /** How long the last lease was given for; the next one as well, unless it says otherwise. */
+  /** How long the last lease was granted for; the default for the next one. */
   lease_seconds: number
   lease_until: string | null
   error: string | null
@@ -947,7 +947,7 @@ export interface EffectApproval {
   id: string
   status: string
   title: string
-  /** A page for a person to decide it, who needs an approval key. */
+  /** A page where a person with an approval key decides it. */
   approval_url: string
   /** When its timeout is due. */
   expires_at: string
@@ -981,7 +981,7 @@ export interface ListedEffect {
   held_by: string | null
   /** The number of leases so far: the target may refuse a lower one. */
   fence: number
-  /** How long the last lease was given for; the next one as well, unless it says otherwise. */
+  /** How long the last lease was granted for; the default for the next one. */
   lease_seconds: number
   lease_until: string | null
   error: string | null
@@ -1022,7 +1022,7 @@ export interface Effect {
   held_by: string | null
   /** The number of leases so far: the target may refuse a lower one. */
   fence: number
-  /** How long the last lease was given for; the next one as well, unless it says otherwise. */
+  /** How long the last lease was granted for; the default for the next one. */
   lease_seconds: number
   lease_until: string | null
   error: string | null
@@ -1041,12 +1041,12 @@ export interface Effect {
   result: unknown
 }
 
-/** The conditions on which the effects of a type may start. */
+/** The conditions under which the effects of a type may start. */
 export interface EffectPolicy {
   type: string
   /** required: an effect that asks for no approval still gets one. */
   approval: 'optional' | 'required'
-  /** The least number of approvals. */
+  /** The minimum number of approvals. */
   required_approvals: number
   approvers: string[] | null
   lease_seconds_max: number | null
@@ -1059,7 +1059,7 @@ export interface EffectPolicy {
 /** A workflow with a page of its events. */
 export interface WorkflowTimeline {
   workflow_id: string
-  /** Its events, those that were removed since included. */
+  /** Its events, including those removed since. */
   events: number
   /** How many things it waits for now. */
   waiting: number
@@ -1074,9 +1074,9 @@ export interface WorkflowTimeline {
   /** The type of the latest event. */
   last_type: string
   items: JournalEvent[]
-  /** Give it as after to go on. */
+  /** Pass it as after to continue. */
   next_after: number
-  /** Further events follow. */
+  /** True when further events follow. */
   more: boolean
 }
 
@@ -1098,14 +1098,14 @@ export interface JournalEvent {
   request_id: string | null
   /** When it happened. */
   at: string
-  /** Members by type; never a payload. */
+  /** Members depend on the type; never a payload. */
   data: Record<string, unknown>
 }
 
 /** The events of a workflow, in numbers. */
 export interface Workflow {
   workflow_id: string
-  /** Its events, those that were removed since included. */
+  /** Its events, including those removed since. */
   events: number
   /** How many things it waits for now. */
   waiting: number
@@ -1121,10 +1121,10 @@ export interface Workflow {
   last_type: string
 }
 
-/** Events that are delivered to a URL or an address, with how far it is. */
+/** Events that are delivered to a URL or an address, and how far delivery is. */
 export interface Subscription {
   id: string
-  /** unconfirmed: the holder of the address has to press the button of the mail first. */
+  /** unconfirmed: the holder of the address has not confirmed it yet, by the link in the mail. */
   status: 'unconfirmed' | 'active' | 'paused'
   paused_reason: 'requested' | 'gone' | 'failing' | 'unsubscribed' | null
   name: string | null
@@ -1133,9 +1133,9 @@ export interface Subscription {
   to: string | null
   types: string[]
   workflow_id: string | null
-  /** The number of the last event that was taken, or passed over. */
+  /** The number of the last event that was delivered, or passed over. */
   after: number
-  /** Events that have happened since, of all types; 0 for an active one when all that it takes were delivered. */
+  /** Events that have happened since, of all types; 0 for an active one that has delivered all that it is for. */
   behind: number
   /** Attempts made so far to deliver the next event. */
   attempts: number
@@ -1152,7 +1152,7 @@ export interface Subscription {
 
 /** One attempt to deliver an event. */
 export interface SubscriptionAttempt {
-  /** The number of this attempt of all of the subscription, from 0. */
+  /** The number of this attempt among all of the subscription, from 0. */
   number: number
   event_id: string
   event_seq: number
@@ -1168,7 +1168,7 @@ export interface SubscriptionAttempt {
   error: string | null
 }
 
-/** Events with everything that it takes to check them without the service. */
+/** Events with everything needed to check them without the service. */
 export interface SealBundle {
   /** waystation-seal-bundle/1 */
   format: string
@@ -1180,10 +1180,10 @@ export interface SealBundle {
   root: string
   /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
   note: string
-  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  /** Public keys, name+hash+key; the one that signs comes first, then its predecessors. */
   keys: string[]
   workflow_id: string | null
-  /** The events of the bundle are those behind this one. */
+  /** The events of the bundle are those after this one. */
   after: number
   edge: string[] | null
   consistency: {
@@ -1208,7 +1208,7 @@ export interface SealedEvent {
   actor: string
   request_id: string | null
   at: string
-  /** By the type of the event. */
+  /** Depends on the type of the event. */
   data: Record<string, unknown>
 }
 
@@ -1227,7 +1227,7 @@ export interface SealConsistency {
   root: string
   /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
   note: string
-  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  /** Public keys, name+hash+key; the one that signs comes first, then its predecessors. */
   keys: string[]
 }
 
@@ -1248,7 +1248,7 @@ export interface SealProof {
   root: string
   /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
   note: string
-  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  /** Public keys, name+hash+key; the one that signs comes first, then its predecessors. */
   keys: string[]
 }
 
@@ -1262,7 +1262,7 @@ export interface SealCheckpoint {
   root: string
   /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
   note: string
-  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  /** Public keys, name+hash+key; the one that signs comes first, then its predecessors. */
   keys: string[]
 }
 
@@ -1281,7 +1281,7 @@ export interface SealKeptCheckpoint {
 /** The event that was waited for, or none. */
 export interface Awaited {
   event: JournalEvent | null
-  /** Give it as after to go on. */
+  /** Pass it as after to continue. */
   after: number
 }
 
@@ -1307,11 +1307,11 @@ export interface Advanced {
   now: string
   /** How far the time was moved. */
   advanced_seconds: number
-  /** False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on, which may be 0. */
+  /** False when 20 s were not enough: advanced_seconds says how far it got. To continue, advance by the rest, which may be 0. */
   done: boolean
-  /** How many events each type has left, for the tenant of the key. */
+  /** How many events of each type happened, for the tenant of the key. */
   counts: Record<string, number>
-  /** These events in their order, the first 1000. GET /v1/events has the others. */
+  /** These events in their order, the first 1000. GET /v1/events has the rest. */
   events: JournalEvent[]
 }
 
@@ -1350,14 +1350,14 @@ export interface Operations {
       /** Unique regardless of case; no control characters; counted after trimming. */
       name: string
       owner_email: string
-      /** One that the operator opens: free and pro unless configured, on loopback also unlimited. Any other is refused with the list of those that are open. The default is free unless configured. */
+      /** One that is open to sign-ups: free and pro unless configured, plus unlimited on loopback. Any other is refused with the list of those that are open. The default is free unless configured. */
       plan?: string | undefined
     }
     answer: CreatedTenant
   }
   deleteTenant: {
     params: {
-      /** The tenant that the admin key belongs to; any other answers 403. */
+      /** The tenant that the admin key belongs to; any other is refused with 403. */
       tenant_id: string
     }
     query: object
@@ -1366,7 +1366,7 @@ export interface Operations {
   }
   getTenant: {
     params: {
-      /** The tenant that the admin key belongs to, or me; any other answers 403. */
+      /** The tenant that the admin key belongs to, or me; any other is refused with 403. */
       tenant_id: string
     }
     query: object
@@ -1375,7 +1375,7 @@ export interface Operations {
   }
   freezeTenant: {
     params: {
-      /** The tenant that the admin key belongs to; any other answers 403. */
+      /** The tenant that the admin key belongs to; any other is refused with 403. */
       tenant_id: string
     }
     query: object
@@ -1387,7 +1387,7 @@ export interface Operations {
   }
   restoreTenant: {
     params: {
-      /** The tenant that the admin key belongs to; any other answers 403. */
+      /** The tenant that the admin key belongs to; any other is refused with 403. */
       tenant_id: string
     }
     query: object
@@ -1396,19 +1396,19 @@ export interface Operations {
   }
   resumeTenant: {
     params: {
-      /** The tenant that the admin key belongs to; any other answers 403. */
+      /** The tenant that the admin key belongs to; any other is refused with 403. */
       tenant_id: string
     }
     query: object
     body: {
-      /** The `frozen_at` of the freeze that you mean: 409 while another one holds. */
+      /** The `frozen_at` of the freeze that you mean: 409 when another one is in force. */
       frozen_at?: string | undefined
     }
     answer: Tenant
   }
   rotateSigningSecret: {
     params: {
-      /** The tenant that the admin key belongs to; any other answers 403. */
+      /** The tenant that the admin key belongs to; any other is refused with 403. */
       tenant_id: string
     }
     query: object
@@ -1417,7 +1417,7 @@ export interface Operations {
   }
   rotateTenantKey: {
     params: {
-      /** The tenant that the admin key belongs to; any other answers 403. */
+      /** The tenant that the admin key belongs to; any other is refused with 403. */
       tenant_id: string
     }
     query: object
@@ -1429,15 +1429,15 @@ export interface Operations {
   }
   getUsage: {
     params: {
-      /** The tenant that the admin key belongs to, or me; any other answers 403. */
+      /** The tenant that the admin key belongs to, or me; any other is refused with 403. */
       tenant_id: string
     }
     query: {
-      /** From the step that this instant is in; default a day, or 30 days, before to. */
+      /** The first step is the one that contains this instant; default a day, or 30 days, before to. */
       from?: string | undefined
       /** Before this instant; default now. At most 35 days after from. */
       to?: string | undefined
-      /** hour, the default, or day; of UTC. */
+      /** hour (the default) or day, in UTC. */
       step?: 'hour' | 'day' | undefined
     }
     body: undefined
@@ -1465,9 +1465,9 @@ export interface Operations {
   listAgents: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -1475,7 +1475,7 @@ export interface Operations {
   }
   deleteAgent: {
     params: {
-      /** The agent, which is its name. */
+      /** The agent, by its name. */
       agent_id: string
     }
     query: object
@@ -1484,7 +1484,7 @@ export interface Operations {
   }
   getAgent: {
     params: {
-      /** The agent, which is its name. */
+      /** The agent, by its name. */
       agent_id: string
     }
     query: object
@@ -1493,19 +1493,19 @@ export interface Operations {
   }
   updateAgent: {
     params: {
-      /** The agent, which is its name. */
+      /** The agent, by its name. */
       agent_id: string
     }
     query: object
     body: {
-      /** full: everything that agents may. read: it changes nothing. propose: each of its effects waits for an approval. */
+      /** full: it may do everything that agents may. read: it changes nothing. propose: each of its effects waits for an approval. */
       mode: 'full' | 'read' | 'propose'
     }
     answer: Agent
   }
   pauseAgent: {
     params: {
-      /** The agent, which is its name. */
+      /** The agent, by its name. */
       agent_id: string
     }
     query: object
@@ -1517,7 +1517,7 @@ export interface Operations {
   }
   resumeAgent: {
     params: {
-      /** The agent, which is its name. */
+      /** The agent, by its name. */
       agent_id: string
     }
     query: object
@@ -1526,7 +1526,7 @@ export interface Operations {
   }
   rotateAgentKey: {
     params: {
-      /** The agent, which is its name. */
+      /** The agent, by its name. */
       agent_id: string
     }
     query: object
@@ -1552,9 +1552,9 @@ export interface Operations {
   listApprovalKeys: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -1571,7 +1571,7 @@ export interface Operations {
   }
   deleteValue: {
     params: {
-      /** __… is reserved, save your own __agent.<agent_id>. */
+      /** Names that begin with __ are reserved, except your own __agent.<agent_id>. */
       namespace: string
       /** 1 to 512 bytes of UTF-8, percent-encoded once. */
       key: string
@@ -1582,7 +1582,7 @@ export interface Operations {
   }
   getValue: {
     params: {
-      /** __… is reserved, save your own __agent.<agent_id>. */
+      /** Names that begin with __ are reserved, except your own __agent.<agent_id>. */
       namespace: string
       /** 1 to 512 bytes of UTF-8, percent-encoded once. */
       key: string
@@ -1593,7 +1593,7 @@ export interface Operations {
   }
   putValue: {
     params: {
-      /** __… is reserved, save your own __agent.<agent_id>. */
+      /** Names that begin with __ are reserved, except your own __agent.<agent_id>. */
       namespace: string
       /** 1 to 512 bytes of UTF-8, percent-encoded once. */
       key: string
@@ -1611,7 +1611,7 @@ export interface Operations {
   }
   getNamespace: {
     params: {
-      /** __… is reserved, save your own __agent.<agent_id>. */
+      /** Names that begin with __ are reserved, except your own __agent.<agent_id>. */
       namespace: string
     }
     query: object
@@ -1620,7 +1620,7 @@ export interface Operations {
   }
   updateNamespace: {
     params: {
-      /** __… is reserved, save your own __agent.<agent_id>. */
+      /** Names that begin with __ are reserved, except your own __agent.<agent_id>. */
       namespace: string
     }
     query: object
@@ -1632,7 +1632,7 @@ export interface Operations {
   }
   getNamespaceKey: {
     params: {
-      /** __… is reserved, save your own __agent.<agent_id>. */
+      /** Names that begin with __ are reserved, except your own __agent.<agent_id>. */
       namespace: string
       /** 1 to 512 bytes of UTF-8, percent-encoded once. */
       key: string
@@ -1643,15 +1643,15 @@ export interface Operations {
   }
   listKeys: {
     params: {
-      /** __… is reserved, save your own __agent.<agent_id>. */
+      /** Names that begin with __ are reserved, except your own __agent.<agent_id>. */
       namespace: string
     }
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
-      /** Only keys that start with it. */
+      /** Only keys that start with this text. */
       prefix?: string | undefined
     }
     body: undefined
@@ -1659,15 +1659,15 @@ export interface Operations {
   }
   listNamespaceKeys: {
     params: {
-      /** __… is reserved, save your own __agent.<agent_id>. */
+      /** Names that begin with __ are reserved, except your own __agent.<agent_id>. */
       namespace: string
     }
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
-      /** Only keys that start with it. */
+      /** Only keys that start with this text. */
       prefix?: string | undefined
     }
     body: undefined
@@ -1676,9 +1676,9 @@ export interface Operations {
   listNamespaces: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -1702,9 +1702,9 @@ export interface Operations {
   listEntries: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
       workflow_id?: string | undefined
       action?: string | undefined
@@ -1732,15 +1732,15 @@ export interface Operations {
   }
   suggestEntries: {
     params: {
-      /** The filter that is to be filled in. */
+      /** The filter to suggest texts for. */
       field: 'workflow_id' | 'action' | 'actor' | 'agent_id'
     }
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
-      /** Only texts that begin with it. */
+      /** Only texts that begin with this one. */
       prefix?: string | undefined
     }
     body: undefined
@@ -1773,13 +1773,13 @@ export interface Operations {
   listItems: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
       status?: 'failed' | 'claimed' | 'resolved' | 'archived' | undefined
       source?: 'agent' | 'schedule' | 'checkpoint' | undefined
-      /** The schedule or checkpoint that left it. */
+      /** The schedule or checkpoint that it came from. */
       source_id?: string | undefined
       /** The exact cause. */
       cause?: string | undefined
@@ -1835,11 +1835,11 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** Which dead letters; {} takes every failed one. */
+      /** Which dead letters; {} means every failed one. */
       filter: {
         status?: 'failed' | undefined
         source?: 'agent' | 'schedule' | 'checkpoint' | undefined
-        /** The schedule or checkpoint that left it. */
+        /** The schedule or checkpoint that it came from. */
         source_id?: string | undefined
         /** The exact cause. */
         cause?: string | undefined
@@ -1870,7 +1870,7 @@ export interface Operations {
     body: {
       /** The duration of the lock from now; default that of the item. */
       lock_seconds?: number | undefined
-      /** The token that the claim answered; when sent, it must be the current one. */
+      /** The token that the claim returned; when sent, it must be the current one. */
       lock_token?: string | undefined
     }
     answer: ExtendedDeadLetter
@@ -1882,7 +1882,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** The token that the claim answered; when sent, it must be the current one. */
+      /** The token that the claim returned; when sent, it must be the current one. */
       lock_token?: string | undefined
     }
     answer: DeadLetter
@@ -1915,9 +1915,9 @@ export interface Operations {
       id: string
     }
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -1926,9 +1926,9 @@ export interface Operations {
   listOperations: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -1947,11 +1947,11 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** Which dead letters; {} takes every failed one. */
+      /** Which dead letters; {} means every failed one. */
       filter: {
         status?: 'failed' | 'archived' | undefined
         source?: 'agent' | 'schedule' | 'checkpoint' | undefined
-        /** The schedule or checkpoint that left it. */
+        /** The schedule or checkpoint that it came from. */
         source_id?: string | undefined
         /** The exact cause. */
         cause?: string | undefined
@@ -1980,7 +1980,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** The token that the claim answered; when sent, it must be the current one. */
+      /** The token that the claim returned; when sent, it must be the current one. */
       lock_token?: string | undefined
     }
     answer: DeadLetter
@@ -1992,7 +1992,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** The token that the claim answered; when sent, it must be the current one. */
+      /** The token that the claim returned; when sent, it must be the current one. */
       lock_token?: string | undefined
     }
     answer: DeadLetter
@@ -2026,7 +2026,7 @@ export interface Operations {
       callback_url?: string | undefined
       /** Any JSON, at most 256 KiB; sent byte for byte. */
       callback_payload?: unknown
-      /** When it is called; in the past means now. */
+      /** When it is called; the past means now. */
       fire_at?: string | undefined
       /** Default false. True: after the last failure a dead letter is kept. */
       dlq_on_failure?: boolean | undefined
@@ -2045,7 +2045,7 @@ export interface Operations {
       callback_url: string
       /** Any JSON, at most 256 KiB; sent byte for byte. */
       callback_payload: unknown
-      /** When it is called; in the past means now. */
+      /** When it is called; the past means now. */
       fire_at: string
       /** Default false. True: after the last failure a dead letter is kept. */
       dlq_on_failure?: boolean | undefined
@@ -2059,12 +2059,12 @@ export interface Operations {
   listSchedules: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
       status?: 'pending' | 'fired' | 'cancelled' | 'failed' | undefined
-      /** Only of this workflow. */
+      /** Only those of this workflow. */
       workflow_id?: string | undefined
     }
     body: undefined
@@ -2076,9 +2076,9 @@ export interface Operations {
       id: string
     }
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -2106,11 +2106,11 @@ export interface Operations {
       answer?: object | null | undefined
       /** The payload of the effect as it is approved, where it is `editable`. Default: as it is now. Not null, unless null was proposed. */
       effective_payload?: unknown
-      /** Of an effect: the hash of the payload that the approver has seen, `edited_payload_hash`, or `payload_hash` where nobody had changed it. Another payload by now is 409. */
+      /** For an effect: the hash of the payload that the approver saw, `edited_payload_hash`, or `payload_hash` where nobody had changed it. 409 when the payload is now a different one. */
       expected_hash?: string | undefined
-      /** Of an effect: until when it may start under the approval. Default: no end. */
+      /** For an effect: until when it may start under the approval. Default: no limit. */
       expires_at?: string | undefined
-      /** Of an effect: how many with the same bytes may start under the approval; default 1. */
+      /** For an effect: how many with the same bytes may start under the approval; default 1. */
       uses?: number | undefined
     }
     answer: Checkpoint
@@ -2150,19 +2150,19 @@ export interface Operations {
       /** auto_reject, the default, or dlq. */
       timeout_action?: 'auto_reject' | 'dlq' | undefined
       timeout_seconds?: number | undefined
-      /** With timeout_seconds, the earlier of both; without either, 24 hours from now. */
+      /** With timeout_seconds, the earlier one counts; without either, 24 hours from now. */
       expires_at?: string | undefined
       /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
       workflow_id?: string | undefined
       /** A flat JSON Schema of the answer that an approval must carry: at most 20 fields of type string, number, integer or boolean. */
       answer_schema?: object | null | undefined
-      /** Approvals by different voters that it takes; default 1. */
+      /** Approvals by different voters that it needs; default 1. */
       required_approvals?: number | undefined
-      /** Rejections by different voters that it takes; default 1. */
+      /** Rejections by different voters that it needs; default 1. */
       required_rejections?: number | undefined
-      /** Ids of the approval keys that may decide, or admin. Default: everybody with a key for it. */
+      /** Ids of the approval keys that may decide, or admin. Default: anybody with a key for it. */
       approvers?: string[] | undefined
-      /** While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody. */
+      /** While nobody has decided, these may also decide after that many seconds; a step without approvers lets anybody with a key decide. */
       escalate?: Array<{ after_seconds: number; approvers?: string[] | undefined }> | undefined
     }
     answer: Checkpoint
@@ -2170,12 +2170,12 @@ export interface Operations {
   listCheckpoints: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
       status?: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | undefined
-      /** Only of this workflow. */
+      /** Only those of this workflow. */
       workflow_id?: string | undefined
     }
     body: undefined
@@ -2199,9 +2199,9 @@ export interface Operations {
       id: string
     }
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -2225,9 +2225,9 @@ export interface Operations {
       id: string
     }
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -2239,9 +2239,9 @@ export interface Operations {
       id: string
     }
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -2277,17 +2277,17 @@ export interface Operations {
   listInboxes: {
     params: object
     query: {
-      /** Items, default 50; above 100 counts as 100. */
+      /** Items, default 50; more than 100 counts as 100. */
       limit?: number | undefined
       /** Items to skip. */
       offset?: number | undefined
-      /** Only of this workflow. */
+      /** Only those of this workflow. */
       workflowId?: string | undefined
     }
     body: undefined
     answer: {
       items: ListedInbox[]
-      /** The number of all of them; of a workflow 10,000 at most are counted. */
+      /** The number of all of them; for a workflow, at most 10,000 are counted. */
       total: number
     }
   }
@@ -2317,7 +2317,7 @@ export interface Operations {
     query: {
       /** Id of the last message seen, which may be gone by now. */
       after?: string | undefined
-      /** Items, default 50; above 100 counts as 100. */
+      /** Items, default 50; more than 100 counts as 100. */
       limit?: number | undefined
       /** Seconds to hold the request while there is no message. */
       wait?: number | undefined
@@ -2344,9 +2344,9 @@ export interface Operations {
     query: {
       /** The text. */
       q: string
-      /** nextBefore of the page before: only older messages. */
+      /** nextBefore of the previous page: only older messages. */
       before?: string | undefined
-      /** Items, default 50; above 100 counts as 100. */
+      /** Items, default 50; more than 100 counts as 100. */
       limit?: number | undefined
     }
     body: undefined
@@ -2358,15 +2358,15 @@ export interface Operations {
     body: {
       /** Names the counter: 1 to 256 bytes of UTF-8. */
       key: string
-      /** Most hits in a window; counted by its floor. */
+      /** The most hits in a window, rounded down. */
       limit: number
-      /** Length of the window. One of windowSeconds and window is needed; both are the same. */
+      /** Length of the window. Either windowSeconds or window is required; both mean the same. */
       windowSeconds?: number | undefined
-      /** Length of the window. One of windowSeconds and window is needed; both are the same. */
+      /** Length of the window. Either windowSeconds or window is required; both mean the same. */
       window?: number | undefined
       /** fixed_window, the default, starts at the first hit; sliding_window has no edges. */
       algorithm?: 'fixed_window' | 'sliding_window' | 'fixed-window' | 'sliding-window' | undefined
-      /** The number of hits: 1, the default, to limit. */
+      /** The number of hits, from 1 (the default) to limit. */
       cost?: number | undefined
     }
     answer: RateLimitAllowed | RateLimitBlocked
@@ -2376,15 +2376,15 @@ export interface Operations {
     query: {
       /** Names the counter: 1 to 256 bytes of UTF-8. */
       key: string
-      /** Most hits in a window; counted by its floor. */
+      /** The most hits in a window, rounded down. */
       limit: number
-      /** Length of the window. One of windowSeconds and window is needed; both are the same. */
+      /** Length of the window. Either windowSeconds or window is required; both mean the same. */
       windowSeconds?: number | undefined
-      /** Length of the window. One of windowSeconds and window is needed; both are the same. */
+      /** Length of the window. Either windowSeconds or window is required; both mean the same. */
       window?: number | undefined
       /** fixed_window, the default, starts at the first hit; sliding_window has no edges. */
       algorithm?: 'fixed_window' | 'sliding_window' | 'fixed-window' | 'sliding-window' | undefined
-      /** The number of hits: 1, the default, to limit. */
+      /** The number of hits, from 1 (the default) to limit. */
       cost?: number | undefined
     }
     body: undefined
@@ -2417,11 +2417,11 @@ export interface Operations {
   listRateLimits: {
     params: object
     query: {
-      /** Items, default 50; above 100 counts as 100. */
+      /** Items, default 50; more than 100 counts as 100. */
       limit?: number | undefined
       /** Items to skip. */
       offset?: number | undefined
-      /** Only counters whose key starts with it, among the 10,000 that end first. */
+      /** Only counters whose key starts with this text, among the 10,000 that end first. */
       prefix?: string | undefined
     }
     body: undefined
@@ -2437,17 +2437,17 @@ export interface Operations {
     body: {
       /** The kind of the effect, such as refund. */
       type: string
-      /** Makes it one, such as the number of an order. */
+      /** Makes it unique within its type, such as an order number. */
       key: string
       /** Any JSON, at most 256 KiB: exactly what is done. */
       payload: unknown
       /** For people; not bound to the effect. */
       note?: string | undefined
-      /** How long it holds; default as long as the lease before, or 60. */
+      /** How long the lease holds; default that of the previous one, or 60. */
       lease_seconds?: number | undefined
       /** Random text of your own, so that a repeat after a lost answer gets the same lease. */
       lease_token?: string | undefined
-      /** When the lease runs out: hold, the default, waits for an admin; ask opens a checkpoint; retry frees it: for what is idempotent. */
+      /** When the lease runs out: hold (default) waits for an admin; ask opens a checkpoint; retry frees it, for idempotent work. */
       on_unknown?: 'hold' | 'ask' | 'retry' | undefined
       /** Asks a person first, who sees exactly these bytes. */
       approval?:
@@ -2463,19 +2463,19 @@ export interface Operations {
             /** auto_reject, the default, or dlq. */
             timeout_action?: 'auto_reject' | 'dlq' | undefined
             timeout_seconds?: number | undefined
-            /** With timeout_seconds, the earlier of both; without either, 24 hours from now. */
+            /** With timeout_seconds, the earlier one counts; without either, 24 hours from now. */
             expires_at?: string | undefined
             /** An approver may change the payload; default false. */
             editable?: boolean | undefined
             /** A flat JSON Schema of the answer that the approval must carry, at most 16 KiB. */
             answer_schema?: Record<string, unknown> | undefined
-            /** Approvals by different voters that it takes; default 1. */
+            /** Approvals by different voters that it needs; default 1. */
             required_approvals?: number | undefined
-            /** Rejections by different voters that it takes; default 1. */
+            /** Rejections by different voters that it needs; default 1. */
             required_rejections?: number | undefined
-            /** Ids of the approval keys that may decide, or admin. Default: everybody with a key for it. */
+            /** Ids of the approval keys that may decide, or admin. Default: anybody with a key for it. */
             approvers?: string[] | undefined
-            /** While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody. */
+            /** While nobody has decided, these may also decide after that many seconds; a step without approvers lets anybody with a key decide. */
             escalate?: Array<{ after_seconds: number; approvers?: string[] | undefined }> | undefined
           }
         | undefined
@@ -2487,9 +2487,9 @@ export interface Operations {
   listEffects: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
       status?:
         | 'awaiting_approval'
@@ -2501,11 +2501,11 @@ export interface Operations {
         | 'failed'
         | 'rejected'
         | undefined
-      /** Only of this type. */
+      /** Only effects of this type. */
       type?: string | undefined
-      /** Only of this key: of each type at most one, by type. */
+      /** Only effects with this key: at most one of each type, in the order of their types. */
       key?: string | undefined
-      /** Only of this workflow. */
+      /** Only those of this workflow. */
       workflow_id?: string | undefined
     }
     body: undefined
@@ -2520,7 +2520,7 @@ export interface Operations {
     body: {
       /** The token of the lease. */
       lease_token: string
-      /** How long it holds; default as long as the lease before, or 60. */
+      /** How long the lease holds; default that of the previous one, or 60. */
       lease_seconds?: number | undefined
     }
     answer: Effect
@@ -2536,7 +2536,7 @@ export interface Operations {
       lease_token: string
       /** Why it did not happen. */
       error: string
-      /** True: it did not happen, and may be started again. Default false: never. */
+      /** True: it did not happen, and may be started again. Default false: final. */
       retry?: boolean | undefined
     }
     answer: Effect
@@ -2562,7 +2562,7 @@ export interface Operations {
     body: {
       /** succeeded: it happened. failed: it did not, and will not. retry: it did not, and may be started. */
       outcome: 'succeeded' | 'failed' | 'retry'
-      /** Any JSON, at most 256 KiB; answered to every repeat. */
+      /** Any JSON, at most 256 KiB; returned to every repeat. */
       result?: unknown
       /** Why it did not happen. */
       error?: string | undefined
@@ -2578,9 +2578,9 @@ export interface Operations {
     }
     query: object
     body: {
-      /** The SHA-256 of the bytes that you are about to act on, in hex: any other are refused. */
+      /** The SHA-256 of the bytes that you are about to act on, in hex: any other bytes are refused. */
       payload_hash?: string | undefined
-      /** How long it holds; default as long as the lease before, or 60. */
+      /** How long the lease holds; default that of the previous one, or 60. */
       lease_seconds?: number | undefined
       /** Random text of your own, so that a repeat after a lost answer gets the same lease. */
       lease_token?: string | undefined
@@ -2596,7 +2596,7 @@ export interface Operations {
     body: {
       /** The token of the lease. */
       lease_token: string
-      /** Any JSON, at most 256 KiB; answered to every repeat. */
+      /** Any JSON, at most 256 KiB; returned to every repeat. */
       result?: unknown
     }
     answer: Effect
@@ -2628,9 +2628,9 @@ export interface Operations {
     body: {
       /** required: an effect that asks for no approval still gets one. */
       approval: 'optional' | 'required'
-      /** The least number of approvals; default 1. */
+      /** The minimum number of approvals; default 1. */
       required_approvals?: number | undefined
-      /** Those who may approve; default everybody with a key for it. */
+      /** Those who may approve; default anybody with a key for it. */
       approvers?: string[] | undefined
       /** The longest lease; default any. */
       lease_seconds_max?: number | undefined
@@ -2640,9 +2640,9 @@ export interface Operations {
   listEffectPolicies: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -2656,7 +2656,7 @@ export interface Operations {
     query: {
       /** Events with a higher number; default 0, from the oldest. */
       after?: number | undefined
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
     }
     body: undefined
@@ -2665,9 +2665,9 @@ export interface Operations {
   listWorkflows: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
       /** Ids that begin with this text. */
       prefix?: string | undefined
@@ -2681,11 +2681,11 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** An http or https URL. One of url and to is needed. */
+      /** An http or https URL. Either url or to is required. */
       url?: string | undefined
-      /** An address of mail, where the service has an SMTP server. */
+      /** A mail address, where the service has an SMTP server. */
       to?: string | undefined
-      /** Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`. */
+      /** Event types, exact or all of a noun: `schedule.failed`, `checkpoint.*`. */
       types: string[]
       /** Only events of this workflow. */
       workflow_id?: string | undefined
@@ -2701,9 +2701,9 @@ export interface Operations {
   listSubscriptions: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -2734,9 +2734,9 @@ export interface Operations {
     }
     query: object
     body: {
-      /** An http or https URL; not for one that sends mails. */
+      /** An http or https URL; not for a subscription that sends mails. */
       url?: string | undefined
-      /** Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`. */
+      /** Event types, exact or all of a noun: `schedule.failed`, `checkpoint.*`. */
       types?: string[] | undefined
       workflow_id?: string | null | undefined
       /** A name for people, shown in lists; empty for none. */
@@ -2752,9 +2752,9 @@ export interface Operations {
       id: string
     }
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -2767,7 +2767,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** The number of an event: what comes behind it is delivered, with the same webhook-ids. 0: all that are kept. */
+      /** The number of an event: what comes after it is delivered, with the same webhook-ids. 0: all that are kept. */
       after: number
     }
     answer: Subscription
@@ -2795,9 +2795,9 @@ export interface Operations {
     query: {
       /** A workflow, by its id. */
       workflow_id?: string | undefined
-      /** The size of a checkpoint that was kept: the bundle proves that it goes on from it. */
+      /** The size of a checkpoint that you kept: the bundle proves that it continues from there. */
       from?: number | undefined
-      /** Only events behind this number; default 0. Where retention has removed more, the bundle begins behind those. */
+      /** Only events after this number; default 0. Where retention has removed more, the bundle begins after those. */
       after?: number | undefined
     }
     body: undefined
@@ -2808,7 +2808,7 @@ export interface Operations {
     query: {
       /** The size of the earlier checkpoint. */
       from: number
-      /** The size of the later one; default all. */
+      /** The size of the later checkpoint; default all events. */
       to?: number | undefined
     }
     body: undefined
@@ -2819,7 +2819,7 @@ export interface Operations {
     query: {
       /** The event, by its id, evt_…, or its number, seq. */
       event: string
-      /** The proof is for the tree of so many events; default all. */
+      /** The proof is for the tree of this many events; default all. */
       size?: number | undefined
     }
     body: undefined
@@ -2837,9 +2837,9 @@ export interface Operations {
   listSealCheckpoints: {
     params: object
     query: {
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
-      /** next_cursor of the page before. */
+      /** next_cursor of the previous page. */
       cursor?: string | undefined
     }
     body: undefined
@@ -2852,7 +2852,7 @@ export interface Operations {
       after?: number | undefined
       /** Events of this workflow. */
       workflow_id?: string | undefined
-      /** Events of this thing: its id, or kind:id. */
+      /** About this subject: its id, or kind:id. */
       subject?: string | undefined
       /** This type, or all types of a noun: schedule.*. */
       type?:
@@ -2959,7 +2959,7 @@ export interface Operations {
         | 'subscription.*'
         | 'seal.*'
         | undefined
-      /** Items a page, default 50; above 200 counts as 200. */
+      /** Items per page, default 50; more than 200 counts as 200. */
       limit?: number | undefined
       /** Seconds to hold the request while there is no event. */
       wait?: number | undefined
@@ -2967,7 +2967,7 @@ export interface Operations {
     body: undefined
     answer: {
       items: JournalEvent[]
-      /** Give it as after to go on. */
+      /** Pass it as after to continue. */
       next_after: number
     }
   }
@@ -2975,7 +2975,7 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** Alternatives: an event that has all members of one of them is waited for. */
+      /** Alternatives: waits for an event that matches all members of one of them. */
       any: Array<{
         type?:
           | 'audit.appended'
@@ -3102,7 +3102,7 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** How far; to the millisecond. 259200 are three days, and 0 finishes what is due now. */
+      /** How far to move it, to the millisecond. 259200 is three days; 0 only finishes what is due now. */
       seconds: number
     }
     answer: Advanced
@@ -3318,7 +3318,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'forbidden',
   },
   EFFECT_REJECTED: {
-    next: 'Do not do it. Propose another effect under another key when it is still wanted.',
+    next: 'Do not do it. If it is still wanted, propose another effect under another key.',
     exit: 'forbidden',
   },
   FORBIDDEN: {
@@ -3335,7 +3335,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'forbidden',
   },
   TENANT_PENDING_DELETION: {
-    next: 'Restore the tenant with its admin key, or stop: nothing else will work.',
+    next: 'Restore the tenant with its admin key, or stop: nothing else works.',
     exit: 'forbidden',
   },
   AGENT_NOT_FOUND: { next: 'List the agents to find the right name.', exit: 'not_found' },
@@ -3350,7 +3350,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
     exit: 'not_found',
   },
-  LINK_NOT_FOUND: { next: 'Ask for a new subscription; its mail has a new link.', exit: 'not_found' },
+  LINK_NOT_FOUND: { next: 'Ask for a new subscription; its mail will have a new link.', exit: 'not_found' },
   MESSAGE_NOT_FOUND: { next: 'List the messages of the inbox to find the right id.', exit: 'not_found' },
   OPERATION_NOT_FOUND: { next: 'List the operations to find the right id.', exit: 'not_found' },
   ROUTE_NOT_FOUND: {
@@ -3363,12 +3363,12 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'not_found',
   },
   SEAL_SIZE_UNKNOWN: {
-    next: 'Compare the size with details.size. If you have a checkpoint of that size, events are gone.',
+    next: 'Compare the size with details.size. If you have a checkpoint of that size, events are missing.',
     exit: 'not_found',
   },
   SUBSCRIPTION_NOT_FOUND: { next: 'List the subscriptions to find the right id.', exit: 'not_found' },
   WORKFLOW_NOT_FOUND: {
-    next: 'List the workflows by the beginning of the id. A workflow begins with its first event.',
+    next: 'List the workflows by the beginning of the id. A workflow exists from its first event on.',
     exit: 'not_found',
   },
   METHOD_NOT_ALLOWED: {
@@ -3390,7 +3390,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   CLOCK_ADVANCING: {
-    next: 'Wait until the other request has ended. Tests that move the time at once need a service each.',
+    next: 'Wait until the other request has ended. Tests that move the time in parallel each need their own service.',
     exit: 'conflict',
   },
   EFFECT_APPROVERS_GONE: {
@@ -3402,7 +3402,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   EFFECT_NOT_HELD: {
-    next: 'Stop: do not do the effect. Read it to see what became of it.',
+    next: 'Stop: do not carry out the effect. Read it to see what became of it.',
     exit: 'conflict',
   },
   EFFECT_UNKNOWN: {
@@ -3413,14 +3413,14 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Wait for Retry-After seconds, then repeat the same request to get its answer.',
     exit: 'conflict',
   },
-  INVALID_STATE: { next: 'Read it again, and decide by the status that it has now.', exit: 'conflict' },
+  INVALID_STATE: { next: 'Read it again, and decide by its current status.', exit: 'conflict' },
   LOCK_NOT_HELD: {
-    next: 'Stop working on it: somebody else is. Claim it again when its lock is free.',
+    next: 'Stop working on it: somebody else is working on it. Claim it again when its lock is free.',
     exit: 'conflict',
   },
   TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
-  TOO_MANY_COMMENTS: { next: 'Decide it, or continue elsewhere.', exit: 'conflict' },
-  TOO_MANY_NAMESPACES: { next: 'Turn the events of another namespace off.', exit: 'conflict' },
+  TOO_MANY_COMMENTS: { next: 'Decide it, or continue the discussion elsewhere.', exit: 'conflict' },
+  TOO_MANY_NAMESPACES: { next: 'Turn off the events of another namespace.', exit: 'conflict' },
   TOO_MANY_OPERATIONS: { next: 'Wait until one has ended, or cancel one.', exit: 'conflict' },
   VERSION_MISMATCH: {
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',
@@ -3437,16 +3437,16 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'unexpected',
   },
   ANSWER_INVALID: {
-    next: 'Correct the answer as details.issues say, and approve again. Nothing was changed.',
+    next: 'Correct the answer as details.issues says, and approve again. Nothing was changed.',
     exit: 'usage',
   },
   EFFECT_KEY_REUSED: {
-    next: 'Send the exact bytes that were sent first, or take another key for another effect.',
+    next: 'Send the exact bytes that were sent first, or use another key for another effect.',
     exit: 'usage',
   },
   IDEMPOTENCY_KEY_REUSED: { next: 'Use a new Idempotency-Key for a new request.', exit: 'usage' },
   NOT_EDITABLE: {
-    next: 'Approve it as it is, or reject it and say in the reason what should be asked.',
+    next: 'Approve it as it is, or reject it and say in the reason what should be asked instead.',
     exit: 'usage',
   },
   RATE_LIMITED: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'limited' },
@@ -3455,7 +3455,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'unexpected',
   },
   SEAL_BROKEN: {
-    next: 'Ask who runs the service to compare the database with a backup.',
+    next: 'Ask the operator of the service to compare the database with a backup.',
     exit: 'unexpected',
   },
   OUTCOME_UNKNOWN: {

@@ -118,7 +118,7 @@ forEachDatabase("The operator's command", (databases) => {
       plan: 'builder',
     })
     expect(await closed.refusal('create-tenant', 'made by hand', 'owner@example.com')).toBe(
-      'waystation admin: A tenant of this name exists.',
+      'waystation admin: A tenant with this name already exists.',
     )
     expect(await closed.refusal('create-tenant', 'x', 'owner@example.com')).toMatch(/3 to 40 characters/)
     expect(await closed.refusal('create-tenant', 'another one', 'owner', 'free')).toMatch(/not an address/)
@@ -169,7 +169,7 @@ forEachDatabase("The operator's command", (databases) => {
       details: { reason: 'under attack' },
     })
     expect(await place.operator.json('stats')).toContainEqual({ name: 'frozen', value: 1, bytes: null })
-    expect(await place.operator.does('freeze', tenant.name)).toMatch(/was frozen before/)
+    expect(await place.operator.does('freeze', tenant.name)).toMatch(/was already frozen/)
     // As it is while the resume before goes on.
     const again_at = place.service.clock.now()
     const { tenant_id } = tenant
@@ -190,7 +190,7 @@ forEachDatabase("The operator's command", (databases) => {
       service.ask('POST', `/v1/tenants/${tenant_id}/${verb}`, { key, body })
     for (const reason of ['', '👻'.repeat(250), '👻'.repeat(500), 'x'.repeat(501), '👻'.repeat(501)]) {
       const { code, stderr } = await operator.run('freeze', tenant.name, reason)
-      if (code !== 0) expect(stderr).toBe('waystation admin: a reason has 500 characters at most\n')
+      if (code !== 0) expect(stderr).toBe('waystation admin: a reason may have at most 500 characters\n')
       const frozen_reason = (await place.me()).body.frozen_reason
       expect(frozen_reason).toBe(code === 0 ? reason : null)
       await operator.does('resume', tenant.name)
@@ -358,7 +358,7 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
     const both = { SECRET_KEY: new_key, SECRET_KEY_PREVIOUS: old_key }
     const operator = new Operator({ DATABASE_URL: database_url, DATA_DIR: folder, ...both })
     const start_first =
-      'waystation admin: start the service with SECRET_KEY and SECRET_KEY_PREVIOUS first, every node of it'
+      'waystation admin: first start every node of the service with SECRET_KEY and SECRET_KEY_PREVIOUS'
     expect(await operator.refusal('rotate-secret-key')).toBe(start_first)
     // Step 1 of several nodes: all know the new key, none seals with it.
     expect(await opensAll({ SECRET_KEY: old_key, SECRET_KEY_PREVIOUS: new_key })).toEqual(opened)
@@ -446,7 +446,7 @@ forEachDatabase('A rotation of SECRET_KEY', (databases) => {
     ])
       expect([command, await operator.refusal(...command)]).toEqual([
         command,
-        `waystation admin: start the service with ${DATA_DIR}/secret_key and ${DATA_DIR}/secret_key_previous first, every node of it`,
+        `waystation admin: first start every node of the service with ${DATA_DIR}/secret_key and ${DATA_DIR}/secret_key_previous`,
       ])
     const second = await start()
     try {
@@ -484,7 +484,7 @@ describe('The words of the command', () => {
     [['restore', 'x.db', '--scratch='], 'it is --scratch <folder>; see npm run admin -- help'],
     [
       ['restore', 'x.db', '--scratch=--here'],
-      '--scratch is for a restore into PostgreSQL: a SQLite database is made where it will lie',
+      '--scratch is for a restore into PostgreSQL: a SQLite database is built in its final place',
     ],
     [['tenants'], `there is no database at ${join(empty, 'none.db')}; start the service first`],
     [

@@ -17,9 +17,9 @@ const known_passphrase = 'Passphrase of the secrets beside the backup:'
 
 const backup: OwnCommand = {
   usage: 'backup <file>',
-  about: 'writes a copy of the database to a new file, while the service runs, and looks through it',
+  about: 'writes a copy of the database to a new file, while the service runs, and checks it',
   options: {
-    secrets: 'also SECRET_KEY and CRON_SECRET, sealed under a passphrase (BACKUP_PASSPHRASE)',
+    secrets: 'also writes SECRET_KEY and CRON_SECRET, sealed under a passphrase (BACKUP_PASSPHRASE)',
     'make-room':
       'when room is short, the oldest waystation-<time>.db beside it are removed; the newest whole one stays',
   },
@@ -47,7 +47,7 @@ const backup: OwnCommand = {
 
 const verify: OwnCommand = {
   usage: 'verify <file>',
-  about: 'looks through a backup: checksum, pages, indexes, references, release',
+  about: 'checks a backup: checksum, pages, indexes, references, release',
   async runAlone([file]) {
     const { facts, rows, ...found } = verifyBackup(file!)
     const taken_at = isoOrNull(facts?.taken_at ?? null)
@@ -55,9 +55,11 @@ const verify: OwnCommand = {
       text: [
         `${found.file} is whole: ${found.bytes} bytes, schema version ${found.schema_version}, ${rows.tenants ?? 0} tenants`,
         facts === null
-          ? 'It was copied by another program: when is not known.'
+          ? 'It was copied by another program at an unknown time.'
           : `It was taken from ${facts.engine} at ${taken_at} by release ${facts.version}.`,
-        ...(found.has_checksum ? [] : ['There is no .sha256 file beside it: changed text is not seen.']),
+        ...(found.has_checksum
+          ? []
+          : ['There is no .sha256 file beside it: changed text would not be noticed.']),
         found.has_secrets ? 'The secrets are beside it.' : 'The secrets are not beside it.',
       ].join('\n'),
       value: { ...found, taken_at, engine: facts?.engine ?? null, version: facts?.version ?? null, rows },
@@ -70,7 +72,7 @@ const restore: OwnCommand = {
   about: 'makes the database from a backup, in an empty data folder or PostgreSQL database, in quarantine',
   valued: {
     'scratch <folder>':
-      'into PostgreSQL: where the draft goes, which takes as much as the backup; DATA_DIR unless given',
+      'into PostgreSQL: folder for the draft, which needs as much room as the backup; default DATA_DIR',
   },
   async runAlone([file], { config, passphrase, values }) {
     const target = {
@@ -90,7 +92,7 @@ const quarantine: DatabaseCommand = {
   async run(db, _, { config, confirm, options }) {
     const again = options.has('again')
     await confirm(
-      'Services that run on this database do not notice, and must be stopped. It sends nothing until `admin release`. Go on?',
+      'Services that run on this database do not notice, and must be stopped. It sends nothing until `admin release`. Continue?',
     )
     await quarantine_state.requireEnterable(db, hasTenants, again) // before anything is written to it
     const secrets = await openableSecrets(db, config)
@@ -102,7 +104,7 @@ const quarantine: DatabaseCommand = {
 function printedRestore({ backup_at, epoch, tenants }: Awaited<ReturnType<typeof markRestored>>) {
   return {
     text: [
-      `restored: ${tenants} tenants, in quarantine; their journals go on in epoch ${epoch}`,
+      `restored: ${tenants} tenants, in quarantine; their journals continue in epoch ${epoch}`,
       'Start the service and look. Nothing due is sent and no effect starts until `admin release`.',
     ].join('\n'),
     value: { tenants, epoch, backup_at: isoOrNull(backup_at), quarantined: true },
@@ -125,22 +127,22 @@ const due: DatabaseCommand = {
 const release: DatabaseCommand = {
   usage: 'release',
   about: 'ends the quarantine: what is due is sent from now on',
-  options: { 'revoke-keys': 'every key of every tenant ends first: old ones work again in a copy' },
+  options: { 'revoke-keys': 'revokes every key of every tenant first: in a copy, old ones work again' },
   async run(db, _, { options, confirm }) {
     const now = db.clock.now()
     const found = await db.read({ key: 'admin', ms_max: null }, (q) => jobs.dueOverview(q, now))
     const sum = found.reduce((all, { jobs }) => all + jobs, 0)
     const revokes = options.has('revoke-keys')
     await confirm(
-      `${sum} due jobs start at once (admin due lists them)${revokes ? ', and every key of every tenant ends' : ''}. Release?`,
+      `${sum} due jobs start at once (admin due lists them)${revokes ? ', and every key of every tenant is revoked' : ''}. Release?`,
     )
     const { keys_revoked } = await endQuarantine(db, revokes)
     return {
       text: [
-        'released: nodes that run notice within a second',
+        'released: running nodes notice within a second',
         ...(keys_revoked === null
           ? []
-          : [`${keys_revoked} keys ended; admin reset-admin-key --all gives every tenant a new one`]),
+          : [`${keys_revoked} keys were revoked; admin reset-admin-key --all gives every tenant a new one`]),
       ].join('\n'),
       value: { quarantined: false, keys_revoked },
     }

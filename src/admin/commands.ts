@@ -32,7 +32,7 @@ export function helpText(command: string): string {
     `  ${'help'.padEnd(width)}  this text`,
     '',
     ...Object.entries(options).map(([name, what]) => `  --${name}: ${what}`),
-    '  --: no options behind it, so that a name or a reason may begin with --',
+    '  --: no options after it, so that a name or a reason may begin with --',
     '',
     'It reads the same settings as the service, such as DATABASE_URL, DATA_DIR, SECRET_KEY and PLANS_FILE. A passphrase comes',
     'from BACKUP_PASSPHRASE or is asked for. Exit code 0: done; 1: not, and the reason is on standard error.',

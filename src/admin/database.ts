@@ -19,7 +19,7 @@ import type { Cell, DatabaseCommand, OwnCommand } from './command.ts'
 
 const check: DatabaseCommand = {
   usage: 'check',
-  about: 'looks through the whole database for damage, and through every journal by its seal',
+  about: 'checks the whole database for damage, and every journal against its seal',
   /** Throws when something is damaged, with what the engine says about it. */
   async run(db, _, { config }) {
     const notes: string[] = []
@@ -46,9 +46,9 @@ async function rowSecurityNote(db: Db, config: Config): Promise<string> {
 
 async function ofPostgres(url: string, notes: string[]): Promise<string[]> {
   const { faults, denied, checks_indexes, data_checksums } = await postgresFaults(url)
-  if (!checks_indexes) notes.push('indexes were not looked through: create extension amcheck')
-  for (const reason of denied) notes.push(`indexes were not looked through: ${reason}`)
-  if (!data_checksums) notes.push('data checksums are off: a changed byte in a table is not seen')
+  if (!checks_indexes) notes.push('indexes were not checked: create extension amcheck')
+  for (const reason of denied) notes.push(`indexes were not checked: ${reason}`)
+  if (!data_checksums) notes.push('data checksums are off: a changed byte in a table would not be noticed')
   return faults
 }
 
@@ -83,7 +83,7 @@ async function tableRows(db: Db) {
 
 const vacuum: OwnCommand = {
   usage: 'vacuum',
-  about: 'gives the room of removed rows back to the disk; SQLite: while the service is stopped',
+  about: 'returns the space of removed rows to the disk; SQLite: only while the service is stopped',
   async runAlone(_, { config }) {
     const path = sqlitePath(config.database_url)
     await requireWholeDatabase(config.database_owner_url)
@@ -116,7 +116,7 @@ const distribute: DatabaseCommand = {
     const tables = await distributeTables(db)
     const end =
       tables.length === 0
-        ? 'every table was distributed before'
+        ? 'every table was already distributed'
         : `${tables.length} tables are distributed now`
     return { text: [...tables, end].join('\n'), value: { tables } }
   },

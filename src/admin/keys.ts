@@ -11,7 +11,7 @@ import { tenantCalled } from './find.ts'
 
 const resetAdminKey: DatabaseCommand = {
   usage: 'reset-admin-key <tenant|--all>',
-  about: 'gives a tenant a new admin key and ends the one before, when that was lost or leaked',
+  about: 'gives a tenant a new admin key and revokes the previous one, when that was lost or leaked',
   options: { all: 'every tenant, after a release that revoked all keys' },
   async run(db, [tenant], { options, confirm, say }) {
     const all = options.has('all')
@@ -47,7 +47,7 @@ const unused_days = 90
 
 const unusedKeys: DatabaseCommand = {
   usage: 'unused-keys [days]',
-  about: `keys that were not used for so many days, ${unused_days} unless given`,
+  about: `keys that were not used for this many days, default ${unused_days}`,
   async run(db, [given = String(unused_days)]) {
     const days = Number(given)
     if (!/^\d+$/.test(given) || days < 1) throw new Error(`"${given}" is not a number of days`)
@@ -70,7 +70,7 @@ const unusedKeys: DatabaseCommand = {
 
 const rotateSealKey: DatabaseCommand = {
   usage: 'rotate-seal-key',
-  about: 'makes a new key that signs checkpoints of journals; those before stay listed',
+  about: 'makes a new key that signs the checkpoints of journals; earlier keys stay listed',
   async run(db, _, { config }) {
     const number = await seal.rotateKey(db, await openableSecrets(db, config))
     return {

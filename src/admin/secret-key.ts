@@ -8,9 +8,10 @@ import type { DatabaseCommand, Printed } from './command.ts'
 
 export const rotateSecretKey: DatabaseCommand = {
   usage: 'rotate-secret-key',
-  about: 'seals everything again under the new SECRET_KEY, beside the service; see docs/runbook.md',
+  about: 'seals everything again under the new SECRET_KEY, while the service runs; see docs/runbook.md',
   options: {
-    begin: 'first, where the key is a file: makes the new one, which the service reads at its start',
+    begin:
+      'first step, when the key is in a file: makes the new one, which the service reads at its next start',
   },
   async run(db, _, { config, options }) {
     if (options.has('begin')) return begin(config)
@@ -43,7 +44,7 @@ function begin(config: Config): Printed {
   if (!beginFileRotation(data_dir))
     throw new Error('a rotation has begun: restart the service, then run this without --begin')
   return {
-    text: `a new key is in ${data_dir}/secret_key, the one before in secret_key_previous.\nRestart the service, then run this command without --begin.`,
+    text: `a new key is in ${data_dir}/secret_key, the previous one in secret_key_previous.\nRestart the service, then run this command without --begin.`,
     value: { begun: true, resealed: 0, done: false },
   }
 }

@@ -50,13 +50,13 @@ const show: DatabaseCommand = {
 
 const create: DatabaseCommand = {
   usage: 'create-tenant <name> <email> [plan]',
-  about: 'makes a tenant, also while sign-up is closed, and prints its admin key once',
+  about: 'makes a tenant, even while sign-up is closed, and prints its admin key once',
   async run(db, [name, owner_email, plan], { config }) {
     const chosen = plan ?? config.default_plan
     requirePlan(config, chosen)
     const trimmed = name!.trim()
-    if (!Check(tenants.TenantName, trimmed)) throw new Error('a name has 3 to 40 characters')
-    if (tenants.hasControls(trimmed)) throw new Error('a name holds no control characters')
+    if (!Check(tenants.TenantName, trimmed)) throw new Error('a name must have 3 to 40 characters')
+    if (tenants.hasControls(trimmed)) throw new Error('a name must not contain control characters')
     if (!Check(tenants.OwnerEmail, owner_email)) throw new Error(`"${owner_email}" is not an address`)
     const secrets = await openableSecrets(db, config)
     const dependencies = { plans: config.plans, keys: { secrets }, counts: { quotas: counted_quotas } }
@@ -66,7 +66,7 @@ const create: DatabaseCommand = {
     )
     const { tenant_id } = tenant
     return {
-      text: `${tenant_id} (${trimmed}) is on ${chosen}\nadmin key       ${admin_key}\nsigning secret  ${signing_secret}\nBoth are shown this once.`,
+      text: `${tenant_id} (${trimmed}) is on ${chosen}\nadmin key       ${admin_key}\nsigning secret  ${signing_secret}\nBoth are shown only this once.`,
       value: { tenant_id, name: trimmed, plan: chosen, admin_key, signing_secret },
     }
   },
@@ -74,12 +74,12 @@ const create: DatabaseCommand = {
 
 function requirePlan({ plans }: Given['config'], plan: string): void {
   if (!Object.hasOwn(plans, plan))
-    throw new Error(`unknown plan ${plan}; there are ${Object.keys(plans).join(', ')}`)
+    throw new Error(`unknown plan ${plan}; the plans are ${Object.keys(plans).join(', ')}`)
 }
 
 const setPlan: DatabaseCommand = {
   usage: 'set-plan <tenant> <plan>',
-  about: 'puts a tenant (id or name) on a plan of the table',
+  about: 'puts a tenant (id or name) on another plan',
   async run(db, [tenant, plan], { config }) {
     requirePlan(config, plan!)
     const { tenant_id, name } = await tenantCalled(db, tenant!)
@@ -111,10 +111,10 @@ const freeze: DatabaseCommand = {
   about: 'stops the agents of a tenant, and what it sends',
   async run(db, [tenant, reason = null]) {
     if (reason !== null && !Check(tenants.FreezeReason, reason))
-      throw new Error('a reason has 500 characters at most')
+      throw new Error('a reason may have at most 500 characters')
     const { tenant_id, name } = await tenantCalled(db, tenant!)
     const changed = await inWords(() => tenants.freezeByOperator(db, tenant_id, reason))
-    const text = `${tenant_id} (${name}) ${changed ? 'is frozen' : 'was frozen before'}`
+    const text = `${tenant_id} (${name}) ${changed ? 'is frozen' : 'was already frozen'}`
     return { text, value: { tenant_id, name, frozen: true } }
   },
 }

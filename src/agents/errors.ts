@@ -13,7 +13,7 @@ export const errors = declareErrors({
   AGENT_PAUSED: {
     status: 403,
     message: 'This agent is paused: it may change nothing until the admin resumes it.',
-    when: 'The admin has [paused](freeze.md#pause-one-agent) this agent. It may read, and report the end of work that it holds a token for; all its other requests get this answer. Nothing was changed. `details` holds `since` and `reason`.',
+    when: 'The admin has [paused](freeze.md#pause-one-agent) this agent. It may read, and report the end of work that it holds a token for; every other request from it gets this answer. Nothing was changed. `details` holds `since` and `reason`.',
     next: 'Stop changing things and wait. The admin resumes the agent; until then the same request fails again.',
     exit: 'forbidden',
   },
@@ -26,7 +26,7 @@ export const errors = declareErrors({
   },
   AGENT_ID_TAKEN: {
     status: 409,
-    message: 'An agent of this name exists.',
+    message: 'An agent with this name already exists.',
     when: 'The tenant already has an agent with this name.',
     next: 'Choose another name, or rotate the key of the existing agent.',
     exit: 'conflict',

@@ -23,5 +23,9 @@ export const events = declareEvents({
     data: { reason: Nullable(Type.String({ description: 'Why.' })) },
   },
   'agent.resumed': { about: 'The agent is no longer paused.', subject: 'agent', data: {} },
-  'agent.deleted': { about: 'The agent was removed, and its keys ended.', subject: 'agent', data: {} },
+  'agent.deleted': {
+    about: 'The agent was removed, and its keys stopped working.',
+    subject: 'agent',
+    data: {},
+  },
 })

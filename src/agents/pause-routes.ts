@@ -22,7 +22,7 @@ export const updateAgent = route({
   path: '/v1/agents/:agent_id',
   tag,
   summary: 'Change what an agent may do',
-  description: 'On all nodes within a second.',
+  description: 'Takes effect on all nodes within a second.',
   sdk: {
     name: 'agents.update',
     retry: { safe: false, why: 'a repeat could undo a mode that was set in between' },
@@ -39,7 +39,7 @@ export const updateAgent = route({
     {
       mode: Type.Enum([...agent_modes], {
         description:
-          'full: everything that agents may. read: it changes nothing. propose: each of its effects waits for an approval.',
+          'full: it may do everything that agents may. read: it changes nothing. propose: each of its effects waits for an approval.',
       }),
     },
     sharing('AgentRequest', 'The settings of an agent.'),
@@ -59,7 +59,7 @@ export const pauseAgent = route({
   path: '/v1/agents/:agent_id/pause',
   tag,
   summary: 'Stop one agent: it may change nothing',
-  description: 'On all nodes within a second. An agent that is paused stays as it is.',
+  description: 'Takes effect on all nodes within a second. An agent that is already paused stays as it is.',
   sdk: { name: 'agents.pause', retry: { safe: true, why: 'an agent that is paused stays as it is' } },
   cli: {
     usage: 'agent pause <agent_id>',
@@ -91,15 +91,15 @@ export const resumeAgent = route({
   method: 'POST',
   path: '/v1/agents/:agent_id/resume',
   tag,
-  summary: 'Let a paused agent go on',
-  description: 'On all nodes within a second. An agent that is not paused stays as it is.',
+  summary: 'Resume a paused agent',
+  description: 'Takes effect on all nodes within a second. An agent that is not paused stays as it is.',
   sdk: {
     name: 'agents.resume',
     retry: { safe: false, why: 'a repeat could end a pause that came in between' },
   },
   cli: {
     usage: 'agent resume <agent_id>',
-    about: 'Let a paused agent go on',
+    about: 'Resume a paused agent',
     examples: ['waystation agent resume worker-1'],
   },
   auth: ['admin'],

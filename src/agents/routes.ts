@@ -96,7 +96,7 @@ export const getAgent = route({
   path: '/v1/agents/:agent_id',
   tag,
   summary: 'Read an agent, its key masked',
-  description: 'With the admin key or the key of any agent of the tenant.',
+  description: 'Needs the admin key or the key of any agent of the tenant.',
   sdk: { name: 'agents.get' },
   cli: { usage: 'agent get <agent_id>', examples: ['waystation agent get worker-1'] },
   auth: ['admin', 'agent'],
@@ -113,7 +113,7 @@ export const deleteAgent = route({
   method: 'DELETE',
   path: '/v1/agents/:agent_id',
   tag,
-  summary: 'Remove an agent; its keys end, its records stay',
+  summary: 'Remove an agent; its keys stop working, its records stay',
   description:
     'Its keys are refused on all nodes within a second. Its values, entries and schedules stay, under its id.',
   sdk: { name: 'agents.delete', retry: { safe: false, why: 'its name may be in use again by then' } },
@@ -135,7 +135,7 @@ export const rotateAgentKey = route({
   path: '/v1/agents/:agent_id/rotate-key',
   tag,
   summary: 'Get a new key for an agent',
-  description: 'The old key ends at once, or after `grace_seconds`.',
+  description: 'The old key stops working at once, or after `grace_seconds`.',
   sdk: {
     name: 'agents.rotateKey',
     retry: { safe: false, why: 'a repeat would end the key of the answer that was lost' },

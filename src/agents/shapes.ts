@@ -8,7 +8,7 @@ import { idParam, Nullable, PreviousKey, Shape, Time } from '../contract/schemas
 import type * as store from './store.ts'
 
 export const tag = 'Agents'
-export const agentId = idParam('The agent, which is its name.')
+export const agentId = idParam('The agent, by its name.')
 export const Agent = Shape('Agent', 'A program that calls the service with a key of its own.', {
   agent_id: Type.String(),
   name: Type.String({ description: 'The same as agent_id.' }),
@@ -19,14 +19,14 @@ export const Agent = Shape('Agent', 'A program that calls the service with a key
   api_key: Nullable(
     Type.String({
       description:
-        'Masked: svc_agt_****x7Qa. Null after the operator has ended all keys of the tenant, until a rotation.',
+        'Masked: svc_agt_****x7Qa. Null after the operator has revoked all keys of the tenant, until a rotation.',
     }),
   ),
   created_at: Time('When it was created.'),
   mode: Type.Enum([...agent_modes], {
     description: 'full, read (it changes nothing) or propose (each of its effects waits for an approval).',
   }),
-  paused_at: Nullable(Time('Since when it is paused; null while it is not.')),
+  paused_at: Nullable(Time('When it was paused; null while it is not.')),
   paused_reason: Nullable(Type.String()),
 })
 

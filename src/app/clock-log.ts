@@ -33,6 +33,6 @@ export class ClockLog {
 }
 
 const ahead_message =
-  'the clock went ahead: what was due or expired in between is so now; it was set, or the machine stood still'
+  'the clock jumped ahead: what falls due or expires in between does so now; the clock was set, or the machine was suspended'
 const back_message =
-  'the clock was set back: what is due comes later by so much, and what expires lasts longer; audit entries repeat the last time until it is reached'
+  'the clock was set back: what is due comes later by that much, and what expires lasts longer; audit entries repeat the last time until it is reached'

@@ -55,10 +55,10 @@ export function nodesOf(config: Config, db: Db, log: Log, parts: Signalled): Nod
       signals.setHeard(heard)
       notifier.setHeard(heard)
       if (!heard)
-        return log.info({ reason }, 'signals of other nodes are not heard: looking for their changes')
+        return log.info({ reason }, 'signals from other nodes are not heard: polling for their changes')
       cache.forget(null)
       lookForJobs()
-      log.info({}, 'signals of other nodes are heard')
+      log.info({}, 'signals from other nodes are heard')
     },
   })
   return {

@@ -4,10 +4,10 @@ import { second_ms } from '../base/clock.ts'
 import type { ServerListener } from '../db/postgres-options.ts'
 import type { Log } from '../http/answers.ts'
 
-export const away_message = 'the database is away: what needs it is answered 503'
+export const away_message = 'the database is away: requests that need it get 503'
 export const back_message = 'the database is back'
 export const complaint_message =
-  'the database ran short of something or ended a connection: what needed it is answered 503'
+  'the database ran short of something or ended a connection: requests that needed it get 503'
 
 export function serverIn(log: Log): ServerListener {
   return {

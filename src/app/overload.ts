@@ -21,7 +21,7 @@ export function overloadOf(
     given ??
     new Overload((refuses) => {
       if (refuses) log.error({}, 'overloaded: the event loop is delayed, new work is refused')
-      else log.info({}, 'no longer overloaded: new work is taken again')
+      else log.info({}, 'no longer overloaded: new work is accepted again')
     })
   const loop_delay = new LoopDelay(clock, (delay_ms) => {
     if (!given) overload.delayed(delay_ms, clock.monotonic())

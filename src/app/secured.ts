@@ -16,7 +16,7 @@ import { ConfigError, connections_min } from '../settings.ts'
 import type { AppOptions } from './start.ts'
 
 export const unsecured_message =
-  'row-level security is off: the conditions of statements alone keep tenants apart; see docs/row-level-security.md'
+  'row-level security is off: only the conditions of statements keep tenants apart; see docs/row-level-security.md'
 
 export const secured_message = 'row-level security is in force from now on'
 
@@ -123,7 +123,7 @@ async function openedBy(
 async function requireSame(owner: Db, served: Db): Promise<void> {
   try {
     if (await areOneDatabase(owner, served)) return
-    throw new ConfigError('DATABASE_OWNER_URL', 'leads to another database than DATABASE_URL')
+    throw new ConfigError('DATABASE_OWNER_URL', 'leads to a different database than DATABASE_URL')
   } finally {
     await served.close()
   }

@@ -25,7 +25,7 @@ import { serverIn } from './outages.ts'
 import { LateRows, requireRole, securedRows } from './secured.ts'
 
 const damaged_message =
-  'THE DATABASE FILE IS DAMAGED: nothing is written any more, reads go on as far as they can; restore a backup, or rescue what can be read'
+  'THE DATABASE FILE IS DAMAGED: nothing more is written, reads continue as far as possible; restore a backup, or rescue what can be read'
 
 export interface AppOptions {
   clock: Clock
@@ -87,7 +87,8 @@ export async function openDatabase(
       server_listener: serverIn(log),
       onFatal,
       onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
-      onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),
+      onDiskUnknown: (error) =>
+        log.error({ error: String(error) }, 'the free space on the disk is not known'),
       disk: { reserve_bytes: config.disk_reserve_bytes, ...(space ? { space } : {}) },
       sync,
       measures,

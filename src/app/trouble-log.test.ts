@@ -5,8 +5,8 @@ import { TroubleLog } from './trouble-log.ts'
 
 const full = 'the disk is nearly full: what needs room is refused until there is some'
 const stalled = 'the disk does not answer: writes are refused until it does'
-const answers = 'the disk answers again: writes are taken'
-const has_room = 'the disk has room again: everything is taken'
+const answers = 'the disk answers again: writes are accepted'
+const has_room = 'the disk has room again: everything is accepted'
 const removed = expect.stringMatching(/^A FILE OF THE DATABASE WAS REMOVED OR REPLACED: /)
 
 test.each<[name: string, kinds: (Trouble['kind'] | null)[], lines: unknown[]]>([

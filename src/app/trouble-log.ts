@@ -10,15 +10,15 @@ type Logged = (typeof worst_first)[number]
 
 const begun: Record<Logged, string> = {
   removed:
-    'A FILE OF THE DATABASE WAS REMOVED OR REPLACED: nothing is written any more, reads go on; before this process ends, copy its open files, on Linux from /proc/<pid>/fd, or what was acknowledged may be lost; see docs/runbook.md',
+    'A FILE OF THE DATABASE WAS REMOVED OR REPLACED: nothing more is written, reads continue; before this process ends, copy its open files, on Linux from /proc/<pid>/fd, or what was acknowledged may be lost; see docs/runbook.md',
   stalled: 'the disk does not answer: writes are refused until it does',
   full: 'the disk is nearly full: what needs room is refused until there is some',
-  read_only: 'the database is read-only: writes are refused until one that takes them is reached',
+  read_only: 'the database is read-only: writes are refused until one that accepts them is reached',
 }
 const over: Partial<Record<Logged, string>> = {
-  stalled: 'the disk answers again: writes are taken',
-  full: 'the disk has room again: everything is taken',
-  read_only: 'the database takes writes again',
+  stalled: 'the disk answers again: writes are accepted',
+  full: 'the disk has room again: everything is accepted',
+  read_only: 'the database accepts writes again',
 }
 
 export class TroubleLog {

@@ -14,5 +14,5 @@ export const events = declareEvents({
       ),
     },
   },
-  'approval_key.revoked': { about: 'The approval key ended.', subject: 'approval_key', data: {} },
+  'approval_key.revoked': { about: 'The approval key was revoked.', subject: 'approval_key', data: {} },
 })

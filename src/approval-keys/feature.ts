@@ -8,7 +8,7 @@ import { purge } from './store.ts'
 
 export const approvalKeys: Feature = {
   name: 'approval-keys',
-  tags: { 'Approval keys': 'Keys with which people decide checkpoints.' },
+  tags: { 'Approval keys': 'Keys that people use to decide checkpoints.' },
   routes: routesOf(routes),
   events,
   errors,

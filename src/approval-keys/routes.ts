@@ -32,7 +32,7 @@ const fields = {
     description: 'In full at creation only, afterwards masked: svc_apr_****x7Qa.',
   }),
   created_at: Time('When it was created.'),
-  expires_at: Nullable(Time('From then on it is refused; null: it does not expire.')),
+  expires_at: Nullable(Time('It is refused from then on; null: it does not expire.')),
   last_used_at: Nullable(Time('When it was last used, to the minute; null: never.')),
 }
 const ApprovalKey = Shape('ApprovalKey', 'A key with which a person decides checkpoints, masked.', fields)
@@ -44,7 +44,7 @@ export const createApprovalKey = route({
   tag,
   summary: 'Create a key that may approve and reject checkpoints, and nothing else',
   description:
-    'With `checkpoint_id` the key decides that checkpoint alone, and the answer has the address of a page for it. The key is shown in this answer only.',
+    'With `checkpoint_id` the key can decide only that checkpoint, and the answer has the URL of a page for it. The key is shown in this answer only.',
   sdk: { name: 'approvalKeys.create' },
   cli: {
     usage: 'key create',
@@ -75,8 +75,7 @@ export const createApprovalKey = route({
           ...fields,
           approval_url: Nullable(
             Type.String({
-              description:
-                'Of a key that is bound: a page that decides the checkpoint, the key in its fragment.',
+              description: 'For a bound key: a page to decide the checkpoint, with the key in its fragment.',
             }),
           ),
         },
@@ -103,7 +102,7 @@ export const listApprovalKeys = route({
   path: '/v1/approval-keys',
   tag,
   summary: 'List approval keys, newest first, masked',
-  description: 'Those that are bound to a checkpoint, too, with when each was last used.',
+  description: 'Includes those bound to a checkpoint. Each has the time when it was last used.',
   sdk: { name: 'approvalKeys.list' },
   cli: {
     usage: 'key list',
@@ -130,7 +129,7 @@ export const deleteApprovalKey = route({
   path: '/v1/approval-keys/:approval_key_id',
   tag,
   summary: 'Revoke an approval key',
-  description: 'It is refused on all nodes within a second.',
+  description: 'The key is refused on all nodes within a second.',
   sdk: {
     name: 'approvalKeys.delete',
     retry: {

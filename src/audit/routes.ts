@@ -41,7 +41,7 @@ const Entry = Shape('AuditEntry', 'An entry of the audit log, which never change
     Type.String({ description: 'The agent whose key appended it; null for the admin key.' }),
   ),
   request_id: Type.String(),
-  created_at: Time('Server time; never earlier than that of the entry before.'),
+  created_at: Time('Server time; never earlier than that of the previous entry.'),
 })
 
 export const appendEntry = route({
@@ -91,7 +91,7 @@ export const listEntries = route({
   tag,
   summary: 'List entries, newest first',
   description:
-    'All filters that are given must hold. A page may be short, or empty, before the end: go on while there is a `next_cursor`.',
+    'All given filters must match. A page may be short, or even empty, before the end: continue while there is a `next_cursor`.',
   sdk: { name: 'audit.list' },
   cli: {
     usage: 'audit list',
@@ -145,7 +145,7 @@ export const listEntries = route({
 const field_names = [...filter_names, 'agent_id'] as const
 
 const field: Param = {
-  schema: Type.Enum([...field_names], { description: 'The filter that is to be filled in.' }),
+  schema: Type.Enum([...field_names], { description: 'The filter to suggest texts for.' }),
   read: (decoded) => field_names.find((name) => name === decoded) ?? null,
   message: `must be one of ${field_names.join(', ')}`,
 }
@@ -157,20 +157,20 @@ export const suggestEntries = route({
   tag,
   summary: 'List the texts that a field has in the log, in bytewise order',
   description:
-    'Values to filter the list by: each once, however many entries have it. For agent_id the agents that there are.',
+    'Values to filter the list by, each once, however many entries have it. For agent_id: the existing agents.',
   sdk: { name: 'audit.suggestions' },
   cli: {
     usage: 'audit suggestions <field>',
-    about: 'List what a filter of the log can be',
+    about: 'List the values that a filter of the log can have',
     examples: ['waystation audit suggestions action --prefix order.'],
-    options: { prefix: ['--prefix <text>', 'only those that begin with it'] },
+    options: { prefix: ['--prefix <text>', 'only those that begin with this'] },
     columns: ['value'],
   },
   auth: ['agent', 'admin'],
   params: { field },
   query: Type.Object({
     ...PageQuery,
-    prefix: Type.Optional(Type.String({ description: 'Only texts that begin with it.' })),
+    prefix: Type.Optional(Type.String({ description: 'Only texts that begin with this one.' })),
   }),
   replies: {
     200: {

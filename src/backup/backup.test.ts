@@ -106,7 +106,7 @@ forEachDatabase('A backup', (databases) => {
     ).toEqual([`${engine}.db`, `${engine}.db.sha256`])
     const checked = Bun.spawnSync(['sha256sum', '-c', `${engine}.db.sha256`], { cwd: folder })
     expect(checked.exitCode).toBe(0)
-    expect(await operator.refusal('backup', file)).toBe(`waystation admin: there is a file ${file} already`)
+    expect(await operator.refusal('backup', file)).toBe(`waystation admin: the file ${file} already exists`)
   })
 
   test('verify says what is in it, and finds a changed byte', async () => {
@@ -157,7 +157,7 @@ forEachDatabase('A backup', (databases) => {
     )
     const without = operator.with({ ...env, SECRET_KEY: '' })
     expect(await without.refusal('restore', file)).toMatch(
-      /the SECRET_KEY is needed that sealed this database/,
+      /the SECRET_KEY that sealed this database is needed/,
     )
     expect(await operator.with(env).json('restore', file)).toMatchObject({ tenants: 1, quarantined: true })
   })
@@ -382,7 +382,7 @@ forEachDatabase('A backup', (databases) => {
     expect(await there.refusal('quarantine')).toBe('waystation admin: there is nobody to ask: add --yes')
     const marked = { tenants: 1, epoch: 2, backup_at: null, quarantined: true }
     expect(await there.json('quarantine', '--yes')).toEqual(marked)
-    expect(await there.refusal('quarantine', '--yes')).toMatch(/the database is in quarantine since/)
+    expect(await there.refusal('quarantine', '--yes')).toMatch(/the database has been in quarantine since/)
     const copy = new TestService({ SECRET_KEY })
     copy.engine = engine
     await copy.start(url)
@@ -401,7 +401,7 @@ forEachDatabase('A backup', (databases) => {
       const url = await copiedElsewhere(one.env.DATABASE_URL!, join(newFolder(), 'copied.db'))
       const another = operator.with({ DATABASE_URL: url, DATA_DIR: newFolder() })
       expect(await another.refusal('quarantine', '--yes')).toMatch(
-        /the database is in quarantine since .*; admin quarantine --again makes a copy of it one of its own$/,
+        /the database has been in quarantine since .*; admin quarantine --again makes a copy of it a copy of its own$/,
       )
       const marked = { tenants: 1, epoch: 3, backup_at, quarantined: true }
       expect(await another.json('quarantine', '--again', '--yes')).toEqual(marked)

@@ -86,7 +86,7 @@ async function fromPostgres(url: string, draft: string, room: RoomOptions): Prom
   try {
     await requireCurrent(db, migrations)
     if (await isDistributed(db))
-      throw new Error('Citus has no one state of several servers: back up with its own tools')
+      throw new Error('Citus has no single state across its servers: back up with its own tools')
     taken_at = db.clock.now()
   } finally {
     await db.close()

@@ -93,7 +93,7 @@ export function publish(draft: string, path: string): void {
 }
 
 export function requireNoFile(path: string): void {
-  if (existsSync(path)) throw new Error(`there is a file ${path} already`)
+  if (existsSync(path)) throw new Error(`the file ${path} already exists`)
 }
 
 /** The draft gets this name, and loses its own. Throws when there is a file of that name; then nothing was changed. */
@@ -104,7 +104,7 @@ export function takeName(draft: string, path: string): void {
   } catch (error) {
     const { code } = error as { code?: string }
     if (!has_no_links.has(code))
-      throw code === 'EEXIST' ? new Error(`there is a file ${path} already`) : error
+      throw code === 'EEXIST' ? new Error(`the file ${path} already exists`) : error
     requireNoFile(path)
     renameSync(draft, path)
   }

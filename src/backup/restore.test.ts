@@ -55,14 +55,14 @@ forEachDatabase('A restore', (databases) => {
       const there = operator.with({ DATABASE_URL: await databases.newUrl(), DATA_DIR })
       if (engine === 'sqlite') {
         expect(await there.refusal('restore', file, '--scratch', scratch)).toBe(
-          'waystation admin: --scratch is for a restore into PostgreSQL: a SQLite database is made where it will lie',
+          'waystation admin: --scratch is for a restore into PostgreSQL: a SQLite database is built in its final place',
         )
         return
       }
       expect(await there.refusal('restore', file)).toMatch(/EEXIST|ENOTDIR/)
       const lock = takeLock(lockOf(join(scratch, 'restoring.db')))!
       expect(await there.refusal('restore', file, '--scratch', scratch)).toBe(
-        `waystation admin: another restore has its draft in ${scratch}: take another --scratch`,
+        `waystation admin: another restore has its draft in ${scratch}: use another --scratch`,
       )
       lock.close()
       for (const name of ['restoring.db', 'restoring.db-wal'])

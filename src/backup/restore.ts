@@ -44,7 +44,9 @@ export async function restoreBackup(
   const path = sqlitePath(target.database_url)
   if (path === ':memory:') throw new Error('a database in memory ends with this command')
   if (path !== null && target.scratch !== null)
-    throw new Error('--scratch is for a restore into PostgreSQL: a SQLite database is made where it will lie')
+    throw new Error(
+      '--scratch is for a restore into PostgreSQL: a SQLite database is built in its final place',
+    )
   await requireEmpty(target.database_url, path)
   const backup = verifyBackup(file)
   const keys = await keysFor(target, file, passphrase)
@@ -59,7 +61,7 @@ async function requireEmpty(url: string, path: string | null): Promise<void> {
     return
   }
   const found = ['', '-wal', '-shm', '-journal'].map((end) => path + end).find((name) => existsSync(name))
-  if (found) throw new Error(`there is ${found} already: restore into an empty data folder`)
+  if (found) throw new Error(`${found} already exists: restore into an empty data folder`)
 }
 
 async function intoSqlite(path: string, backup: Verified, keys: Keys): Promise<Restored> {
@@ -96,7 +98,7 @@ async function intoPostgres(
   makeFolder(folder, 0o700)
   requireRoom(folder, backup.bytes, scratch === null ? '; --scratch <folder> takes another one' : '')
   const draft = join(folder, 'restoring.db')
-  const lock = requireLock(draft, `another restore has its draft in ${folder}: take another --scratch`)
+  const lock = requireLock(draft, `another restore has its draft in ${folder}: use another --scratch`)
   try {
     removeDraft(draft)
     const backup_at = copyOf(backup, draft)
@@ -152,5 +154,5 @@ async function withDb<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> 
 function requireRoom(folder: string, bytes: number, way_out = ''): void {
   const { free } = spaceOf(folder)
   if (free < bytes)
-    throw new Error(`the database takes ${bytes} bytes, and ${folder} has ${free} free${way_out}`)
+    throw new Error(`the database needs ${bytes} bytes, and ${folder} has ${free} free${way_out}`)
 }

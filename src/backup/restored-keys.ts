@@ -18,7 +18,7 @@ export async function keysFor(target: Given, file: string, passphrase: () => Pro
     return { ...foundKeys(target), keep() {} }
   if (!hasSecrets(file))
     throw new Error(
-      `the SECRET_KEY is needed that sealed this database: set it, put secret_key into ${data_dir}, or put ${secretsFile(file)} beside the backup`,
+      `the SECRET_KEY that sealed this database is needed: set it, put secret_key into ${data_dir}, or put ${secretsFile(file)} beside the backup`,
     )
   const secrets: ServiceSecrets = openSecrets(file, await passphrase())
   return {
@@ -34,6 +34,6 @@ function keepAll(data_dir: string, secrets: ServiceSecrets): void {
     if (value === null) continue
     keepSecret(data_dir, name, value)
     if (foundFile(data_dir, name) !== value && name !== 'cron_secret')
-      throw new Error(`there is another ${name} in ${data_dir}: restore with an empty DATA_DIR`)
+      throw new Error(`there is a different ${name} in ${data_dir}: restore with an empty DATA_DIR`)
   }
 }

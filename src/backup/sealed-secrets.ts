@@ -48,7 +48,7 @@ export function sealSecrets(backup: string, passphrase: string, secrets: Service
   })
   const kept = parsed(readFileSync(secretsFile(backup), 'utf8'))
   if (kept?.salt !== salt || kept.cost !== cost || open(key, format, kept.sealed) !== text)
-    throw new Error(`${secretsFile(backup)} was not written as it should be: back up again`)
+    throw new Error(`${secretsFile(backup)} was not written correctly: back up again`)
 }
 
 /** Throws when the passphrase is another one, or the file damaged. */

@@ -50,7 +50,7 @@ forEachDatabase('Backups to one name', (databases) => {
       ])
       expect(ended.map(({ code }) => code).toSorted()).toEqual([0, 1])
       const refused = ended.find(({ code }) => code === 1)!
-      expect(refused.stderr).toMatch(/(another backup to .* is under way|there is a file .* already)\n$/)
+      expect(refused.stderr).toMatch(/(another backup to .* is under way|the file .* already exists)\n$/)
       const with_secrets = ended[1]!.code === 0
       expect(readdirSync(folder).toSorted()).toEqual(
         with_secrets ? ['a.db', 'a.db.secrets', 'a.db.sha256'] : ['a.db', 'a.db.sha256'],
@@ -106,7 +106,7 @@ test('a draft does not take a name that has been taken meanwhile', () => {
   writeFileSync(draft, 'draft')
   writeFileSync(path, 'first')
   for (const take of [takeName, publish])
-    expect(() => take(draft, path)).toThrow(`there is a file ${path} already`)
+    expect(() => take(draft, path)).toThrow(`the file ${path} already exists`)
   expect(readFileSync(path, 'utf8')).toBe('first')
   expect(existsSync(`${path}.sha256`)).toBe(false)
   rmSync(path)

@@ -154,7 +154,7 @@ test('a database with a log beside it is refused with the command that makes one
   const refusal = await operator.refusal('verify', copied)
   const whole = join(dirname(copied), 'copied.db.whole')
   expect(refusal).toBe(
-    `waystation admin: ${copied}-wal has newer writes than ${copied}: make one file of the two, DATABASE_URL='sqlite:${copied}' waystation admin backup '${whole}', and take that`,
+    `waystation admin: ${copied}-wal has newer writes than ${copied}: make the two into one file, DATABASE_URL='sqlite:${copied}' waystation admin backup '${whole}', and use that`,
   )
   await operator.with({ DATABASE_URL: `sqlite:${copied}` }).does('backup', whole)
   expect((await operator.json('verify', whole)).rows.tenants).toBe(1)

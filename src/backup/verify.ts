@@ -31,7 +31,7 @@ export function verifyBackup(given: string): Verified {
   requireFinished(file)
   const kept = keptChecksum(path)
   if (kept !== null && kept !== checksumOf(path))
-    throw new Error(`${path} is damaged: its checksum is another one than when it was written`)
+    throw new Error(`${path} is damaged: its checksum is not the one from when it was written`)
   const schema_version = requireWhole(path, file)
   const rows = file
     .tables()
@@ -48,7 +48,7 @@ export function requireNoLog(path: string): void {
   const log = `${ownName(path)}-wal`
   if (sizeOf(log) === 0) return
   throw new Error(
-    `${log} has newer writes than ${path}: make one file of the two, DATABASE_URL='sqlite:${path}' waystation admin backup '${path}.whole', and take that`,
+    `${log} has newer writes than ${path}: make the two into one file, DATABASE_URL='sqlite:${path}' waystation admin backup '${path}.whole', and use that`,
   )
 }
 

@@ -11,21 +11,21 @@ export const begun_a_turn_max = limit(
   'http.begun_a_turn',
   16,
   'requests',
-  'Requests that begin in one turn of the event loop once they had to wait for it.',
+  'Requests that begin in one turn of the event loop, once requests have to wait for a turn.',
 )
 
 const refused_a_turn_max = limit(
   'http.refused_a_turn',
   32,
   'requests',
-  'Requests that have waited too long and are refused in one turn of the event loop, so that refusals take no turn for themselves.',
+  'Requests that have waited too long and are refused in one turn of the event loop, so that refusals need no turn of their own.',
 )
 
 export const turns_wait_ms_max = limit(
   'http.turns_wait_ms',
   500,
   'milliseconds',
-  'How long a request waits for a turn of the event loop, in the line of its tenant; past it 503 UNAVAILABLE. Tenants have turns one after the other.',
+  'How long a request waits for a turn of the event loop, in the line of its tenant; past it 503 UNAVAILABLE. Tenants take turns.',
 )
 
 const urgent_turns_wait_ms_max = limit(

@@ -4,7 +4,7 @@
 import { limit } from './limit.ts'
 
 /** How deep a body may nest; the body object itself is level 1. */
-export const levels_max = limit('json.levels', 64, 'levels', 'How deep a body may nest. Past it 400.')
+export const levels_max = limit('json.levels', 64, 'levels', 'How deeply a body may be nested. Past it 400.')
 
 /**
  * Decoded member name -> the exact JSON text of its value. The texts are slices: while one of them is held,

@@ -20,7 +20,7 @@ export const memory_bytes_min = limit(
   'memory.bytes_min',
   32 * mebibyte,
   'bytes',
-  'The least that MEMORY_BUDGET may be, so that the largest single body or answer finds room in each share.',
+  'The smallest MEMORY_BUDGET, so that the largest single body or answer finds room in each share.',
 )
 
 const small_percent = limit(

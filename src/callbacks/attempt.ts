@@ -48,7 +48,7 @@ const answer_bytes_max = limit(
   'callbacks.answer',
   64 * 1_024,
   'bytes',
-  'What is read of an answer. Past it the connection is closed.',
+  'How much of an answer is read. Past it the connection is closed.',
 )
 
 type Settle = (status: number | null, error: Failure | null) => void

@@ -56,7 +56,7 @@ const creation_look_up_ms_max = limit(
   'dns.creation',
   500,
   'milliseconds',
-  'How long the name of a new URL is looked up. Past it the URL is judged at its attempt only.',
+  'How long the name of a new URL is looked up. Past it the URL is judged only at its attempt.',
 )
 
 export interface LookupTimes {

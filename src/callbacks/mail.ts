@@ -17,7 +17,7 @@ export const attempt_ms_max = limit(
   'mail.attempt',
   20 * second_ms,
   'milliseconds',
-  'How long the SMTP server has to take a mail, its greeting included. Past it the attempt fails with `timeout`.',
+  'How long the SMTP server has to accept a mail, including its greeting. Past it the attempt fails with `timeout`.',
 )
 
 export interface MailSettings {

@@ -21,7 +21,7 @@ const unkept_ms = limit(
   'callbacks.connections_unkept',
   10 * minute_ms,
   'milliseconds',
-  'How long no connection to a receiver is kept that has closed one it had not said it would close.',
+  'How long no connection is kept to a receiver that has closed one without announcing it.',
 )
 const unkept_max = limit(
   'callbacks.receivers_unkept',

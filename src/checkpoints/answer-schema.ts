@@ -20,7 +20,7 @@ export const text_characters_max = limit(
   'checkpoints.answer_text',
   4_096,
   'characters',
-  'A text in an answer, where its schema says no less. Past it 422.',
+  'A text in an answer, where its schema sets no lower limit. Past it 422.',
 )
 const about_characters_max = limit(
   'checkpoints.answer_about',
@@ -79,7 +79,7 @@ export function schemaIssues(schema: unknown, at: string): Issue[] {
 
 function fieldIssues(name: string, field: unknown, at: string): Issue[] {
   if (!name_form.test(name) || name === '__proto__')
-    return [{ path: at, message: 'has a name with more than 1 to 64 of A-Z a-z 0-9 _ -' }]
+    return [{ path: at, message: 'has a name that is not 1 to 64 of A-Z a-z 0-9 _ -' }]
   if (!isObject(field)) return [{ path: at, message: 'must be an object' }]
   const { type } = field
   if (!types.includes(type as AnswerField['type']))

@@ -53,7 +53,7 @@ function fault(field: AnswerField, value: unknown): string | null {
 
 const words = {
   date: 'date, as 2026-01-31',
-  'date-time': 'time with an offset, as 2026-01-31T12:00:00Z',
+  'date-time': 'time with an offset, such as 2026-01-31T12:00:00Z',
   email: 'mail address',
   uri: 'URL',
 }

@@ -34,7 +34,7 @@ export const createComment = route({
   tag,
   summary: 'Comment on a checkpoint',
   description:
-    'By the agent that asked, its approvers, and the admin; also once it is settled. It decides nothing.',
+    'Open to the agent that asked, its approvers and the admin, even once it is settled. A comment decides nothing.',
   sdk: { name: 'checkpoints.comment' },
   cli: {
     usage: 'checkpoint comment <id> <text>',

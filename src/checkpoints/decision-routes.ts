@@ -36,17 +36,17 @@ const ApproveBody = Type.Object(
       Type.String({
         pattern: '^[0-9a-f]{64}$',
         description:
-          'Of an effect: the hash of the payload that the approver has seen, `edited_payload_hash`, or `payload_hash` where nobody had changed it. Another payload by now is 409.',
+          'For an effect: the hash of the payload that the approver saw, `edited_payload_hash`, or `payload_hash` where nobody had changed it. 409 when the payload is now a different one.',
       }),
     ),
     expires_at: Type.Optional(
-      Time('Of an effect: until when it may start under the approval. Default: no end.'),
+      Time('For an effect: until when it may start under the approval. Default: no limit.'),
     ),
     uses: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: uses_max,
-        description: 'Of an effect: how many with the same bytes may start under the approval; default 1.',
+        description: 'For an effect: how many with the same bytes may start under the approval; default 1.',
       }),
     ),
   },
@@ -83,7 +83,7 @@ export const getApproval = route({
 
 const approve_options = {
   effective_payload: ['--payload <json>', 'the payload as it is approved, instead of as proposed', 'json'],
-  expected_hash: ['--expected-hash <hex>', 'refuse where somebody has changed the payload since'],
+  expected_hash: ['--expected-hash <hex>', 'refuse if somebody has changed the payload since'],
   expires_at: ['--until <time>', 'until when the effect may start, RFC 3339'],
   uses: ['--uses <n>', 'effects that may start under it; default 1'],
 } as const
@@ -91,13 +91,13 @@ const approve_options = {
 export const approveCheckpoint = decision({
   ...{ verb: 'approve', title: 'Approve', status: 'approved', body: ApproveBody },
   description:
-    'With the admin key or an approval key. Where more approvals are required the checkpoint is still `pending` after it.',
+    'Needs the admin key or an approval key. Where more approvals are required, the checkpoint stays `pending`.',
   errors: ['VOTE_DIFFERS', 'ANSWER_INVALID', 'NOT_EDITABLE'],
 })
 export const rejectCheckpoint = decision({
   ...{ verb: 'reject', title: 'Reject', status: 'rejected', body: RejectBody },
   description:
-    'With the admin key or an approval key. Where more rejections are required the checkpoint is still `pending` after it.',
+    'Needs the admin key or an approval key. Where more rejections are required, the checkpoint stays `pending`.',
   errors: [],
 })
 

@@ -14,7 +14,7 @@ export const events = declareEvents({
     about: 'An agent asked; its workflow waits for the decision.',
     subject: 'checkpoint',
     data: {
-      title: Type.String({ description: 'The question, its first 200 characters.' }),
+      title: Type.String({ description: 'The first 200 characters of the question.' }),
       expires_at: Time('When the timeout is due.'),
     },
     waiting: 1,
@@ -24,19 +24,21 @@ export const events = declareEvents({
     subject: 'checkpoint',
     data: {
       decision: Type.Enum(['approved', 'rejected'], { description: 'The vote.' }),
-      approvals: Type.Integer({ description: 'Approvals that count, with this one.' }),
-      rejections: Type.Integer({ description: 'Rejections that count, with this one.' }),
-      edited: Type.Boolean({ description: 'It changed the payload.' }),
-      voided: Type.Integer({ description: 'Votes that no longer count, because the payload was changed.' }),
+      approvals: Type.Integer({ description: 'Approvals that count, including this one.' }),
+      rejections: Type.Integer({ description: 'Rejections that count, including this one.' }),
+      edited: Type.Boolean({ description: 'True when it changed the payload.' }),
+      voided: Type.Integer({ description: 'Votes that no longer count because the payload was changed.' }),
     },
   },
   'checkpoint.escalated': {
-    about: 'Nobody decided it in time, and others may decide it too.',
+    about: 'Nobody decided it in time, so others may now decide it as well.',
     subject: 'checkpoint',
     data: {
       step: Type.Integer({ description: 'The step of `escalate`, from 1.' }),
       approvers: Nullable(
-        Type.String({ description: 'The approvers that it names, with spaces between; null: everybody.' }),
+        Type.String({
+          description: 'The approvers that it names, separated by spaces; null: anybody with a key for it.',
+        }),
       ),
     },
   },
@@ -55,16 +57,18 @@ export const events = declareEvents({
     data: attempted_data,
   },
   'callback.delivered': {
-    about: 'The receiver accepted the decision.',
+    about: 'A receiver accepted the decision.',
     subject: 'checkpoint',
     data: { attempts: Attempts },
   },
   'callback.failed': {
-    about: 'The receiver did not accept the decision, and no attempt is left. The decision stands.',
+    about: 'No receiver accepted the decision, and no attempt is left. The decision stands.',
     subject: 'checkpoint',
     data: {
       attempts: Attempts,
-      last_error: Nullable(Type.String({ description: 'Of the last attempt: a class, or `status 503`.' })),
+      last_error: Nullable(
+        Type.String({ description: 'The error of the last attempt: a class, or `status 503`.' }),
+      ),
       dead_letter_id: Type.String({ description: 'The dead letter that the failure left.' }),
     },
   },

@@ -40,7 +40,7 @@ forEachService('An approval', (service) => {
     const refused = await decide(tenant.admin_key, plain.id, 'approve', { expected_hash })
     expect([refused.status, refused.body.error.details]).toEqual([
       400,
-      { issues: [{ path: '/expected_hash', message: 'is for the approval of an effect' }] },
+      { issues: [{ path: '/expected_hash', message: 'is only for the approval of an effect' }] },
     ])
     const { id } = await askForEffect(service, tenant, { editable: false })
     const other = await decide(tenant.admin_key, id, 'approve', { expected_hash: hashOf('1') })

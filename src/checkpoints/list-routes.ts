@@ -18,7 +18,7 @@ export const listCheckpoints = route({
   path: '/v1/checkpoints',
   tag,
   summary: 'List checkpoints, newest first',
-  description: 'Narrowed by status and workflow.',
+  description: 'Can be filtered by status and workflow.',
   sdk: { name: 'checkpoints.list' },
   cli: {
     usage: 'checkpoint list',
@@ -61,7 +61,7 @@ export const listCheckpointAttempts = route({
   path: '/v1/checkpoints/:id/attempts',
   tag,
   summary: 'List the attempts to send the decision, newest first',
-  description: 'Each with its status code, or why there was none.',
+  description: 'Each has its status code, or the reason why there is none.',
   sdk: { name: 'checkpoints.attempts' },
   cli: { usage: 'checkpoint attempts <id>', columns: attempt_columns },
   auth: ['agent', 'admin'],

@@ -66,7 +66,7 @@ export const createCheckpoint = route({
       required_rejections: ['--rejections <n>', 'how many must reject; default 1'],
       approvers: ['--approvers <list>', 'who may decide: ids of approval keys, or admin, comma-separated'],
       answer_schema: ['--answer-schema <json>', 'the schema of the answer that an approval carries', 'json'],
-      escalate: ['--escalate <json>', 'who may decide too, and after how many seconds', 'json'],
+      escalate: ['--escalate <json>', 'who else may decide, and after how many seconds', 'json'],
     },
     or: {
       callback_url: ['--no-callback', 'nowhere: the agent waits for it', null],
@@ -95,7 +95,7 @@ export const createCheckpoint = route({
         Type.Integer({ minimum: timeout_seconds_min, maximum: timeout_seconds_max }),
       ),
       expires_at: Type.Optional(
-        Time('With timeout_seconds, the earlier of both; without either, 24 hours from now.'),
+        Time('With timeout_seconds, the earlier one counts; without either, 24 hours from now.'),
       ),
       workflow_id: Type.Optional(WorkflowId),
       ...steering_fields,
@@ -152,8 +152,8 @@ export const cancelCheckpoint = route({
   method: 'DELETE',
   path: '/v1/checkpoints/:id',
   tag,
-  summary: 'Cancel a checkpoint; its creator only',
-  description: 'By the agent that created it. No decision is sent.',
+  summary: 'Cancel a checkpoint that you created',
+  description: 'Only for the agent that created it. No decision is sent.',
   sdk: {
     name: 'checkpoints.cancel',
     retry: {

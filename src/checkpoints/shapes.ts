@@ -34,7 +34,7 @@ const AboutEffect = Nullable(
 const PayloadHash = Nullable(
   Type.String({
     description:
-      'Of this payload as it was proposed: the SHA-256 of its bytes, in hex; null without one, and once it was removed.',
+      'The SHA-256 of the bytes of this payload as it was proposed, in hex; null without one, and once it was removed.',
   }),
 )
 const EditedHash = Nullable(
@@ -45,7 +45,7 @@ const EditedHash = Nullable(
 )
 const Approvers = Nullable(
   Type.Array(Type.String(), {
-    description: 'Ids of approval keys, or admin; null: everybody with a key for it.',
+    description: 'Ids of approval keys, or admin; null: anybody with a key for it.',
   }),
 )
 /** Members that steer a decision, and its result. */
@@ -57,34 +57,34 @@ const steered = {
     }),
   ),
   answer: Nullable(
-    Type.Unsafe<object>({ type: 'object', description: 'Of an approval; it fits the schema.' }),
+    Type.Unsafe<object>({ type: 'object', description: 'The answer of the approval; it fits the schema.' }),
   ),
-  required_approvals: Type.Integer({ description: 'Approvals that it takes.' }),
-  required_rejections: Type.Integer({ description: 'Rejections that it takes.' }),
+  required_approvals: Type.Integer({ description: 'Approvals that it needs.' }),
+  required_rejections: Type.Integer({ description: 'Rejections that it needs.' }),
   approvals: Type.Integer({ description: 'Approvals so far.' }),
   rejections: Type.Integer({ description: 'Rejections so far.' }),
   approvers: Approvers,
   escalate: Nullable(
     Type.Array(
-      Shape('Escalation', 'A step of an escalation: who may decide too, after how many seconds.', {
+      Shape('Escalation', 'A step of an escalation: who else may decide, and after how many seconds.', {
         after_seconds: Type.Integer(),
         approvers: Approvers,
       }),
       {
-        description: 'Who may decide too after how many seconds.',
+        description: 'Who else may decide, and after how many seconds.',
       },
     ),
   ),
-  escalated: Type.Integer({ description: 'Steps of `escalate` that were made.' }),
+  escalated: Type.Integer({ description: 'Steps of `escalate` taken so far.' }),
   comments: Type.Integer({ description: 'How many comments there are.' }),
   editable: Type.Boolean({ description: 'An approver may change the payload of the effect.' }),
   edited_payload: Json('The payload that the votes so far are for, when an approver changed it; else null.'),
   edited_payload_hash: EditedHash,
   effective_payload: Json('The payload as it was approved, when an approver changed it; else null.'),
-  permit_expires_at: Nullable(Time('Until when the effect may start under the approval; null: no end.')),
-  uses: Type.Integer({ description: 'Effects that may start under the approval.' }),
+  permit_expires_at: Nullable(Time('Until when the effect may start under the approval; null: no limit.')),
+  uses: Type.Integer({ description: 'How many effects may start under the approval.' }),
   uses_left: Type.Integer({
-    description: 'Those of them that are left, the effect that it was asked for included.',
+    description: 'How many of these are left, including the effect that it was asked for.',
   }),
 }
 
@@ -97,7 +97,7 @@ export const Checkpoint = Shape(
     title: Type.String(),
     prompt: Nullable(Type.String()),
     approval_url: Type.String({
-      description: 'A page for a person to decide it, who needs an approval key: this address has none.',
+      description: 'A page where a person with an approval key decides it; the URL itself holds no key.',
     }),
     callback_url: Nullable(Type.String({ description: 'Null: the decision is sent nowhere.' })),
     callback_payload: Json('The exact text that was sent, or null.'),
@@ -108,7 +108,7 @@ export const Checkpoint = Shape(
     reason: Nullable(Type.String()),
     resolved_by: Nullable(Type.String({ description: 'admin, approval_key:<id>, timeout or agent:<id>.' })),
     resolved_at: Nullable(Time('When it was settled.')),
-    callback: Shape('CheckpointCallback', 'How the delivery of the decision stands.', {
+    callback: Shape('CheckpointCallback', 'The state of the delivery of the decision.', {
       status: Type.Enum([...callback_statuses]),
       attempts: Type.Integer(),
       last_error: Nullable(Type.String()),
@@ -152,7 +152,7 @@ export const Approval = Shape('Approval', 'A checkpoint as an approval key sees 
     Type.Enum(['approved', 'rejected'], { description: 'The vote of this key, where votes are counted.' }),
   ),
   frozen_at: Nullable(
-    Time('Since when the tenant is frozen: `expires_at` moves by that time when it is resumed; else null.'),
+    Time('When the tenant was frozen: a resume moves `expires_at` by the frozen time. Null while it is not.'),
   ),
 })
 

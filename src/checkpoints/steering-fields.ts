@@ -58,21 +58,21 @@ export const steering_fields = {
   ),
   required_approvals: Type.Optional({
     ...Votes,
-    description: 'Approvals by different voters that it takes; default 1.',
+    description: 'Approvals by different voters that it needs; default 1.',
   }),
   required_rejections: Type.Optional({
     ...Votes,
-    description: 'Rejections by different voters that it takes; default 1.',
+    description: 'Rejections by different voters that it needs; default 1.',
   }),
   approvers: Type.Optional({
     ...Approvers,
-    description: 'Ids of the approval keys that may decide, or admin. Default: everybody with a key for it.',
+    description: 'Ids of the approval keys that may decide, or admin. Default: anybody with a key for it.',
   }),
   escalate: Type.Optional(
     Type.Array(
       Part(
         'EscalationStep',
-        { of: 'Escalation', about: 'Who may decide too, after how many seconds.' },
+        { of: 'Escalation', about: 'Who else may decide, and after how many seconds.' },
         {
           after_seconds: Type.Integer({ minimum: 1, maximum: timeout_seconds_max }),
           approvers: Type.Optional(Approvers),
@@ -83,7 +83,7 @@ export const steering_fields = {
         maxItems: steps_max,
         examples: [[{ after_seconds: 3_600 }]],
         description:
-          'While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody.',
+          'While nobody has decided, these may also decide after that many seconds; a step without approvers lets anybody with a key decide.',
       },
     ),
   ),

@@ -87,19 +87,25 @@ function quorumIssues(
   if (!approvers && escalate.length > 0)
     issues.push({
       path: `${at}/escalate`,
-      message: 'has nothing to widen: everybody may decide without approvers',
+      message: 'has no effect without approvers: everybody may already decide',
     })
   const later = escalate.findIndex(
     ({ after_seconds }, i) => i > 0 && after_seconds <= escalate[i - 1]!.after_seconds,
   )
   if (later !== -1)
-    issues.push({ path: `${at}/escalate/${later}/after_seconds`, message: 'must be after the step before' })
+    issues.push({
+      path: `${at}/escalate/${later}/after_seconds`,
+      message: 'must be later than the previous step',
+    })
   const everybody = !approvers || escalate.some((step) => !step.approvers)
   const known = new Set([...(approvers ?? []), ...escalate.flatMap((step) => step.approvers ?? [])])
   const wanted = { required_approvals, required_rejections }
   for (const [name, votes = 1] of Object.entries(wanted))
     if (!everybody && votes > known.size)
-      issues.push({ path: `${at}/${name}`, message: `must not be above the ${known.size} approvers` })
+      issues.push({
+        path: `${at}/${name}`,
+        message: `must not exceed the number of approvers, ${known.size}`,
+      })
   return issues
 }
 

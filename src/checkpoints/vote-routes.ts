@@ -17,14 +17,16 @@ const Vote = Shape('Vote', 'The vote of one approver.', {
   counts: Type.Boolean({
     description: 'False once the payload was changed after it; its voter may vote again.',
   }),
-  edited: Type.Boolean({ description: 'It changed the payload.' }),
+  edited: Type.Boolean({ description: 'True when it changed the payload.' }),
   payload_hash: Nullable(
     Type.String({ description: 'SHA-256 of the payload that it is for, hexadecimal; null without one.' }),
   ),
   reason: Nullable(Type.String()),
   answer: Nullable(Type.Unsafe<object>({ type: 'object', description: 'The answer that it carries.' })),
-  permit_expires_at: Nullable(Time('The end that it gives the approval; of several the earliest counts.')),
-  uses: Type.Integer({ description: 'The uses that it allows; of several the least counts.' }),
+  permit_expires_at: Nullable(
+    Time('The expiry that it sets for the approval; of several, the earliest counts.'),
+  ),
+  uses: Type.Integer({ description: 'The uses that it allows; of several, the lowest counts.' }),
   at: Time('When it was cast.'),
 })
 
@@ -35,7 +37,7 @@ export const listVotes = route({
   tag,
   summary: 'List the votes on a checkpoint, by voter',
   description:
-    'Of a checkpoint that has an answer_schema, approvers, an effect, or takes several votes; others have none. An approval key sees those of what it may decide.',
+    'A checkpoint has votes when it has an answer_schema, approvers or an effect, or needs several votes. An approval key sees the votes on what it may decide.',
   sdk: { name: 'checkpoints.votes' },
   cli: {
     usage: 'checkpoint votes <id>',

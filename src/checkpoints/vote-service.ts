@@ -124,7 +124,7 @@ function permitOf(
   const given = Object.entries({ uses, expires_at, expected_hash }).filter(([, value]) => value !== undefined)
   if (payload === null && given.length > 0)
     throw invalid(
-      ...given.map(([name]) => ({ path: `/${name}`, message: 'is for the approval of an effect' })),
+      ...given.map(([name]) => ({ path: `/${name}`, message: 'is only for the approval of an effect' })),
     )
   const permit_expires_at = expires_at === undefined ? null : parseTime(expires_at)
   if (permit_expires_at !== null && permit_expires_at <= now)

@@ -6,8 +6,8 @@ export const errors = declareErrors({
   CLOCK_ADVANCING: {
     status: 409,
     message: 'The test clock is being advanced by another request.',
-    when: 'Another `POST /v1/clock/advance` is under way: the [test clock](test-clock.md) of a service moves for one request at a time. Nothing was moved.',
-    next: 'Wait until the other request has ended. Tests that move the time at once need a service each.',
+    when: 'Another `POST /v1/clock/advance` is under way: the [test clock](test-clock.md) of a service moves for only one request at a time. Nothing was moved.',
+    next: 'Wait until the other request has ended. Tests that move the time in parallel each need their own service.',
     exit: 'conflict',
   },
 })

@@ -5,7 +5,7 @@ import schema from './schema.sql' with { type: 'text' }
 
 export const clock: Feature = {
   name: 'clock',
-  tags: { 'Test clock': 'Time that a test moves, on a service with CLOCK=test.' },
+  tags: { 'Test clock': 'Time that a test controls, on a service with CLOCK=test.' },
   routes: routesOf(routes),
   errors,
   migrations: [{ name: 'clock/0001', text: schema }],

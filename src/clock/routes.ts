@@ -28,7 +28,7 @@ export const getClock = route({
   path: '/v1/clock',
   tag,
   summary: 'Read the time of a service with a test clock',
-  description: 'With CLOCK=test alone; other services answer 404 ROUTE_NOT_FOUND.',
+  description: 'Only with CLOCK=test; other services answer 404 ROUTE_NOT_FOUND.',
   sdk: { name: 'clock.get' },
   cli: {
     usage: 'clock show',
@@ -59,7 +59,7 @@ export const advanceClock = route({
   tag,
   summary: 'Move the time of a service with a test clock, and do all that falls due on the way',
   description:
-    'With CLOCK=test alone; other services answer 404 ROUTE_NOT_FOUND. The time moves from one due time to the next, and all that is due is finished before it goes on, for every tenant. The answer has what happened to the tenant of the key.',
+    'Only with CLOCK=test; other services answer 404 ROUTE_NOT_FOUND. Time moves from one due time to the next, and everything due is finished, for every tenant, before it moves on. The answer lists what happened to the tenant of the key.',
   sdk: {
     name: 'clock.advance',
     arguments: ['seconds'],
@@ -76,7 +76,8 @@ export const advanceClock = route({
     seconds: Type.Number({
       minimum: 0,
       maximum: advance_seconds_max,
-      description: 'How far; to the millisecond. 259200 are three days, and 0 finishes what is due now.',
+      description:
+        'How far to move it, to the millisecond. 259200 is three days; 0 only finishes what is due now.',
     }),
   }),
   replies: {
@@ -86,13 +87,13 @@ export const advanceClock = route({
         advanced_seconds: Type.Number({ description: 'How far the time was moved.' }),
         done: Type.Boolean({
           description:
-            'False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on, which may be 0.',
+            'False when 20 s were not enough: advanced_seconds says how far it got. To continue, advance by the rest, which may be 0.',
         }),
         counts: Type.Record(Type.String(), Type.Integer(), {
-          description: 'How many events each type has left, for the tenant of the key.',
+          description: 'How many events of each type happened, for the tenant of the key.',
         }),
         events: Type.Array(JournalEvent, {
-          description: 'These events in their order, the first 1000. GET /v1/events has the others.',
+          description: 'These events in their order, the first 1000. GET /v1/events has the rest.',
         }),
       }),
     },

@@ -13,7 +13,7 @@ export const advance_ms_max = limit(
   'clock.advance_duration',
   20_000,
   'milliseconds',
-  'How long `POST /v1/clock/advance` may take. Past it the answer says `done: false`, and the next call goes on.',
+  'How long `POST /v1/clock/advance` may take. Past it the answer says `done: false`, and the next call continues.',
 )
 const moved_ms_max = limit(
   'clock.moved_by',

@@ -19,7 +19,7 @@ export function addErrors(components: Components): void {
         description: 'The code of the error; `x-errors` of this document says what to do about each.',
       },
       message: { type: 'string', description: 'One sentence for people.' },
-      details: { type: 'object', description: 'Facts of this refusal, by code.' },
+      details: { type: 'object', description: 'Facts about this refusal; which ones depends on the code.' },
       request_id: { type: 'string', description: 'The X-Request-Id of the answer.' },
     },
   }

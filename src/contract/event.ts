@@ -101,14 +101,16 @@ export const JournalEvent = Shape('JournalEvent', 'A change that happened, as th
     id: Type.String(),
   }),
   workflow_id: Nullable(Type.String()),
-  workflow_seq: Nullable(Type.Integer({ description: 'Its number in the workflow; null outside of one.' })),
+  workflow_seq: Nullable(
+    Type.Integer({ description: 'Its number in the workflow; null outside a workflow.' }),
+  ),
   agent_id: Nullable(Type.String({ description: 'The agent whose call caused it.' })),
   actor: Type.String({
     description: 'admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock.',
   }),
   request_id: Nullable(Type.String()),
   at: Time('When it happened.'),
-  data: Type.Unsafe<object>({ type: 'object', description: 'Members by type; never a payload.' }),
+  data: Type.Unsafe<object>({ type: 'object', description: 'Members depend on the type; never a payload.' }),
 })
 
 /** An event as the API shows it. */

@@ -17,7 +17,7 @@ const security_schemes: Record<string, Json> = {
     type: 'apiKey',
     in: 'header',
     name: 'x-api-key',
-    description: 'Agent key, svc_agt_…; x-agent-id goes with it',
+    description: 'Agent key, svc_agt_…; sent with x-agent-id',
   },
   agent_id: {
     type: 'apiKey',
@@ -29,7 +29,7 @@ const security_schemes: Record<string, Json> = {
     type: 'apiKey',
     in: 'header',
     name: 'x-api-key',
-    description: 'Agent key or admin key; x-agent-id may be left out',
+    description: 'Agent key or admin key; x-agent-id is optional',
   },
   approval: { type: 'apiKey', in: 'header', name: 'X-Approval-Key', description: 'Approval key, svc_apr_…' },
   cron: { type: 'http', scheme: 'bearer', description: 'The cron secret of the operator' },

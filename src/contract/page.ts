@@ -13,14 +13,14 @@ export const page_bytes_max = limit(
   'pages.bytes',
   1_048_576,
   'bytes',
-  'Memory, and the time that others wait: a page of a list ends before the item that would take it past this, as JSON. It has one at least.',
+  'Bounds memory, and how long others wait: a page of a list ends before the item that would take its JSON past this. It has at least one item.',
 )
 
 export const looked_max = limit(
   'pages.looked_at_rows',
   500,
   'rows',
-  'The time that others wait: a page that has looked at so many rows without being full is short, or empty, with a cursor to continue.',
+  'Bounds how long others wait: a page that has looked at this many rows without being full is short, or empty, with a cursor to continue.',
 )
 
 export interface PageRequest {

@@ -72,6 +72,6 @@ function parameterSchema(schema: TSchema, components: Components): Json {
 const rest_of_path = parameter(
   'path',
   'path',
-  { type: 'string', description: 'Anything, further slashes included.' },
+  { type: 'string', description: 'Anything, including further slashes.' },
   true,
 )

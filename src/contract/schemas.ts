@@ -157,9 +157,9 @@ export const page_limit_max = limit(
 /** Query of every list under /v1. */
 export const PageQuery = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'Items a page, default 50; above 200 counts as 200.' }),
+    Type.Integer({ minimum: 1, description: 'Items per page, default 50; more than 200 counts as 200.' }),
   ),
-  cursor: Type.Optional(Type.String({ maxLength: 2_048, description: 'next_cursor of the page before.' })),
+  cursor: Type.Optional(Type.String({ maxLength: 2_048, description: 'next_cursor of the previous page.' })),
 }
 
 /** `item` is a shape with a name. */
@@ -173,8 +173,7 @@ export function Page<S extends TSchema>(item: S) {
       items: Type.Array(item),
       next_cursor: Nullable(
         Type.String({
-          description:
-            'Give it as cursor to get the next page, which may follow even an empty one; null on the last.',
+          description: 'Pass it as cursor to get the next page, even after an empty one; null on the last.',
         }),
       ),
     },
@@ -211,4 +210,4 @@ export const RotateBody = Part(
     ),
   },
 )
-export const PreviousKey = Nullable(Time('When the key before stops working; null when it already has.'))
+export const PreviousKey = Nullable(Time('When the previous key stops working; null when it already has.'))

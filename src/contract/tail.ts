@@ -25,7 +25,7 @@ const look_ms_max = limit(
   'events.look',
   5_000,
   'milliseconds',
-  'How long a node that waits for events goes without looking for them, where no signal came.',
+  'How long a node that waits for events goes without looking for them, when no signal has come.',
 )
 
 /** The same where events could not get their numbers, of which no other signal comes. */

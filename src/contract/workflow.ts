@@ -13,7 +13,7 @@ export const WorkflowId = Text(
 export const ShownWorkflowId = Nullable(Type.String({ description: 'Null when it belongs to none.' }))
 
 /** Of a list. */
-export const WorkflowFilter = Type.Optional(Type.String({ description: 'Only of this workflow.' }))
+export const WorkflowFilter = Type.Optional(Type.String({ description: 'Only those of this workflow.' }))
 
 /** The workflow of what a call creates: that of the body, or the one that the caller works in. Null: none. */
 export function workflowOf(given: string | undefined, caller: Pick<Requested, 'workflow_id'>): string | null {

@@ -38,13 +38,13 @@ export const pool_wait_ms_max = limit(
   'postgres.pool_wait_ms',
   750,
   'milliseconds',
-  'How long the first request of a tenant may have waited for a connection; past it the next of that tenant are refused as UNAVAILABLE, while others go on. Due work waits.',
+  'How long the first request of a tenant may have waited for a connection; past it the next of that tenant are refused as UNAVAILABLE, while others continue. Due work waits.',
 )
 export const pool_late_ms_max = limit(
   'postgres.pool_late_ms',
   1_000,
   'milliseconds',
-  'How long a tenant that has no connection may wait for one; past it new statements and transactions of all tenants that would wait are refused as UNAVAILABLE. Due work waits, and what stops agents, revokes keys and decides.',
+  'How long a tenant that has no connection may wait for one; past it new statements and transactions of all tenants that would wait are refused as UNAVAILABLE. Due work, and what stops agents, revokes keys and decides, waits instead.',
 )
 const statement_ms_max = limit(
   'postgres.statement_ms',
@@ -99,7 +99,7 @@ export function unsafeSqlite(settings: Settings): string | null {
   if (!(Number(settings.synchronous) >= 2)) return `synchronous is ${settings.synchronous}, not 2 (full)`
   if (Number(settings.foreign_keys) !== 1) return 'foreign_keys is off'
   const network = network_file_systems.get(Number(settings.file_system))
-  if (network) return `the database lies on a network file system (${network})`
+  if (network) return `the database is on a network file system (${network})`
   return null
 }
 

@@ -13,7 +13,7 @@ const reserve_bytes_max = limit(
   'disk.reserve_bytes',
   256 * mib,
   'bytes',
-  'Disk space that is kept for deletes, sweeps and settling (DISK_RESERVE): with less, what grows is answered 507. At most a twentieth of the disk, but at least 36 MiB.',
+  'Disk space that is kept for deletes, sweeps and settling (DISK_RESERVE): with less, requests that store more get 507. At most a twentieth of the disk, but at least 36 MiB.',
 )
 const reserve_share = 1 / 20
 /**

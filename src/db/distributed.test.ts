@@ -109,7 +109,7 @@ onPostgres('a distributed database', () => {
     await pretendDistributed(url)
     const operator = new Operator({ DATABASE_URL: url, DATA_DIR: folder })
     expect(await operator.refusal('backup', join(folder, 'copy.db'))).toBe(
-      'waystation admin: Citus has no one state of several servers: back up with its own tools',
+      'waystation admin: Citus has no single state across its servers: back up with its own tools',
     )
     expect(readdirSync(folder)).toEqual([])
     await dropPostgresDatabase(url)

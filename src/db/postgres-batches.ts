@@ -20,7 +20,7 @@ const alone_ms = limit(
   'postgres.alone_after_failure',
   1_000,
   'milliseconds',
-  'How long the writes of a tenant have transactions of their own after one made its batch fail, so that few writes of others fail with it. Doubled each time that one does so again within as long afterwards.',
+  'How long the writes of a tenant have transactions of their own after one made its batch fail, so that few writes of others fail with it. Doubled each time that this happens again within that time.',
 )
 const alone_ms_max = limit(
   'postgres.alone_after_failures',
@@ -38,7 +38,7 @@ const shared_ms = limit(
   'postgres.batches_shared',
   1_000,
   'milliseconds',
-  'How long after writes of two tenants one of them has no more than postgres.batch_writes_of_tenant in a batch.',
+  'For how long after the writes of two tenants one of them gets no more than postgres.batch_writes_of_tenant in a batch.',
 )
 const remembered_max = limit(
   'postgres.alone_remembered',

@@ -39,7 +39,7 @@ export function postgresFaults(url: string): Promise<PostgresFaults> {
     for (const name of await tableNames(connection)) await attempt(`select count(t.*::text) from ${name} t`)
     if (denied.size > 0)
       throw new Error(
-        `${[...denied].join('\n')}\nset DATABASE_OWNER_URL to the owner of the tables: not all of them were looked through`,
+        `${[...denied].join('\n')}\nset DATABASE_OWNER_URL to the owner of the tables: not all of them were checked`,
       )
     const indexes = await all<{ oid: bigint | number }>(
       `select c.oid from pg_class c join pg_am a on a.oid = c.relam and a.amname = 'btree'

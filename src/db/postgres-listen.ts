@@ -23,7 +23,7 @@ const start_ms_max = limit(
   'nodes.start_ms',
   1_000,
   'milliseconds',
-  'How long a start waits to hear itself on PostgreSQL. Past it the service starts without.',
+  'How long a start waits to hear itself on PostgreSQL. Past it the service starts without having heard itself.',
 )
 const connect_ms_max = limit(
   'nodes.connect_ms',

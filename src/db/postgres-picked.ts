@@ -14,7 +14,7 @@ export const members_of_key_max = limit(
   'postgres.batch_writes_of_tenant',
   24,
   'requests',
-  'Writes of one tenant that share a transaction while other tenants write as well, so that none of them waits long for a batch that one has filled.',
+  'Writes of one tenant that share a transaction while other tenants also write, so that none of them waits long for a batch that one has filled.',
 )
 const bytes_max = limit(
   'postgres.batch_bytes',

@@ -68,8 +68,8 @@ onPostgres('A database that becomes read-only', () => {
     expect([explained(), said(), await trouble()]).toEqual([
       [],
       [
-        ['error', 'the database is read-only: writes are refused until one that takes them is reached'],
-        ['info', 'the database takes writes again'],
+        ['error', 'the database is read-only: writes are refused until one that accepts them is reached'],
+        ['info', 'the database accepts writes again'],
       ],
       0,
     ])

@@ -77,7 +77,7 @@ export async function requireReady(connection: Runner, settings: Settings): Prom
     [],
   )
   if ((rows as { may: boolean | null }[])[0]!.may !== true)
-    throw new Unready('the service may not read its tables, or they are not there')
+    throw new Unready('the service may not read its tables, or they do not exist')
   const unsafe = unsafePostgres(settings)
   if (unsafe) throw new Unready(`acknowledged writes may be lost: ${unsafe}`)
 }

@@ -139,7 +139,7 @@ onPostgres('Row-level security', () => {
       const [url, other] = [await ownDatabase(), await ownDatabase()]
       const environment = { DATABASE_OWNER_URL: urlOf(other, owner), ROW_LEVEL_SECURITY: when }
       await expect(started(urlOf(url, login), environment)).rejects.toThrow(
-        'DATABASE_OWNER_URL: leads to another database than DATABASE_URL',
+        'DATABASE_OWNER_URL: leads to a different database than DATABASE_URL',
       )
       for (const one of [url, other]) {
         const connection = new SQL({ url: one, max: 1 })
@@ -457,7 +457,7 @@ onPostgres('Row-level security', () => {
     expect(await operator.json('vacuum')).toEqual({ vacuumed: true })
     expect(await vacuumed()).toHaveLength(0)
     const { notes } = (await operator.json('check')) as { notes: string[] }
-    expect(notes).toContain('indexes were not looked through: permission denied for function bt_index_check')
+    expect(notes).toContain('indexes were not checked: permission denied for function bt_index_check')
     expect(notes).toContain(`row-level security is in force for the role ${own_role}`)
     expect((await operator.json('stats')) as unknown[]).toContainEqual({
       ...{ name: 'rows of tenants', value: 1 },

@@ -16,7 +16,7 @@ const tries: Tries = {
     'row_security.tries',
     5,
     'attempts',
-    'How often a start tries to prepare a table in use for row-level security. Past it the service works without, and tries again every ten seconds.',
+    'How often a start tries to prepare a table in use for row-level security. Past it the service works without it, and tries again every ten seconds.',
   ),
   pause_ms: 300,
 }

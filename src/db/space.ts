@@ -22,7 +22,7 @@ export const start_bytes_min = limit(
   'db.start_bytes',
   8 * 1_048_576,
   'bytes',
-  'With less free on the disk the file of the reserve is released before the database is opened.',
+  'With less than this free on the disk, the file of the reserve is released before the database is opened.',
 )
 
 export interface Space {

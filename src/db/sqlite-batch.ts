@@ -16,7 +16,7 @@ const lock_ms_max = limit(
   'sqlite.lock_ms',
   5_000,
   'milliseconds',
-  'How long a write waits for another process that writes to the SQLite file; past it it is refused as UNAVAILABLE. Reads go on.',
+  'How long a write waits for another process that writes to the SQLite file; then it is refused as UNAVAILABLE. Reads continue.',
 )
 /** A lock that another process has is asked for again this soon. */
 const lock_again_ms = 5

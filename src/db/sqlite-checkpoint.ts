@@ -22,7 +22,7 @@ const reads_ms_max = limit(
   'sqlite.reads_ms',
   250,
   'milliseconds',
-  'Bounds how long commits wait, before and after the last of the log is copied, for reads of several statements that keep it from being begun again.',
+  'Bounds how long commits wait, before and after the last of the log is copied, for reads of several statements that keep the log from starting over.',
 )
 
 // As text, so that it is part of the executable too. The connection's synchronous is FULL: SQLite flushes the log before

@@ -10,7 +10,7 @@ const failed_pause_ms = limit(
   'sweep.failed_pause',
   5_000,
   'milliseconds',
-  'How long a sweep leaves a tenant alone of whom it has failed, or four times as long as that took; half a second for what leaves an event. Others have their turns meanwhile.',
+  'How long a sweep skips a tenant for which it has failed, or four times as long as the failure took; half a second for what leaves an event. Others have their turns meanwhile.',
 )
 /** Of a tenant: a statement that ends by its time-out each time must not take all of the sweep's. */
 const tenant_pauses_per_attempt = 4

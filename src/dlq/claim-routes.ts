@@ -22,7 +22,7 @@ export const claimOldestItem = route({
   path: '/v1/dlq/claim',
   tag,
   summary: 'Lock the oldest failed item; 204 when there is none',
-  description: 'Of any number of callers each gets another item. The lock expires after `lock_seconds`.',
+  description: 'However many callers try, each gets a different item. The lock expires after `lock_seconds`.',
   sdk: {
     name: 'dlq.claimOldest',
     retry: { safe: false, why: 'a repeat would claim another item; the first lock expires on its own' },
@@ -44,7 +44,7 @@ export const claimItem = route({
   path: '/v1/dlq/:id/claim',
   tag,
   summary: 'Lock a failed item',
-  description: 'Of any number of callers exactly one gets the lock. It expires after `lock_seconds`.',
+  description: 'However many callers try, exactly one gets the lock. It expires after `lock_seconds`.',
   sdk: {
     name: 'dlq.claim',
     retry: { safe: false, why: 'the token of the lock would be lost; it expires on its own' },
@@ -71,7 +71,7 @@ export const extendItem = route({
   method: 'POST',
   path: '/v1/dlq/:id/extend',
   tag,
-  summary: 'Extend the lock, to lock_seconds from now',
+  summary: 'Extend the lock to lock_seconds from now',
   description: 'The lock then ends `lock_seconds` from now.',
   sdk: { name: 'dlq.extend', retry: { safe: { with: 'lock_token' }, why: 'the token names one lock' } },
   cli: {

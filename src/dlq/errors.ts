@@ -20,8 +20,8 @@ export const errors = declareErrors({
   LOCK_NOT_HELD: {
     status: 409,
     message: 'You do not hold the lock on this dead letter.',
-    when: 'The [dead letter](dlq.md) is locked, but not by you: another agent holds it, or the `lock_token` is from an earlier claim, because the lock ran out and the dead letter was claimed again.',
-    next: 'Stop working on it: somebody else is. Claim it again when its lock is free.',
+    when: 'The [dead letter](dlq.md) is locked, but not by you: another agent holds it, or the `lock_token` is one of an earlier claim, because the lock ran out and somebody else took it.',
+    next: 'Stop working on it: somebody else is working on it. Claim it again when its lock is free.',
     exit: 'conflict',
   },
   OPERATION_NOT_FOUND: {
@@ -34,7 +34,7 @@ export const errors = declareErrors({
   TOO_MANY_OPERATIONS: {
     status: 409,
     message: 'Five operations on dead letters are running.',
-    when: 'Five operations on many [dead letters](dlq.md) of the tenant are running.',
+    when: 'The tenant already has five operations on many [dead letters](dlq.md) running.',
     next: 'Wait until one has ended, or cancel one.',
     exit: 'conflict',
   },

@@ -14,14 +14,14 @@ export const events = declareEvents({
     about: 'Something failed: an agent dead-lettered it, or the service gave up on it.',
     subject: 'dlq_item',
     data: {
-      source: Type.Enum([...sources], { description: 'An agent, or the thing that the service gave up on.' }),
-      source_id: Nullable(Type.String({ description: 'The schedule or checkpoint that left it.' })),
+      source: Type.Enum([...sources], { description: 'An agent, or what the service gave up on.' }),
+      source_id: Nullable(Type.String({ description: 'The schedule or checkpoint that it came from.' })),
       cause: Type.String({ description: 'The first line of the error with ids and numbers masked.' }),
     },
     failing: 1,
   },
   'dlq.claimed': {
-    about: 'An agent locked it, to settle it.',
+    about: 'An agent locked it in order to settle it.',
     subject: 'dlq_item',
     data: { locked_until: LockedUntil },
   },
@@ -41,7 +41,7 @@ export const events = declareEvents({
     data: { locked_until: Time('When the lock ended; the event may come a second later.') },
   },
   'dlq.archived': {
-    about: 'It was given up, by its holder or by an operation on many.',
+    about: 'Its holder, or an operation on many, gave up on it.',
     subject: 'dlq_item',
     data: { operation_id: Nullable(Type.String({ description: 'The operation that discarded it.' })) },
     failing: -1,
@@ -68,20 +68,20 @@ export const events = declareEvents({
     subject: 'dlq_operation',
     data: {
       verb: Type.Enum([...verbs], { description: 'What becomes of the dead letters.' }),
-      matched: Count('How many it covers.'),
+      matched: Count('How many it handles.'),
     },
   },
   'dlq_operation.succeeded': {
-    about: 'It has processed all of its dead letters.',
+    about: 'It has handled all of its dead letters.',
     subject: 'dlq_operation',
     data: {
       done: Count('How many were redriven or discarded.'),
       failed: Count('How many could not be sent again.'),
-      skipped: Count('How many were claimed or settled at their turn.'),
+      skipped: Count('How many were claimed or settled when their turn came.'),
     },
   },
   'dlq_operation.cancelled': {
-    about: 'It was cancelled before it had processed all.',
+    about: 'It was cancelled before it had handled all of them.',
     subject: 'dlq_operation',
     data: {},
   },

@@ -19,7 +19,7 @@ export const listItems = route({
   tag,
   summary: 'List dead letters, newest first, without payloads',
   description:
-    'All filters that are given must hold. A page may be short, or empty, before the end: go on while there is a `next_cursor`.',
+    'All given filters must match. A page may be short, or even empty, before the end: continue while there is a `next_cursor`.',
   sdk: { name: 'dlq.list' },
   cli: {
     usage: 'dlq list',
@@ -36,7 +36,7 @@ export const listItems = route({
     ...PageQuery,
     status: Type.Optional(Type.Enum([...statuses])),
     source: Type.Optional(Type.Enum([...sources])),
-    source_id: Type.Optional(Type.String({ description: 'The schedule or checkpoint that left it.' })),
+    source_id: Type.Optional(Type.String({ description: 'The schedule or checkpoint that it came from.' })),
     cause: Type.Optional(Type.String({ description: 'The exact cause.' })),
     workflow_id: Type.Optional(Type.String()),
     from: Type.Optional(Time('Captured from this instant on.')),
@@ -67,7 +67,7 @@ export const listCauses = route({
   method: 'GET',
   path: '/v1/dlq/causes',
   tag,
-  summary: 'Group dead letters by their cause, the most frequent first',
+  summary: 'Group dead letters by cause, most frequent first',
   description: 'Ids and numbers are masked in a cause, so that failures of one kind are counted together.',
   sdk: { name: 'dlq.causes' },
   cli: {

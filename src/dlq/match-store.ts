@@ -59,7 +59,7 @@ export const named_rows_max = limit(
   'dlq.named_at_once_rows',
   100,
   'rows',
-  'Dead letters that are named by their ids which one statement looks up.',
+  'Dead letters, named by their ids, that one statement looks up.',
 )
 const letters = 'abcdefghij'
 const id_names = Array.from(

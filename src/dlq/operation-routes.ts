@@ -55,7 +55,7 @@ function filterOf(verb: Verb) {
     {
       status: Type.Optional(Type.Enum([...allowed])),
       source: Type.Optional(Type.Enum([...sources])),
-      source_id: Type.Optional(Text(id_characters_max, 'The schedule or checkpoint that left it.')),
+      source_id: Type.Optional(Text(id_characters_max, 'The schedule or checkpoint that it came from.')),
       cause: Type.Optional(Text(label_characters_max, 'The exact cause.')),
       workflow_id: Type.Optional(Text(label_characters_max, 'The exact workflow.')),
       from: Type.Optional(Time('Captured from this instant on.')),
@@ -70,8 +70,8 @@ function filterOf(verb: Verb) {
     {
       ...partNamed(`DeadLetter${verb === 'redrive' ? 'Redrive' : 'Discard'}Filter`, {
         of: 'DeadLetterFilter',
-        about: 'Which dead letters; {} takes every failed one.',
-        shared: 'Which dead letters; {} takes every failed one.',
+        about: 'Which dead letters; {} means every failed one.',
+        shared: 'Which dead letters; {} means every failed one.',
       }),
       additionalProperties: false,
       examples: [{ cause: 'card declined' }],
@@ -79,7 +79,7 @@ function filterOf(verb: Verb) {
   )
 }
 
-const OperationFilter = Part('DeadLetterOperationFilter', 'The dead letters that an operation takes.', {
+const OperationFilter = Part('DeadLetterOperationFilter', 'The dead letters that an operation is for.', {
   status: Nullable(Type.Enum([...statuses])),
   source: Nullable(Type.Enum([...sources])),
   source_id: Nullable(Type.String()),
@@ -101,16 +101,17 @@ const Operation = Shape(
     matched: Type.Integer({ description: 'Dead letters that matched when it began.' }),
     done: Type.Integer(),
     failed: Type.Integer({ description: 'Those that could not be sent again.' }),
-    skipped: Type.Integer({ description: 'Those that were claimed, or no longer matched, at their turn.' }),
+    skipped: Type.Integer({
+      description: 'Those that were claimed, or no longer matched, when their turn came.',
+    }),
     max: Type.Integer(),
     per_second: Nullable(Type.Number({ description: 'Null: as fast as is fair.' })),
     more: Type.Boolean({
-      description:
-        'True when further dead letters may match: `max` was reached, or the look for them ended early.',
+      description: 'True when further dead letters may match: `max` was reached, or the search ended early.',
     }),
     looked_until: Nullable(
       Time(
-        'The look ended early, at items captured then: as `from` it lets the next operation go on there. Null when no further items were there, or `max` was reached.',
+        'Set when the search ended early, at items captured then: pass it as `from` to let the next operation continue there. Null when there were no further items, or `max` was reached.',
       ),
     ),
     waiting_for: Nullable(
@@ -169,14 +170,16 @@ function operationOf(row: OperationRow) {
 const Matched = Shape('MatchedDeadLetters', 'The answer of a dry run: what an operation would take.', {
   matched: Type.Integer({ description: 'Dead letters that an operation would take, `max` at most.' }),
   looked_until: Type.Optional(
-    Time('Present when the look ended early, at items captured then: as `from` it counts those that follow.'),
+    Time(
+      'Present when the search ended early, at items captured then: pass it as `from` to count those that follow.',
+    ),
   ),
 })
 
 export const redriveItems = starting('redrive', {
   summary: 'Send many items again',
   description:
-    'Takes the failed items that match, or with `status` the archived ones, oldest first, and redrives each. Returns at once; the operation runs in the background, and waits while a quota is full. With `dry_run` it only counts.',
+    'Redrives the failed items that match, or with `status` the archived ones, oldest first. Returns at once; the operation runs in the background, and waits while a quota is full. With `dry_run` it only counts.',
   name: 'dlq.redriveMany',
   cli: {
     usage: 'dlq redrive-many',
@@ -192,7 +195,7 @@ export const redriveItems = starting('redrive', {
 export const discardItems = starting('discard', {
   summary: 'Archive many failed items',
   description:
-    'Takes the failed items that match, oldest first. Returns at once; the operation runs in the background. With `dry_run` it only counts.',
+    'Archives the failed items that match, oldest first. Returns at once; the operation runs in the background. With `dry_run` it only counts.',
   name: 'dlq.discardMany',
   cli: {
     usage: 'dlq discard-many',
@@ -299,7 +302,7 @@ export const listOperations = route({
   path: '/v1/dlq/operations',
   tag,
   summary: 'List operations on many dead letters, newest first',
-  description: 'Those that run, and those that ended within 7 days.',
+  description: 'Those that are running, and those that ended within the last 7 days.',
   sdk: { name: 'dlq.operations' },
   cli: {
     usage: 'operation list',
@@ -323,10 +326,10 @@ export const getOperation = route({
   method: 'GET',
   path: '/v1/dlq/operations/:id',
   tag,
-  summary: 'Read how far an operation is',
+  summary: 'Read the progress of an operation',
   description: 'Poll it until its status is no longer `running`.',
   sdk: { name: 'dlq.operation' },
-  cli: { usage: 'operation get <id>', about: 'Show how far an operation on many dead letters is' },
+  cli: { usage: 'operation get <id>', about: 'Show the progress of an operation on many dead letters' },
   auth: ['agent', 'admin'],
   params: { id },
   replies: { 200: { body: Operation } },
@@ -341,10 +344,10 @@ export const cancelOperation = route({
   method: 'POST',
   path: '/v1/dlq/operations/:id/cancel',
   tag,
-  summary: 'End an operation; items whose turn has come stay as they are',
-  description: 'An operation that has ended does not change.',
+  summary: 'Cancel an operation; items already handled stay as they are',
+  description: 'Cancelling an operation that has ended changes nothing.',
   sdk: { name: 'dlq.cancelOperation', retry: { safe: true, why: 'one that has ended answers the same' } },
-  cli: { usage: 'operation cancel <id>', about: 'End an operation on many dead letters' },
+  cli: { usage: 'operation cancel <id>', about: 'Cancel an operation on many dead letters' },
   auth: ['agent', 'admin'],
   params: { id },
   replies: { 200: { body: Operation } },
@@ -360,7 +363,7 @@ export const listOperationItems = route({
   method: 'GET',
   path: '/v1/dlq/operations/:id/items',
   tag,
-  summary: 'List the items of an operation with their outcomes, in the order of their turns',
+  summary: 'List the items of an operation with their outcomes, in the order they are handled',
   description: 'An item waits, is done, was skipped, or has failed with an error code.',
   sdk: { name: 'dlq.operationItems' },
   cli: { usage: 'operation items <id>', columns: ['id', 'outcome', 'code', 'redriven_as'] },

@@ -34,7 +34,7 @@ const looked_max = limit(
   'dlq.operation_looked_at_rows',
   50_000,
   'rows',
-  'The time that a request may take: dead letters that the start of an operation looks at in search of those that match.',
+  'Bounds how long a request takes: dead letters that the start of an operation looks at in search of those that match.',
 )
 /** Of one statement. */
 const looked_at_once_max = limit(

@@ -13,7 +13,7 @@ export const redriveItem = route({
   tag,
   summary: 'Send what failed again',
   description:
-    'A schedule is sent again as a new schedule, the callback of a decision as itself; the item is then resolved, and `redriven_as` names what is sent. An item that an agent recorded can be claimed again.',
+    'A schedule is sent again as a new schedule, and the callback of a decision as itself; the item is then resolved, and `redriven_as` names what is sent. An item that an agent recorded can be claimed again.',
   sdk: { name: 'dlq.redrive' },
   cli: { usage: 'dlq redrive <id>', about: 'Send what failed again, or let agents claim it again' },
   auth: ['agent', 'admin'],

@@ -9,7 +9,7 @@ import { example, Item, id, itemOf, LeaveBody, tag, token_option } from './shape
 export const releaseItem = leaving('release', dlq.release, {
   status: 'failed',
   summary: 'Release the lock; the item is failed again',
-  description: 'By the agent that holds the lock. Any agent may then claim the item.',
+  description: 'Only for the agent that holds the lock. Any agent may then claim the item.',
   about: 'Release the lock; the dead letter can be claimed again',
   why: 'the token names one lock; a released item is failed again',
 })
@@ -17,7 +17,7 @@ export const releaseItem = leaving('release', dlq.release, {
 export const failItem = leaving('fail', dlq.fail, {
   status: 'archived',
   summary: 'Give up on the item; it is archived',
-  description: 'By the agent that holds the lock. An archived item can be sent again by a redrive.',
+  description: 'Only for the agent that holds the lock. An archived item can be sent again by a redrive.',
   about: 'Give up on a dead letter; it is archived',
   why: 'the token names one lock; an archived item stays archived',
 })
@@ -76,7 +76,7 @@ export const resolveItem = route({
   path: '/v1/dlq/:id/resolve',
   tag,
   summary: 'Mark the item as resolved',
-  description: 'From any status; a repeat changes nothing.',
+  description: 'Works from any status; a repeat changes nothing.',
   sdk: { name: 'dlq.resolve', retry: { safe: true, why: 'resolving a resolved item answers the same' } },
   cli: {
     usage: 'dlq resolve <id>',

@@ -30,11 +30,12 @@ export const captureItem = route({
   path: '/v1/dlq',
   tag,
   summary: 'Record a failure',
-  description: 'The payload is kept as the exact text. `cause` groups it with others that failed alike.',
+  description:
+    'The payload is kept as the exact text. `cause` groups it with others that failed the same way.',
   sdk: { name: 'dlq.create' },
   cli: {
     usage: 'dlq create [payload]',
-    about: 'Record a failure: a payload as JSON, and what went wrong',
+    about: 'Record a failure: a JSON payload, and what went wrong',
     group: 'Dead letters: record failures, claim and resolve them',
     examples: [
       `waystation dlq create '{"order": 7}' --error "card declined"`,
@@ -71,7 +72,7 @@ export const getItem = route({
   path: '/v1/dlq/:id',
   tag,
   summary: 'Read a dead letter',
-  description: 'With its payload, the exact text that was captured.',
+  description: 'Includes its payload, as the exact text that was captured.',
   sdk: { name: 'dlq.get' },
   cli: { usage: 'dlq get <id>', about: 'Show a dead letter with its payload' },
   auth: ['agent', 'admin'],
@@ -90,7 +91,7 @@ export const deleteItem = route({
   path: '/v1/dlq/:id',
   tag,
   summary: 'Remove a dead letter for good',
-  description: 'In any status.',
+  description: 'Works in any status.',
   sdk: {
     name: 'dlq.delete',
     retry: {

@@ -99,7 +99,7 @@ const causes_looked_max = limit(
   'dlq.causes_looked_at_rows',
   5_000,
   'rows',
-  'The time that others wait: the newest dead letters that are grouped by cause. Older ones are not counted.',
+  'Bounds how long others wait: the newest dead letters that are grouped by cause. Older ones are not counted.',
 )
 const causes_max = limit('dlq.causes', 100, 'entries', 'Causes in an answer, the most frequent.')
 

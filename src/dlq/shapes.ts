@@ -10,7 +10,7 @@ export const tag = 'Dead letters'
 export const example = 'dlq_01m7yjrz37hxnv52px0106nehd'
 export const token_option = [
   '--token <lock_token>',
-  'the token that the claim answered: only that lock counts',
+  'the token that the claim returned: only that lock counts',
 ] as const
 export const id = idParam('The dead letter, dlq_….')
 const seconds = { minimum: 1, maximum: lock_seconds_max }
@@ -22,7 +22,7 @@ const listed_fields = {
   error: Type.String(),
   cause: Type.String({
     description:
-      'The first line of the error with ids and numbers masked: failures of one cause have one text.',
+      'The first line of the error with ids and numbers masked: failures with the same cause have the same text.',
   }),
   workflow_id: Nullable(Type.String()),
   source: Type.Enum([...sources]),
@@ -30,7 +30,7 @@ const listed_fields = {
   agent_id: Nullable(Type.String()),
   lock_seconds: Type.Integer(),
   locked_by: Nullable(Type.String({ description: 'The agent that holds the lock.' })),
-  locked_until: Nullable(Time('From then on the item is failed again.')),
+  locked_until: Nullable(Time('When the lock expires and the item is failed again.')),
   claims: Type.Integer({ description: 'The number of claims.' }),
   created_at: Time('When it was captured.'),
   updated_at: Time('When it last changed.'),
@@ -100,7 +100,7 @@ const OwnLockSeconds = Type.Integer({
 })
 
 const LockToken = Type.Optional(
-  Type.String({ description: 'The token that the claim answered; when sent, it must be the current one.' }),
+  Type.String({ description: 'The token that the claim returned; when sent, it must be the current one.' }),
 )
 
 export const ClaimedItem = Shape(
@@ -125,15 +125,15 @@ export const ExtendedItem = Shape(
 
 export const ClaimBody = Type.Object(
   { lock_seconds: Type.Optional(OwnLockSeconds) },
-  sharing('LockRequest', 'The lock that is meant, and how long it holds.'),
+  sharing('LockRequest', 'Which lock, and how long it holds.'),
 )
 export const ExtendBody = Type.Object(
   { lock_seconds: Type.Optional(OwnLockSeconds), lock_token: LockToken },
-  sharing('LockRequest', 'The lock that is meant, and how long it holds.'),
+  sharing('LockRequest', 'Which lock, and how long it holds.'),
 )
 export const LeaveBody = Type.Object(
   { lock_token: LockToken },
-  sharing('LockRequest', 'The lock that is meant, and how long it holds.'),
+  sharing('LockRequest', 'Which lock, and how long it holds.'),
 )
 
 export function claimedOf(item: HeldItem) {

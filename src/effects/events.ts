@@ -38,8 +38,8 @@ export const events = declareEvents({
     data: {
       ...about_data,
       checkpoint_id: Type.String({ description: 'The checkpoint that decided.' }),
-      permit_expires_at: Nullable(Time('Until when it may be started; null: no end.')),
-      uses: Type.Integer({ description: 'Effects that may start under the approval.' }),
+      permit_expires_at: Nullable(Time('Until when it may be started; null: no limit.')),
+      uses: Type.Integer({ description: 'How many effects may start under the approval.' }),
     },
   },
   'effect.rejected': {
@@ -110,9 +110,11 @@ export const events = declareEvents({
     subject: 'effect_policy',
     data: {
       approval: Type.Enum(['optional', 'required'], { description: 'Whether effects need an approval.' }),
-      required_approvals: Type.Integer({ description: 'The least number of approvals.' }),
+      required_approvals: Type.Integer({ description: 'The minimum number of approvals.' }),
       approvers: Nullable(
-        Type.String({ description: 'Those who may approve, with spaces between; null: everybody.' }),
+        Type.String({
+          description: 'Those who may approve, separated by spaces; null: anybody with a key for it.',
+        }),
       ),
       lease_seconds_max: Nullable(Type.Integer({ description: 'The longest lease.' })),
     },

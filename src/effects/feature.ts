@@ -14,7 +14,7 @@ import { NEXT_EXPIRY, purge } from './sweep-store.ts'
 
 export const effects: Feature = {
   name: 'effects',
-  tags: { Effects: 'What was approved, at most once.' },
+  tags: { Effects: 'Actions that happen at most once, after an approval where one is needed.' },
   routes: [...routesOf({ ...routes, ...starts, ...reports, ...lists }), ...routesOf(policies)],
   errors,
   events,

@@ -16,7 +16,7 @@ export const listEffects = route({
   path: '/v1/effects',
   tag,
   summary: 'List effects, newest first',
-  description: 'Without payloads and results. With `type` and `key` the one effect of this pair.',
+  description: 'Leaves out payloads and results. With `type` and `key`, only the effect of that pair.',
   sdk: { name: 'effects.list' },
   cli: {
     usage: 'effect list',
@@ -24,15 +24,19 @@ export const listEffects = route({
       'waystation effect list --status unknown',
       'waystation effect list --type refund --named order-7',
     ],
-    options: { key: ['--named <key>', 'only of this key'] },
+    options: { key: ['--named <key>', 'only with this key'] },
     columns: ['id', 'status', 'type', 'key', 'fence', 'lease_until', 'held_by', 'workflow_id', 'updated_at'],
   },
   auth: ['agent', 'admin'],
   query: Type.Object({
     ...PageQuery,
     status: Type.Optional(Type.Enum([...statuses])),
-    type: Type.Optional(Type.String({ description: 'Only of this type.' })),
-    key: Type.Optional(Type.String({ description: 'Only of this key: of each type at most one, by type.' })),
+    type: Type.Optional(Type.String({ description: 'Only effects of this type.' })),
+    key: Type.Optional(
+      Type.String({
+        description: 'Only effects with this key: at most one of each type, in the order of their types.',
+      }),
+    ),
     workflow_id: WorkflowFilter,
   }),
   replies: { 200: { body: Page(ListedEffect) } },

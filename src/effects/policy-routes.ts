@@ -17,7 +17,7 @@ const approvals_max = limit(
   'effects.policy_approvals',
   10,
   'entries',
-  'The least number of approvals that a policy may ask for. Past it 400.',
+  'The largest number of approvals that a policy may require. Past it 400.',
 )
 const approvers_max = limit(
   'effects.policy_approvers',
@@ -74,20 +74,20 @@ export const setEffectPolicy = route({
   method: 'PUT',
   path: '/v1/effect-policies/:type',
   tag,
-  summary: 'Set the least that effects of a type need',
+  summary: 'Set the minimum that effects of a type need',
   description:
-    'Counts from now on: effects that are under way keep what they began with. What is left out has its default.',
+    'Applies from now on: effects that are under way keep what they began with. Fields left out get their defaults.',
   sdk: {
     name: 'effectPolicies.set',
     retry: { safe: false, why: 'a repeat could undo a policy that was set in between' },
   },
   cli: {
     usage: 'effect-policy set <type>',
-    about: 'Set the least that effects of a type need',
+    about: 'Set the minimum that effects of a type need',
     examples: ['waystation effect-policy set refund --approval required --approvals 2'],
     options: {
       approval: ['--approval <rule>', 'optional, or required'],
-      required_approvals: ['--approvals <n>', 'the least number of approvals; default 1'],
+      required_approvals: ['--approvals <n>', 'the minimum number of approvals; default 1'],
       approvers: ['--approvers <list>', 'ids of approval keys, or admin, comma-separated'],
       lease_seconds_max: ['--lease-max <duration>', 'the longest lease'],
     },
@@ -102,7 +102,7 @@ export const setEffectPolicy = route({
       Type.Integer({
         minimum: 1,
         maximum: approvals_max,
-        description: 'The least number of approvals; default 1.',
+        description: 'The minimum number of approvals; default 1.',
       }),
     ),
     approvers: Type.Optional(
@@ -111,7 +111,7 @@ export const setEffectPolicy = route({
         {
           minItems: 1,
           maxItems: approvers_max,
-          description: 'Those who may approve; default everybody with a key for it.',
+          description: 'Those who may approve; default anybody with a key for it.',
         },
       ),
     ),
@@ -142,7 +142,7 @@ export const deleteEffectPolicy = route({
   path: '/v1/effect-policies/:type',
   tag,
   summary: 'Delete the policy for a type of effects',
-  description: 'Effects of this type then need what their claims ask for.',
+  description: 'Effects of this type then need only what their claims ask for.',
   sdk: {
     name: 'effectPolicies.delete',
     retry: { safe: false, why: 'a repeat could delete a policy that was set in between' },

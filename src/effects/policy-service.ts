@@ -56,7 +56,7 @@ async function requireApprovers(tx: Tx, tenant_id: string, settings: store.Setti
   if (settings.required_approvals > approvers.length)
     issues.push({
       path: '/required_approvals',
-      message: `must not be above the ${approvers.length} approvers`,
+      message: `must not exceed the number of approvers, ${approvers.length}`,
     })
   if (issues.length > 0) throw invalid(...issues)
 }

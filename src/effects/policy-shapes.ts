@@ -19,19 +19,21 @@ export const policy_type: Param = {
 
 export const EffectPolicy = Shape(
   'EffectPolicy',
-  'The conditions on which the effects of a type may start.',
+  'The conditions under which the effects of a type may start.',
   {
     type: Type.String(),
     approval: Type.Enum([...approval_rules], {
       description: 'required: an effect that asks for no approval still gets one.',
     }),
-    required_approvals: Type.Integer({ description: 'The least number of approvals.' }),
+    required_approvals: Type.Integer({ description: 'The minimum number of approvals.' }),
     approvers: Nullable(
       Type.Array(Type.String(), {
-        description: 'Ids of approval keys, or admin; null: everybody with a key for it.',
+        description: 'Ids of approval keys, or admin; null: anybody with a key for it.',
       }),
     ),
-    lease_seconds_max: Nullable(Type.Integer({ description: 'The longest lease; a longer one is cut.' })),
+    lease_seconds_max: Nullable(
+      Type.Integer({ description: 'The longest lease; a longer one is shortened to it.' }),
+    ),
     created_at: Time('When it was first set.'),
     updated_at: Time('When it was last set.'),
   },

@@ -21,8 +21,8 @@ export const extendEffect = route({
   tag,
   frozen: 'allowed', // for the holder of the lease
   shed: 'report',
-  summary: 'Extend the lease, to lease_seconds from now',
-  description: 'For the holder of the lease, whose number stays the same.',
+  summary: 'Extend the lease to lease_seconds from now',
+  description: 'Only for the holder of the lease. Its fence stays the same.',
   sdk: { name: 'effects.extend', retry: { safe: true, why: 'the token names one lease' } },
   cli: {
     usage: 'effect extend <id>',
@@ -54,7 +54,7 @@ export const succeedEffect = route({
   shed: 'report',
   summary: 'Report that it happened',
   description:
-    'Also after the lease has run out, until somebody has started it again or has resolved it. A repeat answers the same.',
+    'Accepted even after the lease has run out, until somebody has started it again or resolved it. A repeat gets the same answer.',
   sdk: {
     name: 'effects.succeed',
     retry: { safe: true, why: 'the token names one lease; a repeat answers the same' },
@@ -87,7 +87,7 @@ export const failEffect = route({
   shed: 'report',
   summary: 'Report that it did not happen',
   description:
-    'Without `retry` that is final. With it the effect may be started again. A repeat answers the same.',
+    'Without `retry` this is final; with it, the effect may be started again. A repeat gets the same answer.',
   sdk: {
     name: 'effects.fail',
     retry: { safe: true, why: 'the token names one lease; a repeat answers the same' },
@@ -106,7 +106,7 @@ export const failEffect = route({
       error: ErrorText,
       retry: Type.Optional(
         Type.Boolean({
-          description: 'True: it did not happen, and may be started again. Default false: never.',
+          description: 'True: it did not happen, and may be started again. Default false: final.',
         }),
       ),
     },
@@ -129,7 +129,7 @@ export const resolveEffect = route({
   tag,
   summary: 'Decide what became of an effect with an unknown outcome',
   description:
-    'Look at its target first. One that is free again, or approved, may be closed as well. A repeat answers the same. With `fence`, a lease that was given meanwhile is left alone: 409, with the present `fence` in the details.',
+    'Look at its target first. An effect that is free again, or approved, may also be closed. A repeat gets the same answer. With `fence`, a lease granted in the meantime is left alone: 409, with the current `fence` in the details.',
   sdk: {
     name: 'effects.resolve',
     retry: { safe: { with: 'fence' }, why: 'with the number of the lease a repeat never frees the next one' },

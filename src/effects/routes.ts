@@ -56,7 +56,7 @@ const ApprovalBody = Type.Object(
       Type.Integer({ minimum: checkpoints.timeout_seconds_min, maximum: checkpoints.timeout_seconds_max }),
     ),
     expires_at: Type.Optional(
-      Time('With timeout_seconds, the earlier of both; without either, 24 hours from now.'),
+      Time('With timeout_seconds, the earlier one counts; without either, 24 hours from now.'),
     ),
     editable: Type.Optional(
       Type.Boolean({ description: 'An approver may change the payload; default false.' }),
@@ -86,7 +86,7 @@ export const claimEffect = route({
   tag,
   summary: 'Claim the right to do something once',
   description:
-    'The pair of type and key is unique; the payload is bound to it byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or over, with its result. A repeat answers how it stands.',
+    'The pair of type and key is unique; the payload is bound to it byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or it has ended, with its result. A repeat returns its current state.',
   sdk: {
     name: 'effects.claim',
     retry: { safe: { with: 'lease_token' }, why: 'with a token of your own a repeat gets the same lease' },
@@ -94,10 +94,10 @@ export const claimEffect = route({
   cli: {
     usage: 'effect claim <type> <key> [payload]',
     about: 'Claim the right to do something once',
-    group: 'Effects: what was approved, at most once',
+    group: 'Effects: actions that happen at most once',
     examples: [`waystation effect claim refund order-7 '{"amount": 30}' --lease 2m`],
     options: {
-      note: ['--note <text>', 'for people; not bound'],
+      note: ['--note <text>', 'for people; not bound to the effect'],
       lease_seconds: ['--lease <duration>', 'how long the lease holds; default 1m'],
       lease_token: ['--token <text>', 'random text of your own for the lease'],
       on_unknown: ['--on-unknown <action>', 'when the lease runs out: hold, ask or retry'],
@@ -108,7 +108,7 @@ export const claimEffect = route({
   auth: ['agent'],
   body: Type.Object({
     type: EffectType,
-    key: Text(key_characters_max, 'Makes it one, such as the number of an order.', {
+    key: Text(key_characters_max, 'Makes it unique within its type, such as an order number.', {
       minLength: 1,
     }),
     payload: AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB: exactly what is done.'),
@@ -118,14 +118,14 @@ export const claimEffect = route({
     on_unknown: Type.Optional(
       Type.Enum([...unknown_actions], {
         description:
-          'When the lease runs out: hold, the default, waits for an admin; ask opens a checkpoint; retry frees it: for what is idempotent.',
+          'When the lease runs out: hold (default) waits for an admin; ask opens a checkpoint; retry frees it, for idempotent work.',
       }),
     ),
     approval: Type.Optional(ApprovalBody),
     workflow_id: Type.Optional(WorkflowId),
   }),
   replies: {
-    200: { body: ClaimedEffect, description: 'It is approved, or over.' },
+    200: { body: ClaimedEffect, description: 'It is approved, or it has ended.' },
     201: { body: ClaimedEffect, description: 'You have the lease.' },
     202: { body: ClaimedEffect, description: 'It waits for its approval.' },
   },

@@ -36,7 +36,7 @@ export const LeaseSeconds = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: lease_seconds_max,
-    description: 'How long it holds; default as long as the lease before, or 60.',
+    description: 'How long the lease holds; default that of the previous one, or 60.',
   }),
 )
 export const LeaseToken = Type.String({
@@ -52,7 +52,7 @@ export const OwnLeaseToken = Type.Optional(
   }),
 )
 export const Result = Type.Optional(
-  AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; answered to every repeat.'),
+  AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; returned to every repeat.'),
 )
 
 const listed_fields = {
@@ -64,7 +64,7 @@ const listed_fields = {
   on_unknown: Type.Enum([...unknown_actions]),
   payload_hash: Type.String({ description: 'The SHA-256 of the payload that was proposed, in hex.' }),
   effective_hash: Nullable(
-    Type.String({ description: 'The same of the payload that an approver put in its place.' }),
+    Type.String({ description: 'The same for the payload that an approver put in its place.' }),
   ),
   checkpoint_id: Nullable(Type.String({ description: 'Its approval; null when it needs none.' })),
   permit_expires_at: Nullable(Time('Until when the approval lets it start.')),
@@ -80,15 +80,15 @@ const listed_fields = {
   held_by: Nullable(Type.String({ description: 'The agent that has, or had, the last lease.' })),
   fence: Type.Integer({ description: 'The number of leases so far: the target may refuse a lower one.' }),
   lease_seconds: Type.Integer({
-    description: 'How long the last lease was given for; the next one as well, unless it says otherwise.',
+    description: 'How long the last lease was granted for; the default for the next one.',
   }),
   lease_until: Nullable(Time('When the last lease ends, or ran out; null once it was settled.')),
-  error: Nullable(Type.String({ description: 'Of the last report that it did not happen.' })),
+  error: Nullable(Type.String({ description: 'The error of the last report that it did not happen.' })),
   resolved_by: Nullable(
     Type.String({ description: 'The person who decided what became of it: admin or approval_key:<id>.' }),
   ),
   workflow_id: ShownWorkflowId,
-  finished_at: Nullable(Time('When it was over.')),
+  finished_at: Nullable(Time('When it ended.')),
   created_at: Time('When it was claimed.'),
   updated_at: Time('When it last changed.'),
 }
@@ -114,7 +114,7 @@ const EffectApproval = Shape('EffectApproval', 'The checkpoint that an effect wa
   id: Type.String({ description: 'The checkpoint.' }),
   status: Type.String(),
   title: Type.String(),
-  approval_url: Type.String({ description: 'A page for a person to decide it, who needs an approval key.' }),
+  approval_url: Type.String({ description: 'A page where a person with an approval key decides it.' }),
   expires_at: Time('When its timeout is due.'),
 })
 export const ClaimedEffect = Shape(

@@ -39,7 +39,7 @@ export const startEffect = route({
     examples: [`waystation effect start ${example}`],
     options: {
       payload_hash: ['--payload-hash <hex>', 'refuse any other bytes'],
-      lease_seconds: ['--lease <duration>', 'how long the lease holds; default as the one before'],
+      lease_seconds: ['--lease <duration>', 'how long the lease holds; default as long as the previous one'],
       lease_token: ['--token <text>', 'random text of your own for the lease'],
     },
   },
@@ -51,7 +51,7 @@ export const startEffect = route({
         Type.String({
           pattern: '^[0-9a-f]{64}$',
           description:
-            'The SHA-256 of the bytes that you are about to act on, in hex: any other are refused.',
+            'The SHA-256 of the bytes that you are about to act on, in hex: any other bytes are refused.',
         }),
       ),
       lease_seconds: LeaseSeconds,
@@ -79,7 +79,7 @@ export const getEffect = route({
   method: 'GET',
   path: '/v1/effects/:id',
   tag,
-  summary: 'Read an effect, or wait until it is decided or over',
+  summary: 'Read an effect, or wait until it is decided or has ended',
   description:
     'With `wait`, the answer comes when the effect neither waits for its approval nor runs, or after that many seconds.',
   sdk: { name: 'effects.get' },

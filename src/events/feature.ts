@@ -5,7 +5,7 @@ import { eventRoutes } from './routes.ts'
 export function eventsFeature(types: readonly string[]): Feature {
   return {
     name: 'events',
-    tags: { Events: 'What happened, as a list, a wait or a stream.' },
+    tags: { Events: 'What happened: list it, wait for it, or stream it.' },
     routes: routesOf(eventRoutes(types)),
     usage: 'events',
     docs: { file: 'events.md', load: () => import('../../docs/events.md', { with: { type: 'text' } }) },

@@ -14,14 +14,14 @@ const looks_max = limit(
   'events.looks',
   50,
   'attempts',
-  'Pages that a request which waits reads before it answers how far it came; the next request continues there.',
+  'Pages that a waiting request reads before it answers with how far it got; the next request continues there.',
 )
 
 const looks_a_turn_max = limit(
   'events.looks_a_turn',
   4,
   'requests',
-  'Requests that wait for events, and are behind, that read in one turn of the event loop; the others wait for another.',
+  'Requests that wait for events, have fallen behind and read in one turn of the event loop; the others wait for another.',
 )
 const turns = new Turns(looks_a_turn_max)
 

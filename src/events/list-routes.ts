@@ -20,7 +20,7 @@ export function listEventsOf({ type, subject, workflow_id }: WantedFields) {
     tag,
     summary: 'List what happened, oldest first, wait for it, or follow it',
     description:
-      'A page may be short, or empty, before the end: go on with `next_after`. With `Accept: text/event-stream` the answer is a stream of Server-Sent Events that begins now, or behind `Last-Event-ID` or `after`.',
+      'A page may be short, or empty, before the end: continue with `next_after`. With `Accept: text/event-stream` the answer is a stream of Server-Sent Events that begins now, or after the event that `Last-Event-ID` or `after` names.',
     sdk: { name: 'events.list' },
     cli: {
       usage: 'events list',
@@ -61,7 +61,7 @@ export function listEventsOf({ type, subject, workflow_id }: WantedFields) {
       200: {
         body: Part('JournalEventPage', 'A page of events, and where the next one begins.', {
           items: Type.Array(JournalEvent),
-          next_after: Type.Integer({ description: 'Give it as after to go on.' }),
+          next_after: Type.Integer({ description: 'Pass it as after to continue.' }),
         }),
         event_stream: 'Each event with its `seq` as id, its type as event, and the event itself as data.',
       },

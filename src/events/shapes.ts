@@ -17,7 +17,7 @@ const subject_characters_max = limit(
   'events.subject',
   1_024,
   'characters',
-  'A `subject` that events are asked for by. Past it 400.',
+  'A `subject` to filter events by. Past it 400.',
 )
 
 export const After = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
@@ -32,7 +32,7 @@ export function wantedFields(types: readonly string[]) {
       'x-component': 'EventType',
       description: 'This type, or all types of a noun: schedule.*.',
     }),
-    subject: Text(subject_characters_max, 'Events of this thing: its id, or kind:id.', { minLength: 1 }),
+    subject: Text(subject_characters_max, 'About this subject: its id, or kind:id.', { minLength: 1 }),
     workflow_id: Text(label_characters_max, 'Events of this workflow.', { minLength: 1 }),
   }
 }

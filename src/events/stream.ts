@@ -11,13 +11,13 @@ const heartbeat_ms_max = limit(
   'events.heartbeat',
   15_000,
   'milliseconds',
-  'How long a stream of events sends nothing. A comment then shows proxies and clients that the connection holds.',
+  'How long a stream of events sends nothing. Then a comment shows proxies and clients that the connection is alive.',
 )
 const check_ms_max = limit(
   'events.key_check',
   5_000,
   'milliseconds',
-  'How long a stream of events goes on without a look whether its key still holds, where no signal of a change came.',
+  'How long a stream of events continues without checking its key again, when no signal of a change has come.',
 )
 /** Before events are sent the key was checked this recently. */
 const checked_ms_max = limit(

@@ -27,7 +27,7 @@ export function waitForEventOf({ type, subject, workflow_id }: WantedFields) {
     tag,
     summary: 'Wait for whichever of several events comes first',
     description:
-      'Answers the first event behind `after` that one of `any` names, or none with the `after` to go on with. Without `after` it begins now.',
+      'Returns the first event after `after` that matches one of `any`, or none, with the `after` to continue from. Without `after` it begins now.',
     sdk: { name: 'wait', retry: { safe: true, why: 'it changes nothing' } },
     cli: {
       usage: 'wait',
@@ -49,7 +49,7 @@ export function waitForEventOf({ type, subject, workflow_id }: WantedFields) {
             workflow_id: Type.Optional(OrNull(workflow_id)),
           },
           {
-            ...partNamed('EventFilter', 'Events that have all of these.'),
+            ...partNamed('EventFilter', 'Events that match all of these.'),
             additionalProperties: false,
             examples: [{ workflow_id: 'night-17' }],
           },
@@ -57,7 +57,7 @@ export function waitForEventOf({ type, subject, workflow_id }: WantedFields) {
         {
           minItems: 1,
           maxItems: any_max,
-          description: 'Alternatives: an event that has all members of one of them is waited for.',
+          description: 'Alternatives: waits for an event that matches all members of one of them.',
         },
       ),
       after: Type.Optional({
@@ -76,7 +76,7 @@ export function waitForEventOf({ type, subject, workflow_id }: WantedFields) {
       200: {
         body: Shape('Awaited', 'The event that was waited for, or none.', {
           event: Nullable(JournalEvent),
-          after: Type.Integer({ description: 'Give it as after to go on.' }),
+          after: Type.Integer({ description: 'Pass it as after to continue.' }),
         }),
       },
     },

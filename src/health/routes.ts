@@ -15,14 +15,14 @@ export const livez = route({
   aliases: ['/health'], // where many tools look
   tag,
   summary: 'Check that the process answers, and nothing else',
-  description: 'For a process supervisor. It asks nothing of the database.',
+  description: 'For a process supervisor. It does not ask the database.',
   sdk: { name: 'health.live' },
   auth: [],
   replies: {
     200: {
       body: Shape(
         'Liveness',
-        { of: 'Health', about: 'The process answers.', shared: 'How the service is.' },
+        { of: 'Health', about: 'The process answers.', shared: 'The state of the service.' },
         { status: Type.Literal('alive') },
       ),
     },

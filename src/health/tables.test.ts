@@ -56,7 +56,7 @@ onPostgres('A service whose role', () => {
     expect(await readiness()).toEqual([200, undefined, undefined])
     await run(taken)
     try {
-      const reason = 'the service may not read its tables, or they are not there'
+      const reason = 'the service may not read its tables, or they do not exist'
       expect(await readiness()).toEqual([503, 'UNAVAILABLE', { reason }])
     } finally {
       await run(given)

@@ -120,7 +120,7 @@ test('While the disk is nearly full an answer is kept for no Idempotency-Key: a 
 
 test('A disk that is nearly full, and one that has room again, are a line of the log each', async () => {
   const full = 'the disk is nearly full: what needs room is refused until there is some'
-  const over = 'the disk has room again: everything is taken'
+  const over = 'the disk has room again: everything is accepted'
   const said = () => service.logged.filter(({ message }) => [full, over].includes(message))
   service.space!.free = 1_000_000
   await until(() => said().length === 1)

@@ -19,7 +19,7 @@ const progress_bytes_min = limit(
   'http.progress_bytes',
   1_024,
   'bytes',
-  'Bytes of a large body that have to arrive to count as progress: a sender of a byte a second is cut off like a sender of none.',
+  'Bytes of a large body that must arrive to count as progress: a client that sends a byte a second is cut off like one that sends nothing.',
 )
 
 const buffer_bytes_min = limit(
@@ -33,7 +33,7 @@ export const chunks_a_turn_max = limit(
   'http.body_chunks_a_turn',
   64,
   'entries',
-  'The time that others wait: parts of a body that are read in one turn of the event loop. A client chooses their size, and what arrives meanwhile is read as one.',
+  'Bounds how long others wait: parts of a body that are read in one turn of the event loop. A client chooses their size, and whatever arrives meanwhile is read as one.',
 )
 export const no_bytes = new Uint8Array(0)
 

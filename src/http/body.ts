@@ -48,7 +48,7 @@ const errors_max = limit(
   'http.body_errors',
   64,
   'entries',
-  'Faults of one body or query that the answer lists: more than all fields of a body have together.',
+  'Faults of one body or query that the answer lists: more than all fields of a body can have together.',
 )
 
 /** Loaded when the first schema is needed, which keeps it out of the start. */

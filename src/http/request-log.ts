@@ -12,7 +12,7 @@ const slow_ms_min = limit(
   'http.slow_request',
   1_000,
   'milliseconds',
-  'How long a request takes that LOG_REQUESTS=slow logs. Requests that wait because they ask to are not slow.',
+  'How long a request must take for LOG_REQUESTS=slow to log it. Requests that wait because they ask to are not slow.',
 )
 
 export interface Answered {

@@ -6,7 +6,7 @@ export const requests_max = limit(
   'http.requests',
   16_384,
   'requests',
-  'Requests under way on a node, those that wait included; past it 503 UNAVAILABLE and the connection is closed.',
+  'Requests under way on a node, including those that wait; past it 503 UNAVAILABLE and the connection is closed.',
 )
 
 export const urgent_requests_max = limit(

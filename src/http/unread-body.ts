@@ -19,7 +19,7 @@ export const draining_of_address_max = limit(
   'http.draining_of_address',
   draining_max / 4,
   'requests',
-  'Of them, those of one client address: what it sends slowly leaves places for others.',
+  'Of these, the bodies of one client address, so that a slow sender leaves places for others.',
 )
 
 /** Of the whole process, as places of requests are. */

@@ -17,7 +17,7 @@ export const urgent_look_ups_of_address_max = limit(
   'http.urgent_look_ups_of_address',
   16,
   'requests',
-  'The same of one client address.',
+  'The same for one client address.',
 )
 
 export const refused_addresses_max = limit(

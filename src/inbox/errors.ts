@@ -13,14 +13,14 @@ export const errors = declareErrors({
   MESSAGE_NOT_FOUND: {
     status: 404,
     message: 'There is no such message in this inbox.',
-    when: 'The [inbox](inbox.md) has no message with this id. It may have been dropped for a newer one.',
+    when: 'The [inbox](inbox.md) has no message with this id. It may have been dropped to make room for a newer one.',
     next: 'List the messages of the inbox to find the right id.',
     exit: 'not_found',
   },
   INBOX_EXPIRED: {
     status: 410,
-    message: 'The time of this inbox is over; it takes no more messages.',
-    when: 'This [inbox](inbox.md) has expired: it accepts no more messages. After 7 days its URL is 404.',
+    message: 'This inbox has expired and accepts no more messages.',
+    when: 'This [inbox](inbox.md) has expired and accepts no more messages. After 7 days its URL answers 404.',
     next: 'Create a new inbox, and send to its URL.',
     exit: 'not_found',
   },

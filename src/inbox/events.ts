@@ -9,16 +9,16 @@ const message = {
   message_id: Type.String({ description: 'The message.' }),
   message_seq: Type.Integer({ description: 'Its number in the inbox.' }),
 }
-const StatusCode = Nullable(Type.Integer({ description: 'Of the answer; null when none came.' }))
+const StatusCode = Nullable(Type.Integer({ description: 'The status of the answer; null when none came.' }))
 
 export const events = declareEvents({
   'inbox.created': {
     about: 'An inbox was created.',
     subject: 'inbox',
-    data: { expires_at: Time('From then on it accepts no messages.') },
+    data: { expires_at: Time('It accepts no messages from then on.') },
   },
   'inbox.deleted': {
-    about: 'An inbox was deleted, or expired.',
+    about: 'An inbox was deleted, or it expired.',
     subject: 'inbox',
     data: { expired: Type.Boolean({ description: 'True when it expired.' }) },
   },
@@ -37,7 +37,7 @@ export const events = declareEvents({
     },
   },
   'message.forwarded': {
-    about: 'The receiver of the forward accepted a message.',
+    about: 'The receiver of a forwarded message accepted it.',
     subject: 'inbox',
     data: { ...message, status_code: StatusCode },
   },

@@ -43,7 +43,7 @@ function hook(method: Method, path: string) {
       200: {
         body: Part(
           'Receipt',
-          { of: 'Acknowledgement', about: 'The message was taken.' },
+          { of: 'Acknowledgement', about: 'The message was stored.' },
           { received: Type.Boolean() },
         ),
       },

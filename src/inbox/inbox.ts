@@ -45,14 +45,14 @@ export const part_bytes_max = limit(
   'inbox.detail_part_bytes',
   262_144,
   'bytes',
-  'Memory: a detail whose messages are more than this is read and sent in parts of this size.',
+  'Bounds memory: a detail whose messages are more than this is read and sent in parts of this size.',
 )
 /** Inboxes of a workflow that its list counts. */
 export const total_max = limit(
   'inbox.workflow_total',
   10_000,
   'rows',
-  'The time that others wait: the most inboxes that the `total` of a workflow counts.',
+  'Bounds how long others wait: the most inboxes that the `total` of a workflow counts.',
 )
 export const wait_seconds_max = limit(
   'inbox.wait',

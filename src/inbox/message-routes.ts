@@ -42,7 +42,7 @@ export const getInbox = route({
   sdk: { name: 'inboxes.get' },
   cli: {
     usage: 'inbox get <id>',
-    about: 'Show an inbox; with --json its latest 50 messages, too',
+    about: 'Show an inbox; with --json also its latest 50 messages',
     shows: 'inbox',
   },
   auth: ['agent', 'admin'],
@@ -91,7 +91,7 @@ export const listMessages = route({
   tag,
   summary: 'List messages, oldest first, or wait for one',
   description:
-    'With `wait`, the answer comes with the first message behind `after`, or after that many seconds. Give `nextAfter` as `after` to go on.',
+    'With `wait`, the answer comes as soon as there is a message newer than `after`, or after that many seconds. Pass `nextAfter` as `after` to continue.',
   sdk: { name: 'inboxes.messages' },
   cli: {
     usage: 'inbox messages <id>',
@@ -128,7 +128,7 @@ export const listMessages = route({
         {
           items: Type.Array(Message),
           nextAfter: Nullable(
-            Type.String({ description: 'Give it as after next time; null while no message was ever seen.' }),
+            Type.String({ description: 'Pass it as after next time; null until a message has been seen.' }),
           ),
         },
       ),
@@ -158,7 +158,7 @@ export const replayMessage = route({
   tag,
   summary: 'Forward a message once more',
   description:
-    'To the `forwardUrl` of its inbox, as it came. The answer is the message with its forward pending.',
+    'It is sent to the `forwardUrl` of its inbox, as it came. The answer is the message with its forward pending.',
   sdk: { name: 'inboxes.replay' },
   cli: {
     usage: 'inbox replay <id> <message_id>',
@@ -188,7 +188,7 @@ export const searchMessages = route({
   tag,
   summary: 'Search the messages of an inbox, newest first',
   description:
-    'In method, path, query and body as they came, ignoring case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: go on with `nextBefore` until that is null.',
+    'Searches method, path, query and body as they came, ignoring case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: continue with `nextBefore` until that is null.',
   sdk: { name: 'inboxes.search' },
   cli: {
     usage: 'inbox search <id>',
@@ -196,7 +196,7 @@ export const searchMessages = route({
     examples: [`waystation inbox search ${example} --text cus_8003`],
     options: {
       q: ['--text <text>', 'in method, path, query or body'],
-      before: ['--before <message_id>', 'go on before this message'],
+      before: ['--before <message_id>', 'continue before this message'],
     },
     columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'preview'],
   },
@@ -206,7 +206,7 @@ export const searchMessages = route({
   query: Type.Object({
     q: Text(text_characters_max, 'The text.', { minLength: 1 }),
     before: Type.Optional(
-      Type.String({ maxLength: 64, description: 'nextBefore of the page before: only older messages.' }),
+      Type.String({ maxLength: 64, description: 'nextBefore of the previous page: only older messages.' }),
     ),
     limit: Limit,
   }),
@@ -217,7 +217,9 @@ export const searchMessages = route({
         { of: 'Listing', about: 'Messages that were found, newest first.' },
         {
           items: Type.Array(Message),
-          nextBefore: Nullable(Type.String({ description: 'Give it as before to go on; null at the end.' })),
+          nextBefore: Nullable(
+            Type.String({ description: 'Pass it as before to continue; null at the end.' }),
+          ),
         },
       ),
     },

@@ -17,7 +17,7 @@ export const createInbox = route({
   path: '/api/webhook',
   tag,
   summary: 'Create an inbox',
-  description: 'Its URL takes any request without a key, until `ttl` seconds have passed.',
+  description: 'Its URL accepts any request without a key, until `ttl` seconds have passed.',
   sdk: { name: 'inboxes.create' },
   cli: {
     usage: 'inbox create',
@@ -25,7 +25,7 @@ export const createInbox = route({
     group: 'Public URLs that keep whatever is sent to them',
     examples: ['waystation inbox create --label github', 'waystation inbox create --ttl 7d'],
     options: {
-      forwardUrl: ['--forward <url>', 'where each message is sent on to, once'],
+      forwardUrl: ['--forward <url>', 'where each message is forwarded to, once'],
       ttl: ['--ttl <duration>', 'how long it lives; default 24h'],
       workflowId: ['--workflow <id>', 'ties it to what belongs to the same work'],
     },
@@ -99,7 +99,7 @@ export const listInboxes = route({
         {
           of: 'Listing',
           about: 'Inboxes, and how many there are.',
-          shared: 'Items of a list that goes on without a cursor.',
+          shared: 'Items of a list that continues without a cursor.',
         },
         {
           items: Type.Array(
@@ -110,7 +110,7 @@ export const listInboxes = route({
             ),
           ),
           total: Type.Integer({
-            description: 'The number of all of them; of a workflow 10,000 at most are counted.',
+            description: 'The number of all of them; for a workflow, at most 10,000 are counted.',
           }),
         },
       ),

@@ -20,7 +20,7 @@ export const created = {
   label: Type.String({ description: 'Empty when none was given.' }),
 }
 export const workflowId = ShownWorkflowId
-export const expiresAt = Time('From then on it takes no messages.')
+export const expiresAt = Time('It accepts no messages from then on.')
 export const messageCount = Type.Integer({ description: 'Messages that are kept.' })
 
 export const Message = Shape('Message', 'A request that came to an inbox.', {
@@ -37,14 +37,14 @@ export const Message = Shape('Message', 'A request that came to an inbox.', {
   preview: Nullable(
     Type.String({
       description:
-        'The first line of the body that is not blank, at most 200 characters; of JSON its beginning, on one line.',
+        'The first line of the body that is not blank, at most 200 characters; for JSON its beginning, on one line.',
     }),
   ),
   contentType: Type.String({ description: 'Empty when none was sent.' }),
   sourceIp: Type.String(),
   createdAt: Time('When it came.'),
   forward: Nullable(
-    Shape('Forward', 'How the forward of a message stands.', {
+    Shape('Forward', 'The state of the forward of a message.', {
       status: Type.Enum([...forward_statuses]),
       statusCode: Nullable(Type.Integer()),
       error: Nullable(
@@ -59,7 +59,7 @@ export const Message = Shape('Message', 'A request that came to an inbox.', {
 })
 
 export const Limit = Type.Optional(
-  Type.Integer({ minimum: 1, description: 'Items, default 50; above 100 counts as 100.' }),
+  Type.Integer({ minimum: 1, description: 'Items, default 50; more than 100 counts as 100.' }),
 )
 
 export function limitOf({ limit = list_limit_default }: { limit?: number }): number {

@@ -15,14 +15,14 @@ const query_bytes_a_turn = limit(
   'inbox.query_bytes_a_turn',
   65_536,
   'bytes',
-  'The time that others wait: queries of messages that are read in one turn of the event loop. A page has up to 1 MiB of them.',
+  'Bounds how long others wait: queries of messages that are read in one turn of the event loop. A page has up to 1 MiB of them.',
 )
 
 const slice_characters = limit(
   'inbox.slice',
   49_152,
   'characters',
-  'Memory: how much of a large body is made into JSON at once.',
+  'Bounds memory: how much of a large body is encoded as JSON at once.',
 )
 
 /** Several of them, in turns of the event loop: anybody who knows the address of an inbox writes their queries. */

@@ -13,7 +13,7 @@ const sequence_ms_max = limit(
   'jobs.sequence',
   2_000,
   'milliseconds',
-  'How long a job that sends several requests in a row begins another. Then its permit is free for others.',
+  'How long a job that sends several requests in a row may begin another. Then its permit is free for others.',
 )
 
 /** Nothing was sent. */

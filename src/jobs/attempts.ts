@@ -29,7 +29,7 @@ export const AttemptPage = Page(
 /** Members of the event of an attempt. */
 export const attempted_data = {
   attempt: Type.Integer({ description: '1, 2 or 3.' }),
-  status_code: Nullable(Type.Integer({ description: 'Of the answer; null when none came.' })),
+  status_code: Nullable(Type.Integer({ description: 'The status of the answer; null when none came.' })),
   error: Nullable(Type.String({ description: 'The class of the failure; null for a success.' })),
 }
 

@@ -37,7 +37,7 @@ const remembered_max = limit(
   'jobs.destinations_remembered',
   10_000,
   'entries',
-  'Destinations of which a node remembers how they answered. Past it idle ones are forgotten.',
+  'Destinations for which a node remembers how they answered. Past it idle ones are forgotten.',
 )
 
 /** A tenant's jobs for one destination; '' when nothing is sent, which needs a permit of the node only. */

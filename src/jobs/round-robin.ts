@@ -17,7 +17,7 @@ const tenants_max = limit(
   'Tenants that one search for due jobs passes, so that it takes a few milliseconds.',
 )
 /** Of these, tenants with due jobs, which are read: 15 µs each. */
-const tenants_read_max = limit('jobs.tenants_read', 64, 'rows', 'Tenants of whom one search reads due jobs.')
+const tenants_read_max = limit('jobs.tenants_read', 64, 'rows', 'Tenants whose due jobs one search reads.')
 /** Of each, so many of its longest due. A tenant with as many is read destination by destination. */
 const tenant_rows_max = limit(
   'jobs.read_of_tenant',
@@ -39,14 +39,14 @@ const lanes_read_max = limit(
   'jobs.destinations_read',
   32,
   'rows',
-  'Destinations of which one search reads due jobs.',
+  'Destinations whose due jobs one search reads.',
 )
 /** Backlogged tenants whose next destination is remembered. Those forgotten start again at the first. */
 const remembered_max = limit(
   'jobs.positions_remembered',
   1_000,
   'entries',
-  'Tenants of whom is remembered at which destination the next search begins.',
+  'Tenants for which a node remembers at which destination the next search begins.',
 )
 
 export class RoundRobin {

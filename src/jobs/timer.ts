@@ -18,7 +18,7 @@ export const apart_ms_min = limit(
   'jobs.dispatches_apart',
   10,
   'milliseconds',
-  'How far two searches for due jobs are apart at least: jobs that fall due in between are leased together. With TICK=external, and while jobs wait for permits, searches follow each other at once.',
+  'The shortest time between two searches for due jobs: jobs that fall due in between are leased together. With TICK=external, and while jobs wait for permits, searches follow each other at once.',
 )
 
 export interface TimerOptions {

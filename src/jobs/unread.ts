@@ -9,13 +9,13 @@ const unread_ms_max = limit(
   'jobs.unread',
   10 * minute_ms,
   'milliseconds',
-  'How long a job is released without an attempt because the database does not give what it sends. Past it such a lease counts as an attempt.',
+  'How long a job is released without an attempt because what it sends cannot be read from the database. Past it such a lease counts as an attempt.',
 )
 const remembered_max = limit(
   'jobs.unread_remembered',
   10_000,
   'entries',
-  'Jobs of which a node remembers since when it cannot read what they send. Past it those are forgotten that were released longest ago.',
+  'Jobs for which a node remembers since when it cannot read what they send. Past it those released longest ago are forgotten.',
 )
 /** A failure that is longer ago belongs to another outage. */
 const apart_ms = 2 * minute_ms

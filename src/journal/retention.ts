@@ -25,28 +25,28 @@ const look_ms_min = limit(
   'journal.look_ms_min',
   hour_ms,
   'milliseconds',
-  'The least time between two looks for old events of a tenant, once there are no more of them.',
+  'The shortest time between two looks for old events of a tenant, once there are no more of them.',
 )
 /** At most, so that a change of its plan is noticed. */
 const look_ms_max = limit(
   'journal.look_ms_max',
   day_ms,
   'milliseconds',
-  'The most time between two looks for old events of a tenant: after a change of its plan they go within this.',
+  'The longest time between two looks for old events of a tenant: after a change of its plan they are removed within this time.',
 )
 
 const behind_ms = limit(
   'journal.behind_ms',
   minute_ms,
   'milliseconds',
-  'The time to the next look while the seal, or what else follows the journal, still needs events that are to be removed.',
+  'The time to the next look while the seal, or anything else that follows the journal, still needs events that are to be removed.',
 )
 
 const events_a_look = limit(
   'journal.events_a_look',
   1_000,
   'rows',
-  'Events of a tenant from one look for too many of them to the next: a tenant may have so many more than its plan allows.',
+  'Events of a tenant between two looks for too many of them: a tenant may have this many more than its plan allows.',
 )
 
 /** When the events of a tenant are looked at unless they are already due before; at once when it may have too many. */

@@ -6,7 +6,7 @@ export const errors = declareErrors({
   NAMESPACE_FORBIDDEN: {
     status: 403,
     message: 'This namespace or key is reserved.',
-    when: "The request names a namespace that begins with `__` and is not the agent's own `__agent.<agent_id>`, or a key (or list prefix) that begins with `__rl:`. These are reserved, even for reading.",
+    when: "A namespace that begins with `__` and is not the agent's own `__agent.<agent_id>`, or a key (or list prefix) that begins with `__rl:`, was named. These are reserved, even for reading.",
     next: 'Choose a namespace or key that does not begin with __.',
     exit: 'forbidden',
   },
@@ -20,16 +20,16 @@ export const errors = declareErrors({
   VERSION_MISMATCH: {
     status: 409,
     precondition_status: 412,
-    message: 'The stored version is another one.',
-    when: 'The stored version is not the `cas_version` of a put; 412 when an `If-Match` header does not name the stored version. `details.current_version` is the stored one, null when the key is absent. Nothing was written.',
+    message: 'The stored version is a different one.',
+    when: 'The stored version is not the `cas_version` of a put. The status is 412 when an `If-Match` header does not name the stored version. `details.current_version` is the stored version, or null when the key is absent. Nothing was written.',
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',
     exit: 'conflict',
   },
   TOO_MANY_NAMESPACES: {
     status: 409,
-    message: 'A hundred namespaces leave events.',
-    when: 'The tenant already has the maximum number of namespaces that [leave events](kv.md#events).',
-    next: 'Turn the events of another namespace off.',
+    message: 'A hundred namespaces already leave events.',
+    when: 'The tenant already has as many namespaces that [leave events](kv.md#events) as are allowed.',
+    next: 'Turn off the events of another namespace.',
     exit: 'conflict',
   },
 })

@@ -8,14 +8,14 @@ const namespace = Type.String()
 const entry = {
   namespace,
   key: Type.String(),
-  version: Type.Integer({ description: 'Of the value.' }),
+  version: Type.Integer({ description: 'The version of the value.' }),
 }
 
 export const events = declareEvents({
   'kv.put': {
     about: 'A value was written, in a namespace that leaves events.',
     subject: 'kv_key',
-    data: { ...entry, expires_at: Nullable(Time('When it expires; null: never.')) },
+    data: { ...entry, expires_at: Nullable(Time('When it expires; null for never.')) },
   },
   'kv.deleted': {
     about: 'A key was deleted, in a namespace that leaves events.',

@@ -34,7 +34,8 @@ export const listNamespaces = route({
   path: '/v1/namespaces',
   tag,
   summary: 'List the namespaces that hold a key or leave events, in bytewise order',
-  description: 'An agent sees those that it may read; the admin key the private ones of all agents, too.',
+  description:
+    'An agent sees those that it may read; the admin key also sees the private ones of all agents.',
   sdk: { name: 'namespaces.list' },
   cli: {
     usage: 'namespace list',
@@ -65,7 +66,7 @@ export const getNamespace = route({
   path: '/v1/namespaces/:namespace',
   tag,
   summary: 'Read the settings of a namespace',
-  description: 'Also of one that holds no key. An agent may ask about those that it may read.',
+  description: 'Works even for one that holds no key. An agent may ask about those that it may read.',
   sdk: { name: 'namespaces.settings' },
   cli: { usage: 'namespace show <namespace>', examples: ['waystation namespace show state'] },
   auth: ['agent', 'admin'],
@@ -80,19 +81,19 @@ export const updateNamespace = route({
   method: 'PUT',
   path: '/v1/namespaces/:namespace',
   tag,
-  summary: 'Let every change of a key in a namespace leave an event, or none',
+  summary: 'Turn events for the changes of keys in a namespace on or off',
   description:
-    'Answers once every node goes by it: after a second where nodes share a PostgreSQL. 100 namespaces of a tenant at most.',
+    'Answers once every node applies it: after a second where nodes share a PostgreSQL. At most 100 namespaces of a tenant leave events.',
   sdk: {
     name: 'namespaces.update',
     retry: { safe: true, why: 'the same settings are set again' },
   },
   cli: {
     usage: 'namespace update <namespace>',
-    about: 'Let every change of a key in a namespace leave an event',
+    about: 'Turn events for the changes of keys in a namespace on or off',
     examples: ['waystation namespace update state --events', 'waystation namespace update state --no-events'],
     options: { events: ['--events', 'changes of its keys leave events'] },
-    or: { events: ['--no-events', 'they leave no events', false] },
+    or: { events: ['--no-events', 'changes leave no events', false] },
   },
   auth: ['admin'],
   emits: ['kv.events_enabled', 'kv.events_disabled'],
@@ -112,7 +113,7 @@ export const listNamespaceKeys = route({
   path: '/v1/namespaces/:namespace/keys',
   tag,
   summary: 'List the keys of any namespace, in bytewise order',
-  description: 'With the admin key, also in the private namespaces of agents. Without values.',
+  description: 'Needs the admin key, and reads the private namespaces of agents as well. Without values.',
   sdk: { name: 'namespaces.keys' },
   cli: {
     usage: 'namespace keys <namespace>',
@@ -133,7 +134,7 @@ export const getNamespaceKey = route({
   path: '/v1/namespaces/:namespace/keys/:key',
   tag,
   summary: 'Read a value and its version in any namespace',
-  description: 'With the admin key, also in the private namespaces of agents.',
+  description: 'Needs the admin key, and reads the private namespaces of agents as well.',
   sdk: { name: 'namespaces.get' },
   cli: {
     usage: 'namespace get <namespace> <key>',

@@ -58,7 +58,7 @@ export const putValue = route({
   tag,
   summary: 'Write a value, or only if its version is the expected one',
   description:
-    'Compare and set with `cas_version`, `If-Match` or `If-None-Match`: 409, or 412 for the headers, when the version is another one. `ttl_seconds` counts from now.',
+    'Compare and set with `cas_version`, `If-Match` or `If-None-Match`: 409, or 412 for the headers, when the version differs. `ttl_seconds` counts from now.',
   sdk: {
     name: 'kv.put',
     arguments: ['value'],
@@ -77,7 +77,7 @@ export const putValue = route({
       'date +%s | waystation kv put state lock --if-absent',
     ],
     options: {
-      ttl_seconds: ['--ttl <duration>', 'it expires after this; without it never'],
+      ttl_seconds: ['--ttl <duration>', 'it expires after this; default never'],
       cas_version: ['--if-version <n>', 'only over this version'],
     },
     or: { cas_version: ['--if-absent', 'only when there is no such key', 0] },
@@ -87,7 +87,7 @@ export const putValue = route({
   params: { namespace, key },
   headers: {
     'If-Match': IfMatch,
-    'If-None-Match': 'Versions that must not be there; `*` means only if absent.',
+    'If-None-Match': 'Versions that must not be stored; `*` means only if absent.',
   },
   body: Type.Object({
     value: AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; comes back as the same text.'),
@@ -136,7 +136,7 @@ export const deleteValue = route({
   path: '/v1/kv/:namespace/:key',
   tag,
   summary: 'Remove a key',
-  description: 'With `If-Match` only that version. Its versions go on when the key is written again.',
+  description: 'With `If-Match`, only that version. Version numbers continue when the key is written again.',
   sdk: {
     name: 'kv.delete',
     retry: {

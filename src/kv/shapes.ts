@@ -17,7 +17,7 @@ export const key_columns = ['key', 'version', 'expires_at', 'updated_at']
 export const namespace: Param = {
   schema: Type.String({
     pattern: namespace_form.source,
-    description: '__… is reserved, save your own __agent.<agent_id>.',
+    description: 'Names that begin with __ are reserved, except your own __agent.<agent_id>.',
   }),
   read: (decoded) => (namespace_form.test(decoded) ? decoded : null),
   message: `must match ${namespace_form.source}`,
@@ -33,9 +33,9 @@ export const key: Param = {
   message: 'must be 1 to 512 bytes of UTF-8 without control characters, and not "." or ".."',
 }
 
-export const IfMatch = 'Versions that may be there: `3`, `"3"`, a list, or `*`. Otherwise 412.'
+export const IfMatch = 'Versions that may be stored: `3`, `"3"`, a list, or `*`. Otherwise 412.'
 export const Version = Type.Integer({ description: 'Starts at 1, rises by 1, never repeats for a key.' })
-export const ExpiresAt = Nullable(Time('Absent from then on; null for never.'))
+export const ExpiresAt = Nullable(Time('The key is absent from then on; null: it does not expire.'))
 const UpdatedAt = Time('When this version was written.')
 
 export const Entry = Shape('Entry', 'A value under a key, with its version.', {
@@ -55,13 +55,13 @@ export const KeyPage = Page(
 )
 export const KeyQuery = Type.Object({
   ...PageQuery,
-  prefix: Type.Optional(Type.String({ description: 'Only keys that start with it.' })),
+  prefix: Type.Optional(Type.String({ description: 'Only keys that start with this text.' })),
 })
 /** Of the version that is read or was written. */
 export const version_header = { 'X-Version': Type.String() }
 export const read_headers = {
   'If-Match': IfMatch,
-  'If-None-Match': 'A version that the caller has already: 304 when it is still there.',
+  'If-None-Match': 'A version that the caller already has: 304 while it is the current one.',
 }
 
 type ReadContext = Context<AgentCaller | AdminCaller>

@@ -55,7 +55,7 @@ const asking_rows_max = limit(
   'kv.asking_tenants',
   500,
   'rows',
-  'Tenants with namespaces that leave events that one statement looks at for keys that have expired, behind a backlog of the sweep.',
+  'Of the tenants with namespaces that leave events, those in which one statement looks for expired keys behind a backlog of the sweep.',
 )
 const expired_events_max = limit(
   'kv.expired_events',
@@ -67,7 +67,7 @@ const expire_ms_max = limit(
   'kv.expire_duration',
   250,
   'milliseconds',
-  'How long one look for expired keys of namespaces that leave events begins further steps without a pause.',
+  'How long one search for expired keys, in namespaces that leave events, goes from step to step without a pause.',
 )
 
 /** A tenant with expired keys: `keys` at most. */
@@ -172,7 +172,7 @@ const tombstones_max = limit(
   'kv.tombstones',
   10_000,
   'rows',
-  'The database, and lists that pass them: beyond it, or the plan’s kv_keys where these are more, the oldest are deleted before their 24 hours are over.',
+  'Bounds the database, and the work of lists that pass them: past it, or past the plan’s kv_keys where that is more, the oldest are deleted before their 24 hours are over.',
 )
 const tombstones_early_rows_max = limit(
   'kv.tombstones_early_rows',

@@ -13,7 +13,7 @@ const known_max = limit(
   'lookups.known',
   10_000,
   'entries',
-  'Keys and inbox tokens whose tenant a node remembers. Past it those that were not used for the longest time are looked up again.',
+  'Keys and inbox tokens whose tenant a node remembers. Past it the least recently used are looked up again.',
 )
 
 const known = new WeakMap<Db, Remembered<string>>()

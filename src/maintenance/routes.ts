@@ -32,7 +32,7 @@ export function tickRoutes(counters: Counters) {
     method: 'POST',
     path: '/v1/tick',
     tag: 'Tick',
-    summary: 'Do all that is due, and answer when it is done',
+    summary: 'Do all the work that is due, and answer when it is done',
     description: 'For an external timer, with the cron secret. The service does the same on its own.',
     sdk: {
       name: 'tick',
@@ -40,7 +40,7 @@ export function tickRoutes(counters: Counters) {
     },
     cli: {
       usage: 'tick',
-      about: 'Do all that is due, with the cron secret as key',
+      about: 'Do all the work that is due, with the cron secret as the key',
       examples: ['WAYSTATION_KEY="$(cat data/cron_secret)" waystation tick'],
     },
     auth: [],

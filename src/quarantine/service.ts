@@ -51,7 +51,7 @@ export async function requireEnterable(q: Reader, isOwn: IsOwn, again = false): 
   if (found.is_whole === 1 && again) return
   if (found.is_whole === 1)
     throw new Error(
-      `the database is in quarantine since ${iso(found.since)}; admin quarantine --again makes a copy of it one of its own`,
+      `the database has been in quarantine since ${iso(found.since)}; admin quarantine --again makes a copy of it a copy of its own`,
     )
   if (!(await isOwn(q))) throw new Error(unfinished_message)
 }

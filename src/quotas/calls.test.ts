@@ -389,7 +389,7 @@ forEachRacedService('the calls of /api', (service) => {
     const details = { quota: 'api_calls_per_month', used: free_limit, limit: free_limit }
     for (const answer of refused) expect(refusal(answer)).toEqual([402, false, 'QUOTA_EXCEEDED', details])
     expect(refused[0]!.body.error.message).toBe(
-      'The plan free allows 500 calls of /api a month, and all are used; the next month begins at ' +
+      'The plan free allows 500 calls of /api per month, and all are used; the next month begins at ' +
         '2026-02-01T00:00:00.000Z. Ask the operator, who raises it with: ' +
         `npm run admin -- set-plan ${tenant.tenant_id} builder (or pro, enterprise, unlimited)`,
     )

@@ -38,7 +38,7 @@ export const calls_name = 'api_calls_per_month'
 export const bytes_name = 'storage_bytes'
 
 function callsMade(limit: number, now: Millis): string {
-  return `${limit} calls of /api a month, and all are used; the next month begins at ${iso(nextMonth(now))}`
+  return `${limit} calls of /api per month, and all are used; the next month begins at ${iso(nextMonth(now))}`
 }
 
 /** The commands are those of src/admin.ts. */

@@ -122,7 +122,7 @@ export const expired_counted_max = limit(
   'quotas.expired_counted',
   10_000,
   'rows',
-  'The time that others wait for the quota of one tenant: past it, what has expired counts until it is swept.',
+  'Bounds how long others wait for the quota of one tenant: past it, what has expired counts until it is swept.',
 )
 
 export async function usedOf(q: Reader, tenant_id: string, quota: string): Promise<number> {

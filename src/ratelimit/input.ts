@@ -13,7 +13,7 @@ const Window = Type.Optional(
   Type.Number({
     minimum: 1,
     maximum: window_seconds_max,
-    description: 'Length of the window. One of windowSeconds and window is needed; both are the same.',
+    description: 'Length of the window. Either windowSeconds or window is required; both mean the same.',
   }),
 )
 
@@ -24,7 +24,7 @@ export const CheckInput = Type.Object(
       maxLength: key_bytes_max,
       description: 'Names the counter: 1 to 256 bytes of UTF-8.',
     }),
-    limit: Type.Number({ minimum: 1, description: 'Most hits in a window; counted by its floor.' }),
+    limit: Type.Number({ minimum: 1, description: 'The most hits in a window, rounded down.' }),
     windowSeconds: Window,
     window: Window,
     algorithm: Type.Optional(
@@ -35,7 +35,7 @@ export const CheckInput = Type.Object(
     cost: Type.Optional(
       Type.Integer({
         minimum: 1,
-        description: 'The number of hits: 1, the default, to limit.',
+        description: 'The number of hits, from 1 (the default) to limit.',
       }),
     ),
   },

@@ -23,22 +23,22 @@ export const listRateLimits = route({
   method: 'GET',
   path: '/api/rate-limit',
   tag,
-  summary: 'List the counters that are running; those that end first at the top',
+  summary: 'List the running counters, those that end first at the top',
   description:
-    'A fixed window ends at its `resetAt`, a sliding counter with its second bucket. Narrowed by the beginning of their keys.',
+    'A fixed window ends at its `resetAt`, a sliding counter with its second bucket. Can be filtered by the beginning of the key.',
   sdk: { name: 'rateLimit.list' },
   cli: {
     usage: 'rate list',
     about: 'List the counters whose window is running',
     examples: ['waystation rate list --prefix openai'],
-    options: { prefix: ['--prefix <text>', 'only keys that start with it'] },
+    options: { prefix: ['--prefix <text>', 'only keys that start with this'] },
     columns: ['key', 'count', 'limit', 'remaining', 'resetAt', 'algorithm'],
   },
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'Items, default 50; above 100 counts as 100.' }),
+      Type.Integer({ minimum: 1, description: 'Items, default 50; more than 100 counts as 100.' }),
     ),
     offset: Type.Optional(
       Type.Integer({ minimum: 0, maximum: limiter.total_max, description: 'Items to skip.' }),
@@ -46,7 +46,7 @@ export const listRateLimits = route({
     prefix: Type.Optional(
       Type.String({
         maxLength: key_bytes_max,
-        description: 'Only counters whose key starts with it, among the 10,000 that end first.',
+        description: 'Only counters whose key starts with this text, among the 10,000 that end first.',
       }),
     ),
   }),

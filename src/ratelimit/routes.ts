@@ -16,7 +16,7 @@ export const checkRateLimit = route({
   tag,
   summary: 'Count a hit and say whether it is within the limit',
   description:
-    'Counting and judging are one step, on all nodes together. One that is blocked answers 429, with the seconds until the next may pass.',
+    'Counting and checking are one step, across all nodes. A blocked hit gets 429, with the seconds until the next may pass.',
   sdk: {
     name: 'rateLimit.check',
     arguments: ['key'],
@@ -31,7 +31,7 @@ export const checkRateLimit = route({
       'waystation rate check openai --limit 60 --window 1m --wait 10m && ./call',
     ],
     options: {
-      limit: ['--limit <n>', 'most hits in a window'],
+      limit: ['--limit <n>', 'the most hits in a window'],
       windowSeconds: ['--window <duration>', 'length of the window'],
       window: false,
       algorithm: ['--algorithm <name>', 'default fixed_window'],
@@ -50,8 +50,8 @@ export const checkRateLimitByQuery = route({
   method: 'GET',
   path: '/api/rate-limit/check',
   tag,
-  summary: 'The same check with its fields in the query; it counts, too',
-  description: 'For clients that can send GET alone. A repeat counts again.',
+  summary: 'The same check with its fields in the query; it also counts',
+  description: 'For clients that can send only GET. A repeat counts again.',
   auth: ['agent', 'admin'],
   frozen: 'refused', // as by POST
   query: CheckInput,
@@ -106,8 +106,8 @@ export const getRateLimitNamedReset = route({
   method: 'GET',
   path: '/api/rate-limit/reset',
   tag,
-  summary: 'Where the counter named reset stands',
-  description: 'The path of a counter with this very name; elsewhere it means the reset of a counter.',
+  summary: 'Read the counter named reset',
+  description: 'The path for a counter with exactly this name; a POST to it resets a counter.',
   auth: ['agent', 'admin'],
   replies: { 200: { body: Status, headers: rate_headers } },
   errors: [],
@@ -119,7 +119,7 @@ export const getRateLimit = route({
   method: 'GET',
   path: '/api/rate-limit/:key',
   tag,
-  summary: 'Where a counter stands, without counting',
+  summary: 'Read a counter without counting',
   description: 'A counter named `check` or `reset` cannot be read here: those are other paths.',
   sdk: { name: 'rateLimit.status' },
   cli: {

@@ -10,7 +10,7 @@ import * as limiter from './service.ts'
 import { type Standing, standingOf, windowOf } from './standing.ts'
 import { rateLimitHeaders, secondsUntil } from './window.ts'
 
-const Count = Type.Number({ description: 'Hits of the window, this check included.' })
+const Count = Type.Number({ description: 'Hits in the window, this check included.' })
 const Remaining = Type.Number({ description: 'Hits that the limit still allows.' })
 const Limit = Type.Number({ description: 'As it was sent with the last check; 0 when that is not known.' })
 
@@ -37,7 +37,7 @@ const Blocked = Shape(
     allowed: Type.Boolean(),
     count: Count,
     remaining: Remaining,
-    resetAt: Time('The end of a fixed window; of a sliding one, when the same check would pass.'),
+    resetAt: Time('The end of a fixed window; for a sliding one, when the same check would pass.'),
     retryAfter: Type.Integer({ description: 'Seconds until then, at least 1.' }),
     limit: Limit,
   },
@@ -47,12 +47,12 @@ export const Status = Shape(
   'RateLimitStatus',
   {
     of: 'RateLimit',
-    about: 'How a key stands against the limit of its last check.',
+    about: 'The state of a key against the limit of its last check.',
     shared: 'A counter of hits and the limit that it is checked against.',
   },
   {
     key: Type.String(),
-    count: Type.Number({ description: 'Hits of the window; 0 when it is over.' }),
+    count: Type.Number({ description: 'Hits in the window; 0 when it is over.' }),
     remaining: Remaining,
     resetAt: Time('The end of the window; now when that is not known.'),
     windowExpired: Type.Boolean(),
@@ -67,7 +67,7 @@ export const Counter = Shape(
     key: Type.String(),
     algorithm: Type.Enum(['fixed_window', 'sliding_window']),
     limit: Limit,
-    count: Type.Number({ description: 'Hits of the window.' }),
+    count: Type.Number({ description: 'Hits in the window.' }),
     remaining: Remaining,
     resetAt: Time('The end of the window.'),
     windowSeconds: Type.Number({ description: 'Length of the window.' }),

@@ -30,7 +30,7 @@ export const updateSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Change a pending schedule; a new fire_at starts the attempts again',
-  description: 'Only what is given changes. It must still be pending.',
+  description: 'Only the given fields change. The schedule must still be pending.',
   sdk: {
     name: 'schedules.update',
     retry: {
@@ -43,10 +43,10 @@ export const updateSchedule = route({
     about: 'Change a pending schedule; a new time starts its attempts again',
     examples: [`waystation schedule update ${example} --in 1h`],
     options: {
-      callback_url: ['--callback <url>', 'where it calls'],
+      callback_url: ['--callback <url>', 'the URL to call'],
       fire_at: ['--at <time>', 'when, RFC 3339'],
       dlq_on_failure: ['--dlq', 'keep a dead letter after the last failure'],
-      name: ['--name <text>', 'how lists show it'],
+      name: ['--name <text>', 'the name that lists show'],
       workflow_id: ['--workflow <id>', 'the workflow that it belongs to; empty for none'],
     },
     or: {
@@ -87,7 +87,7 @@ export const retrySchedule = route({
   tag,
   summary: 'Send a failed or fired schedule again, now, as a new schedule',
   description:
-    'The new one has the same URL, payload and settings. A dead letter that the failure left is resolved by it.',
+    'The new one has the same URL, payload and settings. It resolves the dead letter that the failure left, if any.',
   sdk: { name: 'schedules.retry' },
   cli: { usage: 'schedule retry <id>', about: 'Send a failed or fired schedule again, as a new one' },
   auth: ['agent', 'admin'],
@@ -106,7 +106,7 @@ export const cancelSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Cancel a pending schedule',
-  description: 'It is not called any more, and no longer counts against the quota.',
+  description: 'The callback is no longer sent, and the schedule no longer counts against the quota.',
   sdk: {
     name: 'schedules.cancel',
     retry: {

@@ -5,7 +5,9 @@ import { declareEvents } from '../contract/event.ts'
 import { Nullable, Time } from '../contract/schemas.ts'
 import { attempted_data } from '../jobs/attempts.ts'
 
-const LastError = Nullable(Type.String({ description: 'Of the last attempt: a class, or `status 503`.' }))
+const LastError = Nullable(
+  Type.String({ description: 'The error of the last attempt: a class, or `status 503`.' }),
+)
 
 export const events = declareEvents({
   'schedule.created': {
@@ -23,7 +25,7 @@ export const events = declareEvents({
     subject: 'schedule',
     data: {
       changed: Type.String({
-        description: 'The names of the fields in the change, sorted, separated by commas.',
+        description: 'The names of the fields in the request, sorted, separated by commas.',
       }),
       fire_at: Time('When it is called, after the change.'),
     },
@@ -52,13 +54,13 @@ export const events = declareEvents({
     data: attempted_data,
   },
   'schedule.fired': {
-    about: 'The receiver accepted the call.',
+    about: 'A receiver accepted the call.',
     subject: 'schedule',
     data: { attempts: Type.Integer({ description: 'How many attempts it needed.' }) },
     waiting: -1,
   },
   'schedule.failed': {
-    about: 'The receiver did not accept the call, and no attempt is left.',
+    about: 'No receiver accepted the call, and no attempt is left.',
     subject: 'schedule',
     data: {
       attempts: Type.Integer({ description: 'The attempts that were made.' }),

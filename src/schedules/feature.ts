@@ -12,7 +12,7 @@ import { purge } from './store.ts'
 
 export const schedules: Feature = {
   name: 'schedules',
-  tags: { Schedules: 'Signed callbacks, each at one time.' },
+  tags: { Schedules: 'One-time signed callbacks.' },
   routes: routesOf({ ...routes, ...changes, ...lists }),
   errors,
   events,

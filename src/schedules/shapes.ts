@@ -22,7 +22,7 @@ export const CallbackUrl = Url(
   "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
 )
 export const CallbackPayload = AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent byte for byte.')
-export const FireAt = Time('When it is called; in the past means now.')
+export const FireAt = Time('When it is called; the past means now.')
 
 const DlqOnFailure = Type.Boolean({
   description: 'Default false. True: after the last failure a dead letter is kept.',
@@ -39,7 +39,7 @@ export const optional = {
 
 export const Schedule = Shape(
   'Schedule',
-  'One signed callback at one time, with its state and its last outcome.',
+  'A one-time signed callback, with its status and its last outcome.',
   {
     id: Type.String(),
     status: Type.Enum([...statuses]),
@@ -51,10 +51,10 @@ export const Schedule = Shape(
     dlq_on_failure: Type.Boolean(),
     agent_id: Type.String(),
     attempts: Type.Integer({ description: 'The number of calls since fire_at was set.' }),
-    next_attempt_at: Nullable(Time('When it is called next; null once nothing is to come.')),
+    next_attempt_at: Nullable(Time('When it is called next; null when no attempt is to come.')),
     last_error: Nullable(Type.String()),
     last_status_code: Nullable(Type.Integer()),
-    fired_at: Nullable(Time('When a receiver took it.')),
+    fired_at: Nullable(Time('When a receiver accepted it.')),
     retry_of: Nullable(Type.String({ description: 'The schedule that it repeats.' })),
     redrive_of: Nullable(
       Type.String({ description: 'The dead letter that was resolved by sending it again.' }),

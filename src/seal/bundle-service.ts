@@ -63,7 +63,7 @@ export async function bundle(
     proof: from === null ? null : await tree.consistencyProof(Math.min(from, size), Math.max(from, size)),
   }))
   if (size === head.size && hashText(root) !== hashText(rootOf(head)))
-    throw broken('the stored hashes do not come to the root of the tree')
+    throw broken('the stored hashes do not add up to the root of the tree')
   const { origin, note, keys } = await noted(db, dependencies, tenant_id, { size, root }, counts)
   const opening = {
     ...{ format, origin, size, root: hashText(root), note, keys, workflow_id, after: begins },

@@ -25,7 +25,7 @@ export async function faultOf(db: Db, tenant_id: string): Promise<string | null>
     const tree = storedTree(db, tenant_id)
     const root = await orBroken(() => tree.root(head.size))
     if (hashText(root) !== hashText(rootOf(head)))
-      return 'the stored hashes do not come to the root of the tree'
+      return 'the stored hashes do not add up to the root of the tree'
     const removed = async () => {
       const [oldest] = await journal.page(db, tenant_id, {}, { after: 0, rows_max: 1 })
       return (oldest?.seq ?? head.size + 1) - 1

@@ -6,22 +6,22 @@ export const errors = declareErrors({
   SEAL_EVENT_NOT_FOUND: {
     status: 404,
     message: 'The tree has no such event.',
-    when: 'No event has this id or number, or the tree of the given size does not reach it. After retention has removed an event its id is no longer known; its number still is.',
+    when: 'No event has this id or number, or the event is not in the tree of the given size. The id of an event that retention has removed is no longer known; its number is.',
     next: 'Give the number of the event, seq, or leave out the size.',
     exit: 'not_found',
   },
   SEAL_SIZE_UNKNOWN: {
     status: 404,
     message: 'The tree is smaller than that.',
-    when: 'A size was given, as `from`, `to`, `size` or `after`, that the tree does not have; `details.size` is the number of its events. If a checkpoint that you kept has a size larger than `details.size`, the journal was truncated.',
-    next: 'Compare the size with details.size. If you have a checkpoint of that size, events are gone.',
+    when: 'The size given as `from`, `to`, `size` or `after` is larger than the tree; `details.size` is how many events the tree has. A checkpoint that you kept has the size of a tree that existed: when it is larger than `details.size`, the journal was truncated.',
+    next: 'Compare the size with details.size. If you have a checkpoint of that size, events are missing.',
     exit: 'not_found',
   },
   SEAL_BROKEN: {
     status: 500,
-    message: 'The stored journal and its tree do not fit together.',
-    when: 'An event is missing that was not sealed yet, or hashes of the tree are: something other than the service changed rows. `details.reason` says what is missing.',
-    next: 'Ask who runs the service to compare the database with a backup.',
+    message: 'The stored journal and its tree do not match.',
+    when: 'An event went missing before it was sealed, or hashes of the tree are missing: something other than the service changed rows. `details.reason` says what is missing.',
+    next: 'Ask the operator of the service to compare the database with a backup.',
     exit: 'unexpected',
   },
 })

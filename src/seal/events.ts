@@ -7,7 +7,7 @@ import { Nullable, Time } from '../contract/schemas.ts'
 export const events = declareEvents({
   'seal.restored': {
     about:
-      'The service was restored from a backup. What the original journal had behind this place is not in this one, whose checkpoints name the new epoch in their origin.',
+      'The service was restored from a backup. What the original journal had after this point is not in this one, whose checkpoints name the new epoch in their origin.',
     subject: 'seal',
     data: {
       epoch: Type.Integer({ description: 'The epoch that begins: 2 after the first restore.' }),
@@ -16,7 +16,7 @@ export const events = declareEvents({
   },
   'seal.checkpoint': {
     about:
-      'The checkpoint of the hour was kept. Keep its note elsewhere, and later changes of what was before it are found.',
+      'The checkpoint of the hour was kept. Keep its note elsewhere: it reveals any later change to what came before it.',
     subject: 'seal',
     data: {
       size: Type.Integer({ description: 'How many events the tree has.' }),

@@ -27,7 +27,7 @@ export const listSealCheckpoints = route({
   tag,
   summary: 'List the checkpoints of each hour, newest first',
   description:
-    'They stay when retention removes events. Compare them with those that you have kept: one that the service keeps itself proves nothing against the service.',
+    'They remain when retention removes events. Compare them with those that you have kept: one that the service keeps itself proves nothing against the service.',
   sdk: { name: 'seal.checkpoints' },
   cli: { usage: 'seal checkpoints', columns: ['size', 'created_at', 'root'] },
   auth: ['admin'],

@@ -14,9 +14,9 @@ export const getSeal = route({
   method: 'GET',
   path: '/v1/seal',
   tag,
-  summary: 'Seal the journal and answer its checkpoint, a signed note',
+  summary: 'Seal the journal and return its checkpoint, a signed note',
   description:
-    'Keep `note` somewhere else: with it, later changes of the events before it are found. With `workflow_id` the note also states how many events that workflow has.',
+    'Keep `note` somewhere else: it reveals any later change to the events before it. With `workflow_id` the note also states how many events that workflow has.',
   sdk: { name: 'seal.get' },
   cli: {
     usage: 'seal get',
@@ -53,20 +53,20 @@ export const getInclusionProof = route({
   tag,
   summary: 'Prove that an event is in the journal',
   description:
-    'By the id or the number of the event, against the checkpoint of `size` events or the present one.',
+    'The event is named by its id or its number. The proof is against the checkpoint of `size` events, or the current one.',
   sdk: { name: 'seal.proof' },
   cli: {
     usage: 'seal proof',
     examples: ['waystation seal proof --event 17', 'waystation seal proof --event 17 --size 120'],
     options: {
       event: ['--event <id>', 'the event, by its id or its number'],
-      size: ['--size <n>', 'in the tree of so many events; default all'],
+      size: ['--size <n>', 'in the tree of this many events; default all'],
     },
   },
   auth: ['admin'],
   query: Type.Object({
     event: Text(64, 'The event, by its id, evt_…, or its number, seq.', { minLength: 1, examples: ['1'] }),
-    size: Type.Optional(Size('The proof is for the tree of so many events; default all.', 1)),
+    size: Type.Optional(Size('The proof is for the tree of this many events; default all.', 1)),
   }),
   replies: {
     200: {
@@ -95,21 +95,21 @@ export const getConsistencyProof = route({
   method: 'GET',
   path: '/v1/seal/consistency',
   tag,
-  summary: 'Prove that the journal goes on from an earlier checkpoint',
-  description: 'The tree of `to` events begins with the tree of `from` events: nothing before was changed.',
+  summary: 'Prove that the journal continues from an earlier checkpoint',
+  description: 'The tree of `to` events begins with the tree of `from` events: no earlier event was changed.',
   sdk: { name: 'seal.consistency' },
   cli: {
     usage: 'seal consistency',
     examples: ['waystation seal consistency --from 120'],
     options: {
       from: ['--from <n>', 'the size of the earlier checkpoint'],
-      to: ['--to <n>', 'the size of the later one; default all'],
+      to: ['--to <n>', 'the size of the later checkpoint; default all'],
     },
   },
   auth: ['admin'],
   query: Type.Object({
     from: Size('The size of the earlier checkpoint.'),
-    to: Type.Optional(Size('The size of the later one; default all.')),
+    to: Type.Optional(Size('The size of the later checkpoint; default all events.')),
   }),
   replies: {
     200: {
@@ -135,21 +135,21 @@ export const getBundle = route({
   method: 'GET',
   path: '/v1/seal/bundle',
   tag,
-  summary: 'Everything to check a workflow, or the journal, offline',
+  summary: 'Get everything needed to check a workflow, or the journal, offline',
   description:
-    'With `workflow_id` the events of that workflow, each with its proof; without it all events, from which the root is computed again. Check it with `waystation verify` or `examples/verify_bundle.py`.',
+    'With `workflow_id`, the events of that workflow, each with its proof; without it, all events, from which the root can be recomputed. Check it with `waystation verify` or `examples/verify_bundle.py`.',
   sdk: { name: 'seal.bundle' },
   cli: {
     usage: 'seal bundle',
-    about: 'Print everything to check a workflow, or the journal, offline; use it with --json',
+    about: 'Print everything needed to check a workflow, or the journal, offline; use it with --json',
     examples: [
       'waystation seal bundle --workflow order-17 --json > order-17.json',
       'waystation seal bundle --from 120 --json | waystation verify - --checkpoint kept.json',
     ],
     options: {
       workflow_id: ['--workflow <id>', 'the events of this workflow; default all'],
-      from: ['--from <n>', 'the size of a checkpoint that was kept'],
-      after: ['--after <seq>', 'only events behind this one'],
+      from: ['--from <n>', 'the size of a checkpoint that you kept'],
+      after: ['--after <seq>', 'only events after this one'],
     },
   },
   auth: ['admin'],
@@ -157,25 +157,25 @@ export const getBundle = route({
   query: Type.Object({
     workflow_id: Workflow,
     from: Type.Optional(
-      Size('The size of a checkpoint that was kept: the bundle proves that it goes on from it.'),
+      Size('The size of a checkpoint that you kept: the bundle proves that it continues from there.'),
     ),
     after: Type.Optional(
       Size(
-        'Only events behind this number; default 0. Where retention has removed more, the bundle begins behind those.',
+        'Only events after this number; default 0. Where retention has removed more, the bundle begins after those.',
       ),
     ),
   }),
   replies: {
     200: {
-      body: Shape('SealBundle', 'Events with everything that it takes to check them without the service.', {
+      body: Shape('SealBundle', 'Events with everything needed to check them without the service.', {
         format: Type.String({ description: 'waystation-seal-bundle/1' }),
         ...checkpoint_fields,
         workflow_id: Nullable(Type.String()),
-        after: Type.Integer({ description: 'The events of the bundle are those behind this one.' }),
+        after: Type.Integer({ description: 'The events of the bundle are those after this one.' }),
         edge: Nullable(
           Type.Array(Type.String(), {
             description:
-              'Of a bundle of the journal: the hashes of the complete parts of the tree of `after` events.',
+              'For a bundle of the journal: the hashes of the complete parts of the tree of `after` events.',
           }),
         ),
         consistency: Nullable(
@@ -184,7 +184,7 @@ export const getBundle = route({
             {
               of: 'SealBundlePart',
               about:
-                'That the tree begins with the one of `from` events; in a part that ends before `from`, that that tree begins with this one.',
+                'Proves that the tree begins with the one of `from` events; in a part that ends before `from`, that the latter begins with this one.',
               shared: 'A part of a bundle with its proof.',
             },
             { from: Type.Integer(), proof: Proof },

@@ -382,7 +382,7 @@ forEachDatabase('Sealing', (databases) => {
       const { seq } = page.find(({ workflow_seq }) => workflow_seq !== null)!
       await db.write((tx) => tx.run(gap, { tenant_id: made.tenant_id, seq }))
       expect(await made.bundle(workflow_id)).toEndWith(
-        '{"error":"ApiError: The stored journal and its tree do not fit together."}',
+        '{"error":"ApiError: The stored journal and its tree do not match."}',
       )
     },
   )

@@ -18,7 +18,7 @@ export const checkpoint_fields = {
   root: Type.String({ description: 'The root of the tree, base64.' }),
   note: Type.String({ description: 'The checkpoint as a signed note, c2sp.org/tlog-checkpoint.' }),
   keys: Type.Array(Type.String(), {
-    description: 'Public keys, name+hash+key; the one that signs comes first, those before it follow.',
+    description: 'Public keys, name+hash+key; the one that signs comes first, then its predecessors.',
   }),
 }
 
@@ -31,5 +31,5 @@ export const Event = Shape('SealedEvent', 'An event as it was sealed.', {
   ...{ workflow_id: Nullable(Type.String()), workflow_seq: Nullable(Type.Integer()) },
   ...{ agent_id: Nullable(Type.String()), actor: Type.String(), request_id: Nullable(Type.String()) },
   at: Type.String(),
-  data: JsonObject('By the type of the event.'),
+  data: JsonObject('Depends on the type of the event.'),
 })

@@ -18,7 +18,7 @@ export function openableSecrets(db: Db, given: Given): Promise<Secrets> {
 const retry_after_seconds = 30
 
 function startFirst({ places = 'SECRET_KEY and SECRET_KEY_PREVIOUS' }: SecretKeys): Error {
-  return new Error(`start the service with ${places} first, every node of it`)
+  return new Error(`first start every node of the service with ${places}`)
 }
 
 const other_key_message =

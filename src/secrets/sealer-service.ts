@@ -9,7 +9,7 @@ const opened_max = limit(
   'secrets.opened',
   1_000,
   'entries',
-  'Signing secrets and other sealed texts that a node keeps open in memory. Past it those that were not used for the longest time are opened again.',
+  'Signing secrets and other sealed texts that a node keeps open in memory. Past it the least recently used are opened again.',
 )
 
 interface Others {

@@ -34,7 +34,7 @@ const missing_levels_max = limit(
   'http.missing_page_levels',
   16,
   'levels',
-  'Memory: an address below /docs that names nothing has a page for browsers, whose links lead back through each of its levels. A deeper one is answered as to a program.',
+  'Bounds memory: for an unknown address below /docs, a browser gets a page whose links lead back through each of its levels. For a deeper one it gets the answer that programs get.',
 )
 
 /** One page is rendered, or read for the search, in a turn of the event loop: other requests are served in between. */

@@ -21,13 +21,13 @@ interface Texts {
 const pages: Record<'confirm' | 'unsubscribe', Texts> = {
   confirm: {
     title: 'Confirm mails',
-    asks: 'Press the button to get mails at your address when something happens or waits for you. Every mail has a link that ends them.',
+    asks: 'Press the button to get mails at your address when something happens or waits for you. Every mail has a link to stop them.',
     button: 'Send me mails',
     done: 'Confirmed. The next mail comes when something happens.',
   },
   unsubscribe: {
     title: 'End mails',
-    asks: 'Press the button to get no more mails at your address.',
+    asks: 'Press the button to stop all mails to your address.',
     button: 'End the mails',
     done: 'Done. No more mails are sent to your address.',
   },
@@ -52,7 +52,7 @@ export function mailPages(): Page[] {
       if (answer.ok) return html(200, title, `<p role="status">${done}</p>`)
       const why =
         answer.status === 404 || answer.status === 400
-          ? 'This link is not valid, or no longer.'
+          ? 'This link is not valid, or is no longer valid.'
           : 'That did not work. Try again in a minute.'
       return html(answer.status, title, `<p role="alert">${why}</p>`)
     },

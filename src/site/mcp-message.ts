@@ -8,7 +8,7 @@ const message_levels_max = limit(
   'mcp.levels',
   2 * levels_max,
   'levels',
-  'Bounds how deep a message to /mcp may nest; a deeper one is answered with an Invalid Request error.',
+  'Bounds how deeply a message to /mcp may be nested; a deeper one is answered with an Invalid Request error.',
 )
 const values_max = limit(
   'mcp.values',
@@ -50,7 +50,7 @@ export function messageIn(bytes: Uint8Array): object | Response {
 const faults = {
   depth: `The message is nested deeper than ${message_levels_max} levels.`,
   // The protocol has had no batches since 2025-06-18.
-  not_an_object: 'Send one message a request, an object.',
+  not_an_object: 'Send one message per request, as an object.',
 } as const
 
 const envelope = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])

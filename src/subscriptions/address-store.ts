@@ -9,7 +9,7 @@ export const mails_hour_max = limit(
   'subscriptions.mails_hour',
   60,
   'entries',
-  'Mails of a tenant in an hour, those that ask for a confirmation included. Past it mails wait for the next hour.',
+  'Mails of a tenant in an hour, including those that ask for a confirmation. Past it mails wait for the next hour.',
 )
 const mails_day_max = limit(
   'subscriptions.mails_day',

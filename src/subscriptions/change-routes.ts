@@ -27,7 +27,7 @@ export const updateSubscription = route({
   path: '/v1/subscriptions/:id',
   tag,
   summary: 'Change, pause or resume a subscription; the event that failed is tried again at once',
-  description: 'Only what is given changes.',
+  description: 'Only the given fields change.',
   sdk: {
     name: 'subscriptions.update',
     retry: {
@@ -41,9 +41,9 @@ export const updateSubscription = route({
     examples: [`waystation subscription update ${example} --paused`],
     options: {
       url: ['--endpoint <url>', 'where events are sent'],
-      types: ['--types <list>', 'types of events, comma-separated'],
+      types: ['--types <list>', 'event types, comma-separated'],
       workflow_id: ['--workflow <id>', 'only events of this workflow'],
-      name: ['--name <text>', 'how lists show it'],
+      name: ['--name <text>', 'the name that lists show'],
       paused: ['--paused', 'deliver nothing for now'],
     },
     or: {
@@ -55,7 +55,7 @@ export const updateSubscription = route({
   params: { id },
   body: Type.Object(
     {
-      url: Type.Optional(Url('An http or https URL; not for one that sends mails.')),
+      url: Type.Optional(Url('An http or https URL; not for a subscription that sends mails.')),
       types: Type.Optional(Types),
       workflow_id: Type.Optional(OrNull(WorkflowId)),
       name: Type.Optional(Name),
@@ -86,11 +86,11 @@ export const replaySubscription = route({
   method: 'POST',
   path: '/v1/subscriptions/:id/replay',
   tag,
-  summary: 'Deliver again what comes after a number, or skip what lies before it',
-  description: 'Events keep their webhook-ids, so that a receiver can tell that it has them.',
+  summary: 'Deliver the events after a number again, or skip those before it',
+  description: 'Events keep their webhook-ids, so that a receiver can tell which it already has.',
   sdk: {
     name: 'subscriptions.replay',
-    retry: { safe: true, why: 'deliveries begin behind the same event again' },
+    retry: { safe: true, why: 'deliveries begin after the same event again' },
   },
   cli: {
     usage: 'subscription replay <id>',
@@ -106,7 +106,7 @@ export const replaySubscription = route({
         maximum: Number.MAX_SAFE_INTEGER,
         examples: [0],
         description:
-          'The number of an event: what comes behind it is delivered, with the same webhook-ids. 0: all that are kept.',
+          'The number of an event: what comes after it is delivered, with the same webhook-ids. 0: all that are kept.',
       }),
     },
     sharing('SubscriptionRequest', 'The settings of a subscription.'),

@@ -12,9 +12,9 @@ export const errors = declareErrors({
   },
   LINK_NOT_FOUND: {
     status: 404,
-    message: 'This link is not valid, or no longer.',
-    when: 'No mail of a [subscription](subscriptions.md#mail) has this link, or the link can no longer be used to confirm.',
-    next: 'Ask for a new subscription; its mail has a new link.',
+    message: 'This link is not valid, or is no longer valid.',
+    when: 'No mail of a [subscription](subscriptions.md#mail) has this link, or the time to confirm with it is over.',
+    next: 'Ask for a new subscription; its mail will have a new link.',
     exit: 'not_found',
   },
 })

@@ -28,12 +28,14 @@ export const events = declareEvents({
     subject,
     data: {
       reason: Type.Enum([...pause_reasons]),
-      last_error: Nullable(Type.String({ description: 'Of the last attempt; null when none failed.' })),
+      last_error: Nullable(
+        Type.String({ description: 'The error of the last attempt; null when none failed.' }),
+      ),
     },
   },
   'subscription.resumed': { about: 'A subscription was resumed.', subject, data: {} },
   'subscription.replayed': {
-    about: 'A subscription delivers again the events after a number.',
+    about: 'A subscription delivers the events after a number again.',
     subject,
     data: { after: Type.Integer() },
   },

@@ -46,7 +46,9 @@ const SubscriptionAttempt = Shape(
   'SubscriptionAttempt',
   { of: 'Attempt', about: 'One attempt to deliver an event.' },
   {
-    number: Type.Integer({ description: 'The number of this attempt of all of the subscription, from 0.' }),
+    number: Type.Integer({
+      description: 'The number of this attempt among all of the subscription, from 0.',
+    }),
     event_id: Type.String(),
     event_seq: Type.Integer(),
     event_type: Type.String(),
@@ -67,7 +69,7 @@ export const listSubscriptionAttempts = route({
   path: '/v1/subscriptions/:id/attempts',
   tag,
   summary: 'List the last attempts to deliver, newest first',
-  description: 'The last 100 at most.',
+  description: 'At most the last 100.',
   sdk: { name: 'subscriptions.attempts' },
   cli: {
     usage: 'subscription attempts <id>',

@@ -30,7 +30,7 @@ export const confirmMail = route({
   path: '/v1/mail/confirm',
   tag,
   summary: 'Confirm that mails may be sent to the address of this link',
-  description: 'The page of the link in the first mail calls it. A repeat answers the same.',
+  description: 'Called by the page that the link in the first mail opens. A repeat gets the same answer.',
   auth: [],
   body,
   replies: {
@@ -56,7 +56,7 @@ export const unsubscribeMail = route({
   path: '/v1/mail/unsubscribe',
   tag,
   summary: 'End the mails to the address of this link',
-  description: 'The page of the link in each mail calls it. A repeat answers the same.',
+  description: 'Called by the page that the link in each mail opens. A repeat gets the same answer.',
   auth: [],
   body,
   replies: {

@@ -24,7 +24,7 @@ const subject_characters_max = limit(
 /** The one mail that an address gets before it has confirmed. */
 export function confirmationMail(to: MailTo): OutgoingMail {
   const { public_url, token, tenant_name } = to
-  const text = `Somebody asked that ${nameOf(tenant_name)} sends mails to this address when something happens or waits for you.
+  const text = `Somebody asked ${nameOf(tenant_name)} to send mails to this address when something happens or waits for you.
 
 To get them, open this page and press the button:
 

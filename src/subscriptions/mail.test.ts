@@ -155,7 +155,7 @@ forEachRacedService(
       const id = await subscribed(service, tenant, { to: to() })
       await tickUntil(service, async () => (await shown(service, tenant, id)).attempts === 1)
       const refused = service.logged.filter(
-        ({ message }) => message === 'the SMTP server did not take a mail',
+        ({ message }) => message === 'the SMTP server did not accept a mail',
       )
       expect(refused.map(({ fields }) => fields.reply)).toContain('451 4.3.0')
       service.clock.advance(5 * second_ms)

@@ -29,7 +29,7 @@ export const createSubscription = route({
   tag,
   summary: 'Deliver events to a URL or an address, from now on',
   description:
-    'Signed as callbacks are, at least once, in order, over about three days of retries. An address is asked first, by one mail. The URL or address is shown masked from now on.',
+    'Events are delivered in order, at least once, signed as callbacks are, with retries over about three days. An address is first asked by one mail to confirm. The URL or address is shown masked from now on.',
   sdk: { name: 'subscriptions.create' },
   cli: {
     usage: 'subscription create',
@@ -42,18 +42,18 @@ export const createSubscription = route({
     options: {
       url: ['--endpoint <url>', 'where events are sent'],
       to: ['--mail <address>', 'or: the address that gets a mail for each event'],
-      types: ['--types <list>', 'types of events, comma-separated: schedule.failed,checkpoint.*'],
-      format: ['--format <name>', 'standard, or slack for receivers in the form of Slack'],
-      name: ['--name <text>', 'how lists show it'],
+      types: ['--types <list>', 'event types, comma-separated: schedule.failed,checkpoint.*'],
+      format: ['--format <name>', 'standard, or slack for Slack and what reads its format'],
+      name: ['--name <text>', 'the name that lists show'],
       paused: ['--paused', 'deliver nothing until it is resumed'],
     },
   },
   auth: ['admin'],
   body: Type.Object(
     {
-      url: Type.Optional(Url('An http or https URL. One of url and to is needed.')),
+      url: Type.Optional(Url('An http or https URL. Either url or to is required.')),
       to: Type.Optional(
-        Text(email_characters_max, 'An address of mail, where the service has an SMTP server.', {
+        Text(email_characters_max, 'A mail address, where the service has an SMTP server.', {
           format: 'email',
         }),
       ),
@@ -108,9 +108,9 @@ export const getSubscription = route({
   method: 'GET',
   path: '/v1/subscriptions/:id',
   tag,
-  summary: 'Read a subscription: how far it is, and what its last attempt came to',
+  summary: 'Read a subscription: its progress, and the outcome of its last attempt',
   description:
-    '`behind` is the number of events that have happened since the last one that it took or passed over.',
+    '`behind` is the number of events that have happened since the last one that was delivered or passed over.',
   sdk: { name: 'subscriptions.get' },
   cli: { usage: 'subscription get <id>' },
   auth: ['admin'],

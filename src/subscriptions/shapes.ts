@@ -24,7 +24,7 @@ export const id = idParam('The subscription, sub_….')
 export const Types = Type.Array(Type.String({ maxLength: type_characters_max, pattern: type_pattern }), {
   minItems: 1,
   maxItems: types_max,
-  description: 'Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`.',
+  description: 'Event types, exact or all of a noun: `schedule.failed`, `checkpoint.*`.',
   examples: [['subscription.paused']],
 })
 export const Name = Text(label_characters_max, 'A name for people, shown in lists; empty for none.')
@@ -33,16 +33,17 @@ export const Paused = Type.Boolean({ description: 'True: nothing is delivered un
 
 export const Subscription = Shape(
   'Subscription',
-  'Events that are delivered to a URL or an address, with how far it is.',
+  'Events that are delivered to a URL or an address, and how far delivery is.',
   {
     id: Type.String(),
     status: Type.Enum([...statuses], {
-      description: 'unconfirmed: the holder of the address has to press the button of the mail first.',
+      description:
+        'unconfirmed: the holder of the address has not confirmed it yet, by the link in the mail.',
     }),
     paused_reason: Nullable(
       Type.Enum([...pause_reasons], {
         description:
-          'requested: by an admin, also of one that is unconfirmed and will stay paused; gone: 410 was answered; failing: an event was not taken for three days; unsubscribed: by the holder of the address.',
+          'requested: by an admin, even while unconfirmed, and it will stay paused; gone: the receiver answered 410; failing: an event could not be delivered for three days; unsubscribed: by the holder of the address.',
       }),
     ),
     name: Nullable(Type.String({ description: 'Null when it has none.' })),
@@ -53,17 +54,19 @@ export const Subscription = Shape(
     ),
     types: Type.Array(Type.String()),
     workflow_id: Nullable(Type.String()),
-    after: Type.Integer({ description: 'The number of the last event that was taken, or passed over.' }),
+    after: Type.Integer({ description: 'The number of the last event that was delivered, or passed over.' }),
     behind: Type.Integer({
       description:
-        'Events that have happened since, of all types; 0 for an active one when all that it takes were delivered.',
+        'Events that have happened since, of all types; 0 for an active one that has delivered all that it is for.',
     }),
     attempts: Type.Integer({ description: 'Attempts made so far to deliver the next event.' }),
     next_attempt_at: Nullable(Time('When the next event is tried; null when none waits.')),
-    last_error: Nullable(Type.String({ description: 'Of the last attempt; null when it was taken.' })),
+    last_error: Nullable(
+      Type.String({ description: 'The error of the last attempt; null when it succeeded.' }),
+    ),
     last_status_code: Nullable(Type.Integer()),
     last_attempt_at: Nullable(Time('When the last attempt began.')),
-    delivered_at: Nullable(Time('When an event was last taken.')),
+    delivered_at: Nullable(Time('When an event was last delivered.')),
     created_at: Time('When it was created.'),
     updated_at: Time('When it was last changed.'),
   },
@@ -106,6 +109,6 @@ export function requireKnown(types: readonly string[], known: ReadonlyMap<string
   const unknown = unknownAmong(types, [...known.keys()])
   if (unknown.length === 0) return
   throw invalid(
-    ...unknown.map((type) => ({ path: `/types/${types.indexOf(type)}`, message: 'is the type of no event' })),
+    ...unknown.map((type) => ({ path: `/types/${types.indexOf(type)}`, message: 'is not a type of event' })),
   )
 }

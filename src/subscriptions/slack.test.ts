@@ -167,7 +167,7 @@ describe('A mail', () => {
     expect(about).toContain(`- action: ${shown}\n`)
     const asking = confirmationMail({ ...to, tenant_name: given })
     expect(asking.subject).toBe(`Confirm mails from ${shown}`)
-    expect(asking.text).toStartWith(`Somebody asked that ${shown} sends`)
+    expect(asking.text).toStartWith(`Somebody asked ${shown} to send`)
     expect(eventMail({ ...to, tenant_name: given }, failed).text).toContain(`Sent for ${shown} because`)
   })
 })

@@ -55,7 +55,7 @@ export const email_characters_max = limit(
   'subscriptions.address',
   254,
   'characters',
-  'An address of mail (RFC 5321). Past it 400.',
+  'A mail address (RFC 5321). Past it 400.',
 )
 
 /** True when one of the types names it, exactly or as `noun.*`. */

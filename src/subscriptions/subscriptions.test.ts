@@ -392,7 +392,7 @@ forEachRacedService('Subscriptions', (service) => {
     [
       { url: 'https://example.com/', types: ['nothing.*', 'subscription.gone'] },
       '/types/0',
-      'is the type of no event',
+      'is not a type of event',
     ],
   ])('%j is refused', async (body, path, message) => {
     const { status, body: answer } = await subscribe(service, tenant, body)

@@ -16,7 +16,7 @@ export const events = declareEvents({
     data: { grace_seconds: Type.Integer({ description: 'How long the old key still works.' }) },
   },
   'tenant.keys_revoked': {
-    about: 'The operator ended all of its keys, because a restored backup had brought old ones back.',
+    about: 'The operator revoked all of its keys, because a restored backup had brought old ones back.',
     subject: 'tenant',
     data: {
       admin: Type.Integer({ description: 'How many admin keys.' }),
@@ -44,7 +44,7 @@ export const events = declareEvents({
   'tenant.deleted': {
     about: 'It is deleted, and can be restored until the purge.',
     subject: 'tenant',
-    data: { purge_at: Time('When all of its data, including its events, is removed.') },
+    data: { purge_at: Time('When all of its data is removed, including its events.') },
   },
   'tenant.frozen': {
     about: 'It is frozen: its agents may change nothing, and nothing due is sent.',
@@ -52,7 +52,7 @@ export const events = declareEvents({
     data: { reason: Nullable(Type.String({ description: 'Why.' })) },
   },
   'tenant.resumed': {
-    about: 'Its freeze was ended.',
+    about: 'Its freeze ended.',
     subject: 'tenant',
     data: { frozen_ms: Type.Integer({ description: 'How long it was frozen, in milliseconds.' }) },
   },

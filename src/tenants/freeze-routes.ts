@@ -15,7 +15,7 @@ export const freezeTenant = (Tenant: TenantShape) =>
     path: '/v1/tenants/:tenant_id/freeze',
     tag,
     summary: 'Stop everything: agents may change nothing, and nothing due is sent',
-    description: 'On all nodes within a second. A tenant that is frozen stays as it is.',
+    description: 'Takes effect on all nodes within a second. A tenant that is already frozen stays as it is.',
     sdk: { name: 'tenants.freeze', retry: { safe: true, why: 'a tenant that is frozen stays as it is' } },
     cli: {
       usage: 'tenant freeze [tenant_id]',
@@ -50,7 +50,7 @@ export const resumeTenant = (Tenant: TenantShape) =>
     tag,
     summary: 'End the freeze',
     description:
-      'Locks, leases and timeouts are moved by the time that the tenant was frozen; what fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it takes some seconds more. With `frozen_at`, another freeze is left alone: 409.',
+      'Locks, leases and timeouts are moved by the time that the tenant was frozen; what fell due runs now. `frozen_at` is still set in the answer when there is so much to move that it takes a few more seconds. With `frozen_at` in the body, a different freeze is left alone: 409.',
     sdk: {
       name: 'tenants.resume',
       retry: {
@@ -60,7 +60,7 @@ export const resumeTenant = (Tenant: TenantShape) =>
     },
     cli: {
       usage: 'tenant resume [tenant_id]',
-      about: 'Let agents and everything due go on',
+      about: 'Resume the agents and everything that is due',
       examples: ['waystation tenant resume'],
       options: { frozen_at: ['--frozen-at <time>', 'only the freeze that began then'] },
     },
@@ -69,7 +69,7 @@ export const resumeTenant = (Tenant: TenantShape) =>
     body: Type.Object(
       {
         frozen_at: Type.Optional(
-          Time('The `frozen_at` of the freeze that you mean: 409 while another one holds.'),
+          Time('The `frozen_at` of the freeze that you mean: 409 when another one is in force.'),
         ),
       },
       action_request,

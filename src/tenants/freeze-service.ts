@@ -22,7 +22,7 @@ const rest_steps_max = limit(
   'tenants.resume_rest_steps',
   64,
   'entries',
-  'Steps that a resume makes to end the one before it, when the tenant was frozen again meanwhile. Past it 503.',
+  'Steps that a resume makes to finish the previous one, when the tenant was frozen again meanwhile. Past it 503.',
 )
 
 interface ResumeDependencies extends MoveDependencies {

@@ -15,7 +15,7 @@ export const rotateTenantKey = (Tenant: TenantShape) =>
     path: '/v1/tenants/:tenant_id/rotate-key',
     tag,
     summary: 'Get a new admin key',
-    description: 'The old key ends at once, or after `grace_seconds`.',
+    description: 'The old key stops working at once, or after `grace_seconds`.',
     sdk: {
       name: 'tenants.rotateKey',
       retry: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
@@ -68,7 +68,7 @@ export const rotateSigningSecret = (Tenant: TenantShape) =>
     method: 'POST',
     path: '/v1/tenants/:tenant_id/rotate-signing-secret',
     tag,
-    summary: 'Get a new signing secret; the old one signs beside it for 24 hours',
+    summary: 'Get a new signing secret; the old one also signs for another 24 hours',
     description: 'Both secrets sign for 24 hours: verify callbacks with both.',
     sdk: { name: 'tenants.rotateSigningSecret', retry: { safe: false, why: 'a repeat would rotate twice' } },
     cli: {

@@ -43,7 +43,7 @@ const NamedPlan = Type.String({
   maxLength: 64,
   examples: ['free', 'pro'],
   description:
-    'One that the operator opens: free and pro unless configured, on loopback also unlimited. Any other is refused with the list of those that are open. The default is free unless configured.',
+    'One that is open to sign-ups: free and pro unless configured, plus unlimited on loopback. Any other is refused with the list of those that are open. The default is free unless configured.',
 })
 
 const createTenant = (Tenant: TenantShape) =>
@@ -58,11 +58,11 @@ const createTenant = (Tenant: TenantShape) =>
     cli: {
       usage: 'tenant create <name>',
       about: 'Sign up a tenant; its admin key and signing secret are shown only once',
-      group: 'Tenants: sign up, look, rotate keys, delete, restore',
+      group: 'Tenants: sign up, show, rotate keys, delete, restore',
       examples: ['waystation tenant create acme --email you@example.com --save admin'],
       options: {
         owner_email: ['--email <address>', "the owner's address"],
-        plan: ['--plan <plan>', 'one that the service opens, such as free, pro or unlimited; default free'],
+        plan: ['--plan <plan>', 'one that is open to sign-ups, such as free, pro or unlimited; default free'],
       },
       key: 'admin_key',
     },
@@ -85,7 +85,8 @@ const createTenant = (Tenant: TenantShape) =>
     emits: ['tenant.created'],
     errors: ['TENANT_NAME_TAKEN', 'FORBIDDEN', 'RATE_LIMITED'],
     async create(tx, { dependencies, request_id }, { body }) {
-      if (hasControls(body.name)) throw invalid({ path: '/name', message: 'must hold no control characters' })
+      if (hasControls(body.name))
+        throw invalid({ path: '/name', message: 'must not contain control characters' })
       const plan = body.plan ?? dependencies.service.default_plan
       const created = await tenants.create(tx, dependencies, { ...body, plan }, anonymousCause(request_id))
       const { admin_key, signing_secret } = created
@@ -107,13 +108,15 @@ const getTenant = (Tenant: TenantShape) =>
     method: 'GET',
     path: '/v1/tenants/:tenant_id',
     tag,
-    summary: 'Read the tenant and what it uses of its quotas',
+    summary: 'Read the tenant and its use of its quotas',
     description: '`me` is the tenant of the key.',
     sdk: { name: 'tenants.get' },
     cli: { usage: 'tenant get [tenant_id]', about: 'Show a tenant and how much of its plan is used' },
     auth: ['admin'],
     while_pending_deletion: true,
-    params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
+    params: {
+      tenant_id: idParam('The tenant that the admin key belongs to, or me; any other is refused with 403.'),
+    },
     replies: { 200: { body: Tenant } },
     shed: 'last',
     errors: [],
@@ -131,7 +134,7 @@ const deleteTenant = (Tenant: TenantShape) =>
     path: '/v1/tenants/:tenant_id',
     tag,
     summary: 'Schedule the tenant for deletion, 30 days from now',
-    description: 'Needs `confirm: "DELETE ALL DATA"`. Everything of the tenant is removed after 30 days.',
+    description: 'Needs `confirm: "DELETE ALL DATA"`. All data of the tenant is removed after 30 days.',
     sdk: { name: 'tenants.delete', retry: { safe: true, why: 'deleting it again answers the same' } },
     cli: {
       usage: 'tenant delete [tenant_id]',
@@ -169,12 +172,12 @@ const restoreTenant = (Tenant: TenantShape) =>
     path: '/v1/tenants/:tenant_id/restore',
     tag,
     summary: 'Cancel the deletion',
-    description: 'Within 30 days of the deletion. Keys and data are as they were.',
+    description: 'Possible within 30 days of the deletion. Keys and data are as they were.',
     sdk: {
       name: 'tenants.restore',
-      retry: { safe: false, why: 'a tenant that is active already is refused' },
+      retry: { safe: false, why: 'a tenant that is already active is refused' },
     },
-    cli: { usage: 'tenant restore [tenant_id]', about: 'Restore a tenant that waits for its deletion' },
+    cli: { usage: 'tenant restore [tenant_id]', about: 'Restore a tenant that is scheduled for deletion' },
     auth: ['admin'],
     while_pending_deletion: true,
     params: { tenant_id: tenantId },

@@ -10,7 +10,7 @@ import { frozenSince } from './tenant.ts'
 import type { TenantView } from './view.ts'
 
 export const tag = 'Tenants'
-export const tenantId = idParam('The tenant that the admin key belongs to; any other answers 403.')
+export const tenantId = idParam('The tenant that the admin key belongs to; any other is refused with 403.')
 
 export const TenantName = Type.String({
   minLength: 3,
@@ -34,7 +34,7 @@ const QuotaUse = Shape('Usage', 'How much of a quota is used.', {
 })
 
 export function tenantShape(quotas: readonly CountedQuota[]) {
-  return Shape('Tenant', 'An account: its plan, what it uses of its quotas, and its state.', {
+  return Shape('Tenant', 'An account: its plan, its use of its quotas, and its state.', {
     tenant_id: Type.String(),
     name: Type.String(),
     plan: Type.String(),
@@ -45,9 +45,9 @@ export function tenantShape(quotas: readonly CountedQuota[]) {
     ),
     owner_email: Type.String(),
     status: Type.Enum(['active', 'pending_deletion']),
-    purge_at: Nullable(Time('When everything of this tenant is purged; null while it is active.')),
+    purge_at: Nullable(Time('When all data of this tenant is purged; null while it is active.')),
     created_at: Time('When it was created.'),
-    frozen_at: Nullable(Time('Since when it is frozen; null while it is not.')),
+    frozen_at: Nullable(Time('When it was frozen; null while it is not.')),
     frozen_reason: Nullable(Type.String()),
     resumed_at: Nullable(
       Time('When it was resumed, while locks, leases and timeouts are still being moved by the frozen time.'),

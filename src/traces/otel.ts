@@ -27,7 +27,7 @@ const close_ms_max = limit(
   'traces.close',
   2_000,
   'milliseconds',
-  'How long a stop waits until the collector has taken the last spans. Past it they are dropped.',
+  'How long a stop waits for the collector to accept the last spans. Past it they are dropped.',
 )
 
 const kinds: Record<SpanKind, OtelKind> = {

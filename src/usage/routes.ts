@@ -22,7 +22,7 @@ export function usageRoutes(groups: readonly string[]) {
     tag: 'Tenants',
     summary: 'Count the calls of each hour or day, by feature',
     description:
-      'Calls and failures of each step, by feature. Every step of the range is there, with zeros if need be.',
+      'Calls and failures of each step, by feature. Every step of the range is listed, even one without calls.',
     sdk: { name: 'tenants.usage' },
     cli: {
       usage: 'tenant usage [tenant_id]',
@@ -39,13 +39,15 @@ export function usageRoutes(groups: readonly string[]) {
       columns: ['start_at', 'calls', 'failures'],
     },
     auth: ['admin'],
-    params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
+    params: {
+      tenant_id: idParam('The tenant that the admin key belongs to, or me; any other is refused with 403.'),
+    },
     query: Type.Object({
       from: Type.Optional(
-        Time('From the step that this instant is in; default a day, or 30 days, before to.'),
+        Time('The first step is the one that contains this instant; default a day, or 30 days, before to.'),
       ),
       to: Type.Optional(Time('Before this instant; default now. At most 35 days after from.')),
-      step: Type.Optional(Type.Enum([...steps], { description: 'hour, the default, or day; of UTC.' })),
+      step: Type.Optional(Type.Enum([...steps], { description: 'hour (the default) or day, in UTC.' })),
     }),
     replies: {
       200: {

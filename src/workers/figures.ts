@@ -14,7 +14,7 @@ const collect_ms_max = limit(
   'workers.collect_ms',
   3_000,
   'milliseconds',
-  'How long the supervisor waits for the metrics of a worker. Past it the worker counts with those that it gave last.',
+  'How long the supervisor waits for the metrics of a worker. Past it the last metrics that the worker gave are used.',
 )
 
 interface AskedWorker {

@@ -6,8 +6,8 @@ export const errors = declareErrors({
   WORKFLOW_NOT_FOUND: {
     status: 404,
     message: 'There is no such workflow.',
-    when: 'No event of the tenant that the caller may see carries this workflow_id.',
-    next: 'List the workflows by the beginning of the id. A workflow begins with its first event.',
+    when: 'No event of the tenant carries this workflow_id, or none of them is visible to the caller.',
+    next: 'List the workflows by the beginning of the id. A workflow exists from its first event on.',
     exit: 'not_found',
   },
 })

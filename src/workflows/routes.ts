@@ -25,7 +25,7 @@ const tag = 'Workflows'
 
 const summary = {
   workflow_id: Type.String(),
-  events: Type.Integer({ description: 'Its events, those that were removed since included.' }),
+  events: Type.Integer({ description: 'Its events, including those removed since.' }),
   waiting: Type.Integer({ description: 'How many things it waits for now.' }),
   failing: Type.Integer({ description: 'How many failures nobody has dealt with.' }),
   first_at: Time('The first event.'),
@@ -119,7 +119,7 @@ export const getWorkflow = route({
   path: '/v1/workflows/:workflow_id',
   tag,
   summary: 'Read a workflow: what happened, oldest first, and what is open',
-  description: 'Go on with `next_after` while `more` is true.',
+  description: 'Continue with `next_after` while `more` is true.',
   sdk: { name: 'workflows.get' },
   cli: {
     usage: 'workflow show <workflow_id>',
@@ -150,8 +150,8 @@ export const getWorkflow = route({
         {
           ...summary,
           items: Type.Array(JournalEvent),
-          next_after: Type.Integer({ description: 'Give it as after to go on.' }),
-          more: Type.Boolean({ description: 'Further events follow.' }),
+          next_after: Type.Integer({ description: 'Pass it as after to continue.' }),
+          more: Type.Boolean({ description: 'True when further events follow.' }),
         },
       ),
     },

@@ -109,7 +109,8 @@ function converse(socket: Socket, server: MailServer, starttls: (() => void) | n
       if (!in_data) command(part)
       else {
         in_data = false
-        server.mails.push({ ...mail, text: decoded(Buffer.from(part, 'latin1').toString()) })
+        const sent = part.replace(/^\.\./gm, '.') // RFC 5321 section 4.5.2
+        server.mails.push({ ...mail, text: decoded(Buffer.from(sent, 'latin1').toString()) })
         say('250 2.0.0 taken')
       }
     }

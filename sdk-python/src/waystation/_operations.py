@@ -176,7 +176,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "forbidden",
     ),
     "EFFECT_REJECTED": (
-        "Do not do it. Propose another effect under another key when it is still wanted.",
+        "Do not do it. If it is still wanted, propose another effect under another key.",
         "forbidden",
     ),
     "FORBIDDEN": (
@@ -196,7 +196,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "forbidden",
     ),
     "TENANT_PENDING_DELETION": (
-        "Restore the tenant with its admin key, or stop: nothing else will work.",
+        "Restore the tenant with its admin key, or stop: nothing else works.",
         "forbidden",
     ),
     "AGENT_NOT_FOUND": (
@@ -236,7 +236,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "not_found",
     ),
     "LINK_NOT_FOUND": (
-        "Ask for a new subscription; its mail has a new link.",
+        "Ask for a new subscription; its mail will have a new link.",
         "not_found",
     ),
     "MESSAGE_NOT_FOUND": (
@@ -260,7 +260,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "not_found",
     ),
     "SEAL_SIZE_UNKNOWN": (
-        "Compare the size with details.size. If you have a checkpoint of that size, events are gone.",
+        "Compare the size with details.size. If you have a checkpoint of that size, events are missing.",
         "not_found",
     ),
     "SUBSCRIPTION_NOT_FOUND": (
@@ -268,7 +268,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "not_found",
     ),
     "WORKFLOW_NOT_FOUND": (
-        "List the workflows by the beginning of the id. A workflow begins with its first event.",
+        "List the workflows by the beginning of the id. A workflow exists from its first event on.",
         "not_found",
     ),
     "METHOD_NOT_ALLOWED": (
@@ -296,7 +296,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "conflict",
     ),
     "CLOCK_ADVANCING": (
-        "Wait until the other request has ended. Tests that move the time at once need a service each.",
+        "Wait until the other request has ended. Tests that move the time in parallel each need their own service.",
         "conflict",
     ),
     "EFFECT_APPROVERS_GONE": (
@@ -308,7 +308,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "conflict",
     ),
     "EFFECT_NOT_HELD": (
-        "Stop: do not do the effect. Read it to see what became of it.",
+        "Stop: do not carry out the effect. Read it to see what became of it.",
         "conflict",
     ),
     "EFFECT_UNKNOWN": (
@@ -320,11 +320,11 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "conflict",
     ),
     "INVALID_STATE": (
-        "Read it again, and decide by the status that it has now.",
+        "Read it again, and decide by its current status.",
         "conflict",
     ),
     "LOCK_NOT_HELD": (
-        "Stop working on it: somebody else is. Claim it again when its lock is free.",
+        "Stop working on it: somebody else is working on it. Claim it again when its lock is free.",
         "conflict",
     ),
     "TENANT_NAME_TAKEN": (
@@ -332,11 +332,11 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "conflict",
     ),
     "TOO_MANY_COMMENTS": (
-        "Decide it, or continue elsewhere.",
+        "Decide it, or continue the discussion elsewhere.",
         "conflict",
     ),
     "TOO_MANY_NAMESPACES": (
-        "Turn the events of another namespace off.",
+        "Turn off the events of another namespace.",
         "conflict",
     ),
     "TOO_MANY_OPERATIONS": (
@@ -364,11 +364,11 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "unexpected",
     ),
     "ANSWER_INVALID": (
-        "Correct the answer as details.issues say, and approve again. Nothing was changed.",
+        "Correct the answer as details.issues says, and approve again. Nothing was changed.",
         "usage",
     ),
     "EFFECT_KEY_REUSED": (
-        "Send the exact bytes that were sent first, or take another key for another effect.",
+        "Send the exact bytes that were sent first, or use another key for another effect.",
         "usage",
     ),
     "IDEMPOTENCY_KEY_REUSED": (
@@ -376,7 +376,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "usage",
     ),
     "NOT_EDITABLE": (
-        "Approve it as it is, or reject it and say in the reason what should be asked.",
+        "Approve it as it is, or reject it and say in the reason what should be asked instead.",
         "usage",
     ),
     "RATE_LIMITED": (
@@ -388,7 +388,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "unexpected",
     ),
     "SEAL_BROKEN": (
-        "Ask who runs the service to compare the database with a backup.",
+        "Ask the operator of the service to compare the database with a backup.",
         "unexpected",
     ),
     "OUTCOME_UNKNOWN": (

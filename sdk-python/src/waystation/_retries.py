@@ -12,7 +12,7 @@ from ._repeats import Done, Retry
 retries: Final[Mapping[str, Retry]] = {
     "deleteTenant": Retry(why="deleting it again answers the same"),
     "freezeTenant": Retry(why="a tenant that is frozen stays as it is"),
-    "restoreTenant": Retry(why="a tenant that is active already is refused", safe=False),
+    "restoreTenant": Retry(why="a tenant that is already active is refused", safe=False),
     "resumeTenant": Retry(why="with the time of the freeze a repeat never ends the next one", with_="frozen_at"),
     "rotateSigningSecret": Retry(why="a repeat would rotate twice", safe=False),
     "rotateTenantKey": Retry(why="a repeat would end the key of the answer that was lost", safe=False),
@@ -96,6 +96,6 @@ retries: Final[Mapping[str, Retry]] = {
         why="an id is used once; a deleted subscription stays deleted",
         done=(Done(code="SUBSCRIPTION_NOT_FOUND"), ),
     ),
-    "replaySubscription": Retry(why="deliveries begin behind the same event again"),
+    "replaySubscription": Retry(why="deliveries begin after the same event again"),
     "advanceClock": Retry(why="a second call would move the time a second time", safe=False),
 }

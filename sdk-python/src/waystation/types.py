@@ -101,13 +101,13 @@ class Advanced(TypedDict):
     advanced_seconds: float
     """How far the time was moved."""
     done: bool
-    """False when 20 s were not enough: advanced_seconds says how far it came. Advance by the rest to go on, which may
-    be 0.
+    """False when 20 s were not enough: advanced_seconds says how far it got. To continue, advance by the rest, which
+    may be 0.
     """
     counts: dict[str, int]
-    """How many events each type has left, for the tenant of the key."""
+    """How many events of each type happened, for the tenant of the key."""
     events: list[JournalEvent]
-    """These events in their order, the first 1000. GET /v1/events has the others."""
+    """These events in their order, the first 1000. GET /v1/events has the rest."""
 
 
 class Agent(TypedDict):
@@ -120,13 +120,13 @@ class Agent(TypedDict):
     callback_base_url: str | None
     """The URL against which a callback_url that starts with / is resolved."""
     api_key: str | None
-    """Masked: svc_agt_****x7Qa. Null after the operator has ended all keys of the tenant, until a rotation."""
+    """Masked: svc_agt_****x7Qa. Null after the operator has revoked all keys of the tenant, until a rotation."""
     created_at: str
     """When it was created."""
     mode: Literal["full", "read", "propose"]
     """full, read (it changes nothing) or propose (each of its effects waits for an approval)."""
     paused_at: str | None
-    """Since when it is paused; null while it is not."""
+    """When it was paused; null while it is not."""
     paused_reason: str | None
 
 
@@ -152,21 +152,21 @@ class Approval(TypedDict):
     answer_schema: dict[str, Any] | None
     """The JSON Schema of the answer; null: none is asked for."""
     answer: dict[str, Any] | None
-    """Of an approval; it fits the schema."""
+    """The answer of the approval; it fits the schema."""
     required_approvals: int
-    """Approvals that it takes."""
+    """Approvals that it needs."""
     required_rejections: int
-    """Rejections that it takes."""
+    """Rejections that it needs."""
     approvals: int
     """Approvals so far."""
     rejections: int
     """Rejections so far."""
     approvers: list[str] | None
-    """Ids of approval keys, or admin; null: everybody with a key for it."""
+    """Ids of approval keys, or admin; null: anybody with a key for it."""
     escalate: list[Escalation] | None
-    """Who may decide too after how many seconds."""
+    """Who else may decide, and after how many seconds."""
     escalated: int
-    """Steps of `escalate` that were made."""
+    """Steps of `escalate` taken so far."""
     comments: int
     """How many comments there are."""
     editable: bool
@@ -179,26 +179,25 @@ class Approval(TypedDict):
     effective_payload: Any
     """The payload as it was approved, when an approver changed it; else null."""
     permit_expires_at: str | None
-    """Until when the effect may start under the approval; null: no end."""
+    """Until when the effect may start under the approval; null: no limit."""
     uses: int
-    """Effects that may start under the approval."""
+    """How many effects may start under the approval."""
     uses_left: int
-    """Those of them that are left, the effect that it was asked for included."""
+    """How many of these are left, including the effect that it was asked for."""
     effect_id: str | None
     """The effect that it was asked for."""
     effect: AboutEffect | None
     effect_payload: Any
     """The payload of the effect, the exact text; null without one."""
     effect_payload_hash: str | None
-    """Of this payload as it was proposed: the SHA-256 of its bytes, in hex; null without one, and once it was
-    removed.
+    """The SHA-256 of the bytes of this payload as it was proposed, in hex; null without one, and once it was removed.
     """
     may_decide: bool
     """This key is an approver."""
     voted: Literal["approved", "rejected"] | None
     """The vote of this key, where votes are counted."""
     frozen_at: str | None
-    """Since when the tenant is frozen: `expires_at` moves by that time when it is resumed; else null."""
+    """When the tenant was frozen: a resume moves `expires_at` by the frozen time. Null while it is not."""
 
 
 class ApprovalAgent(TypedDict):
@@ -221,7 +220,7 @@ class ApprovalKey(TypedDict):
     created_at: str
     """When it was created."""
     expires_at: str | None
-    """From then on it is refused; null: it does not expire."""
+    """It is refused from then on; null: it does not expire."""
     last_used_at: str | None
     """When it was last used, to the minute; null: never."""
 
@@ -257,7 +256,7 @@ class AuditEntry(TypedDict):
     """The agent whose key appended it; null for the admin key."""
     request_id: str
     created_at: str
-    """Server time; never earlier than that of the entry before."""
+    """Server time; never earlier than that of the previous entry."""
 
 
 class AuditSuggestion(TypedDict):
@@ -271,7 +270,7 @@ class Awaited(TypedDict):
 
     event: JournalEvent | None
     after: int
-    """Give it as after to go on."""
+    """Pass it as after to continue."""
 
 
 class Checkpoint(TypedDict):
@@ -282,7 +281,7 @@ class Checkpoint(TypedDict):
     title: str
     prompt: str | None
     approval_url: str
-    """A page for a person to decide it, who needs an approval key: this address has none."""
+    """A page where a person with an approval key decides it; the URL itself holds no key."""
     callback_url: str | None
     """Null: the decision is sent nowhere."""
     callback_payload: Any
@@ -306,21 +305,21 @@ class Checkpoint(TypedDict):
     answer_schema: dict[str, Any] | None
     """The JSON Schema of the answer; null: none is asked for."""
     answer: dict[str, Any] | None
-    """Of an approval; it fits the schema."""
+    """The answer of the approval; it fits the schema."""
     required_approvals: int
-    """Approvals that it takes."""
+    """Approvals that it needs."""
     required_rejections: int
-    """Rejections that it takes."""
+    """Rejections that it needs."""
     approvals: int
     """Approvals so far."""
     rejections: int
     """Rejections so far."""
     approvers: list[str] | None
-    """Ids of approval keys, or admin; null: everybody with a key for it."""
+    """Ids of approval keys, or admin; null: anybody with a key for it."""
     escalate: list[Escalation] | None
-    """Who may decide too after how many seconds."""
+    """Who else may decide, and after how many seconds."""
     escalated: int
-    """Steps of `escalate` that were made."""
+    """Steps of `escalate` taken so far."""
     comments: int
     """How many comments there are."""
     editable: bool
@@ -333,24 +332,23 @@ class Checkpoint(TypedDict):
     effective_payload: Any
     """The payload as it was approved, when an approver changed it; else null."""
     permit_expires_at: str | None
-    """Until when the effect may start under the approval; null: no end."""
+    """Until when the effect may start under the approval; null: no limit."""
     uses: int
-    """Effects that may start under the approval."""
+    """How many effects may start under the approval."""
     uses_left: int
-    """Those of them that are left, the effect that it was asked for included."""
+    """How many of these are left, including the effect that it was asked for."""
     effect_id: str | None
     """The effect that it was asked for."""
     effect: AboutEffect | None
     payload: Any
     """The payload of the effect, the exact text; null without one."""
     payload_hash: str | None
-    """Of this payload as it was proposed: the SHA-256 of its bytes, in hex; null without one, and once it was
-    removed.
+    """The SHA-256 of the bytes of this payload as it was proposed, in hex; null without one, and once it was removed.
     """
 
 
 class CheckpointCallback(TypedDict):
-    """How the delivery of the decision stands."""
+    """The state of the delivery of the decision."""
 
     status: Literal["none", "pending", "delivered", "failed"]
     attempts: int
@@ -368,7 +366,7 @@ class ClaimedDeadLetter(TypedDict):
     status: Literal["failed", "claimed", "resolved", "archived"]
     error: str
     cause: str
-    """The first line of the error with ids and numbers masked: failures of one cause have one text."""
+    """The first line of the error with ids and numbers masked: failures with the same cause have the same text."""
     workflow_id: str | None
     source: Literal["agent", "schedule", "checkpoint"]
     source_id: str | None
@@ -378,7 +376,7 @@ class ClaimedDeadLetter(TypedDict):
     locked_by: str | None
     """The agent that holds the lock."""
     locked_until: str | None
-    """From then on the item is failed again."""
+    """When the lock expires and the item is failed again."""
     claims: int
     """The number of claims."""
     created_at: str
@@ -407,7 +405,7 @@ class ClaimedEffect(TypedDict):
     payload_hash: str
     """The SHA-256 of the payload that was proposed, in hex."""
     effective_hash: str | None
-    """The same of the payload that an approver put in its place."""
+    """The same for the payload that an approver put in its place."""
     checkpoint_id: str | None
     """Its approval; null when it needs none."""
     permit_expires_at: str | None
@@ -423,17 +421,17 @@ class ClaimedEffect(TypedDict):
     fence: int
     """The number of leases so far: the target may refuse a lower one."""
     lease_seconds: int
-    """How long the last lease was given for; the next one as well, unless it says otherwise."""
+    """How long the last lease was granted for; the default for the next one."""
     lease_until: str | None
     """When the last lease ends, or ran out; null once it was settled."""
     error: str | None
-    """Of the last report that it did not happen."""
+    """The error of the last report that it did not happen."""
     resolved_by: str | None
     """The person who decided what became of it: admin or approval_key:<id>."""
     workflow_id: str | None
     """Null when it belongs to none."""
     finished_at: str | None
-    """When it was over."""
+    """When it ended."""
     created_at: str
     """When it was claimed."""
     updated_at: str
@@ -479,7 +477,7 @@ class CreatedAgent(TypedDict):
     mode: Literal["full", "read", "propose"]
     """full, read (it changes nothing) or propose (each of its effects waits for an approval)."""
     paused_at: str | None
-    """Since when it is paused; null while it is not."""
+    """When it was paused; null while it is not."""
     paused_reason: str | None
 
 
@@ -495,11 +493,11 @@ class CreatedApprovalKey(TypedDict):
     created_at: str
     """When it was created."""
     expires_at: str | None
-    """From then on it is refused; null: it does not expire."""
+    """It is refused from then on; null: it does not expire."""
     last_used_at: str | None
     """When it was last used, to the minute; null: never."""
     approval_url: str | None
-    """Of a key that is bound: a page that decides the checkpoint, the key in its fragment."""
+    """For a bound key: a page to decide the checkpoint, with the key in its fragment."""
 
 
 class CreatedInbox(TypedDict):
@@ -515,7 +513,7 @@ class CreatedInbox(TypedDict):
     workflowId: str | None
     """Null when it belongs to none."""
     expiresAt: str
-    """From then on it takes no messages."""
+    """It accepts no messages from then on."""
 
 
 class _CreatedTenant(TypedDict):
@@ -526,11 +524,11 @@ class _CreatedTenant(TypedDict):
     owner_email: str
     status: Literal["active", "pending_deletion"]
     purge_at: str | None
-    """When everything of this tenant is purged; null while it is active."""
+    """When all data of this tenant is purged; null while it is active."""
     created_at: str
     """When it was created."""
     frozen_at: str | None
-    """Since when it is frozen; null while it is not."""
+    """When it was frozen; null while it is not."""
     frozen_reason: str | None
     resumed_at: str | None
     """When it was resumed, while locks, leases and timeouts are still being moved by the frozen time."""
@@ -556,7 +554,7 @@ class DeadLetter(TypedDict):
     status: Literal["failed", "claimed", "resolved", "archived"]
     error: str
     cause: str
-    """The first line of the error with ids and numbers masked: failures of one cause have one text."""
+    """The first line of the error with ids and numbers masked: failures with the same cause have the same text."""
     workflow_id: str | None
     source: Literal["agent", "schedule", "checkpoint"]
     source_id: str | None
@@ -566,7 +564,7 @@ class DeadLetter(TypedDict):
     locked_by: str | None
     """The agent that holds the lock."""
     locked_until: str | None
-    """From then on the item is failed again."""
+    """When the lock expires and the item is failed again."""
     claims: int
     """The number of claims."""
     created_at: str
@@ -608,12 +606,12 @@ _DeadLetterDiscardFilterOptional = TypedDict("_DeadLetterDiscardFilterOptional",
 
 
 class DeadLetterDiscardFilter(_DeadLetterDiscardFilterOptional, total=False):
-    """Which dead letters; {} takes every failed one."""
+    """Which dead letters; {} means every failed one."""
 
     status: Literal["failed"]
     source: Literal["agent", "schedule", "checkpoint"]
     source_id: str
-    """The schedule or checkpoint that left it."""
+    """The schedule or checkpoint that it came from."""
     cause: str
     """The exact cause."""
     workflow_id: str
@@ -637,15 +635,15 @@ class DeadLetterOperation(TypedDict):
     failed: int
     """Those that could not be sent again."""
     skipped: int
-    """Those that were claimed, or no longer matched, at their turn."""
+    """Those that were claimed, or no longer matched, when their turn came."""
     max: int
     per_second: float | None
     """Null: as fast as is fair."""
     more: bool
-    """True when further dead letters may match: `max` was reached, or the look for them ended early."""
+    """True when further dead letters may match: `max` was reached, or the search ended early."""
     looked_until: str | None
-    """The look ended early, at items captured then: as `from` it lets the next operation go on there. Null when no
-    further items were there, or `max` was reached.
+    """Set when the search ended early, at items captured then: pass it as `from` to let the next operation continue
+    there. Null when there were no further items, or `max` was reached.
     """
     waiting_for: str | None
     """The quota that it waits for; it continues once there is room."""
@@ -661,7 +659,7 @@ _DeadLetterOperationFilterRequired = TypedDict("_DeadLetterOperationFilterRequir
 
 
 class DeadLetterOperationFilter(_DeadLetterOperationFilterRequired):
-    """The dead letters that an operation takes."""
+    """The dead letters that an operation is for."""
 
     status: Literal["failed", "claimed", "resolved", "archived"] | None
     source: Literal["agent", "schedule", "checkpoint"] | None
@@ -690,12 +688,12 @@ _DeadLetterRedriveFilterOptional = TypedDict("_DeadLetterRedriveFilterOptional",
 
 
 class DeadLetterRedriveFilter(_DeadLetterRedriveFilterOptional, total=False):
-    """Which dead letters; {} takes every failed one."""
+    """Which dead letters; {} means every failed one."""
 
     status: Literal["failed", "archived"]
     source: Literal["agent", "schedule", "checkpoint"]
     source_id: str
-    """The schedule or checkpoint that left it."""
+    """The schedule or checkpoint that it came from."""
     cause: str
     """The exact cause."""
     workflow_id: str
@@ -712,7 +710,7 @@ class DeletedTenant(TypedDict):
     tenant_id: str
     status: Literal["active", "pending_deletion"]
     purge_at: str | None
-    """When everything of this tenant is purged; null while it is active."""
+    """When all data of this tenant is purged; null while it is active."""
 
 
 class Deletion(TypedDict):
@@ -733,7 +731,7 @@ class Effect(TypedDict):
     payload_hash: str
     """The SHA-256 of the payload that was proposed, in hex."""
     effective_hash: str | None
-    """The same of the payload that an approver put in its place."""
+    """The same for the payload that an approver put in its place."""
     checkpoint_id: str | None
     """Its approval; null when it needs none."""
     permit_expires_at: str | None
@@ -749,17 +747,17 @@ class Effect(TypedDict):
     fence: int
     """The number of leases so far: the target may refuse a lower one."""
     lease_seconds: int
-    """How long the last lease was given for; the next one as well, unless it says otherwise."""
+    """How long the last lease was granted for; the default for the next one."""
     lease_until: str | None
     """When the last lease ends, or ran out; null once it was settled."""
     error: str | None
-    """Of the last report that it did not happen."""
+    """The error of the last report that it did not happen."""
     resolved_by: str | None
     """The person who decided what became of it: admin or approval_key:<id>."""
     workflow_id: str | None
     """Null when it belongs to none."""
     finished_at: str | None
-    """When it was over."""
+    """When it ended."""
     created_at: str
     """When it was claimed."""
     updated_at: str
@@ -780,7 +778,7 @@ class EffectApproval(TypedDict):
     status: str
     title: str
     approval_url: str
-    """A page for a person to decide it, who needs an approval key."""
+    """A page where a person with an approval key decides it."""
     expires_at: str
     """When its timeout is due."""
 
@@ -800,33 +798,35 @@ class EffectApprovalRequest(TypedDict, total=False):
     """auto_reject, the default, or dlq."""
     timeout_seconds: int
     expires_at: str | datetime
-    """With timeout_seconds, the earlier of both; without either, 24 hours from now."""
+    """With timeout_seconds, the earlier one counts; without either, 24 hours from now."""
     editable: bool
     """An approver may change the payload; default false."""
     answer_schema: Mapping[str, object]
     """A flat JSON Schema of the answer that the approval must carry, at most 16 KiB."""
     required_approvals: int
-    """Approvals by different voters that it takes; default 1."""
+    """Approvals by different voters that it needs; default 1."""
     required_rejections: int
-    """Rejections by different voters that it takes; default 1."""
+    """Rejections by different voters that it needs; default 1."""
     approvers: Sequence[str]
-    """Ids of the approval keys that may decide, or admin. Default: everybody with a key for it."""
+    """Ids of the approval keys that may decide, or admin. Default: anybody with a key for it."""
     escalate: Sequence[EscalationStep]
-    """While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody."""
+    """While nobody has decided, these may also decide after that many seconds; a step without approvers lets anybody
+    with a key decide.
+    """
 
 
 class EffectPolicy(TypedDict):
-    """The conditions on which the effects of a type may start."""
+    """The conditions under which the effects of a type may start."""
 
     type: str
     approval: Literal["optional", "required"]
     """required: an effect that asks for no approval still gets one."""
     required_approvals: int
-    """The least number of approvals."""
+    """The minimum number of approvals."""
     approvers: list[str] | None
-    """Ids of approval keys, or admin; null: everybody with a key for it."""
+    """Ids of approval keys, or admin; null: anybody with a key for it."""
     lease_seconds_max: int | None
-    """The longest lease; a longer one is cut."""
+    """The longest lease; a longer one is shortened to it."""
     created_at: str
     """When it was first set."""
     updated_at: str
@@ -843,13 +843,13 @@ class Entry(TypedDict):
     version: int
     """Starts at 1, rises by 1, never repeats for a key."""
     expires_at: str | None
-    """Absent from then on; null for never."""
+    """The key is absent from then on; null: it does not expire."""
     updated_at: str
     """When this version was written."""
 
 
 class Escalation(TypedDict):
-    """A step of an escalation: who may decide too, after how many seconds."""
+    """A step of an escalation: who else may decide, and after how many seconds."""
 
     after_seconds: int
     approvers: list[str] | None
@@ -860,17 +860,17 @@ class _EscalationStep(TypedDict):
 
 
 class EscalationStep(_EscalationStep, total=False):
-    """Who may decide too, after how many seconds."""
+    """Who else may decide, and after how many seconds."""
 
     approvers: Sequence[str]
 
 
 class EventFilter(TypedDict, total=False):
-    """Events that have all of these."""
+    """Events that match all of these."""
 
     type: EventType | None
     subject: str | None
-    """Events of this thing: its id, or kind:id."""
+    """About this subject: its id, or kind:id."""
     workflow_id: str | None
     """Events of this workflow."""
 
@@ -995,7 +995,7 @@ class ExtendedDeadLetter(TypedDict):
     status: Literal["failed", "claimed", "resolved", "archived"]
     error: str
     cause: str
-    """The first line of the error with ids and numbers masked: failures of one cause have one text."""
+    """The first line of the error with ids and numbers masked: failures with the same cause have the same text."""
     workflow_id: str | None
     source: Literal["agent", "schedule", "checkpoint"]
     source_id: str | None
@@ -1005,7 +1005,7 @@ class ExtendedDeadLetter(TypedDict):
     locked_by: str | None
     """The agent that holds the lock."""
     locked_until: str | None
-    """From then on the item is failed again."""
+    """When the lock expires and the item is failed again."""
     claims: int
     """The number of claims."""
     created_at: str
@@ -1052,7 +1052,7 @@ FeatureUsageFeature = Literal[
 
 
 class Forward(TypedDict):
-    """How the forward of a message stands."""
+    """The state of the forward of a message."""
 
     status: Literal["pending", "delivered", "failed"]
     statusCode: int | None
@@ -1081,7 +1081,7 @@ class Inbox(TypedDict):
     createdAt: str
     """When it was created."""
     expiresAt: str
-    """From then on it takes no messages."""
+    """It accepts no messages from then on."""
 
 
 class InboxDetail(TypedDict):
@@ -1103,7 +1103,7 @@ class JournalEvent(TypedDict):
     subject: EventSubject
     workflow_id: str | None
     workflow_seq: int | None
-    """Its number in the workflow; null outside of one."""
+    """Its number in the workflow; null outside a workflow."""
     agent_id: str | None
     """The agent whose call caused it."""
     actor: str
@@ -1112,7 +1112,7 @@ class JournalEvent(TypedDict):
     at: str
     """When it happened."""
     data: dict[str, Any]
-    """Members by type; never a payload."""
+    """Members depend on the type; never a payload."""
 
 
 class JournalEventPage(TypedDict):
@@ -1120,7 +1120,7 @@ class JournalEventPage(TypedDict):
 
     items: list[JournalEvent]
     next_after: int
-    """Give it as after to go on."""
+    """Pass it as after to continue."""
 
 
 class ListedDeadLetter(TypedDict):
@@ -1130,7 +1130,7 @@ class ListedDeadLetter(TypedDict):
     status: Literal["failed", "claimed", "resolved", "archived"]
     error: str
     cause: str
-    """The first line of the error with ids and numbers masked: failures of one cause have one text."""
+    """The first line of the error with ids and numbers masked: failures with the same cause have the same text."""
     workflow_id: str | None
     source: Literal["agent", "schedule", "checkpoint"]
     source_id: str | None
@@ -1140,7 +1140,7 @@ class ListedDeadLetter(TypedDict):
     locked_by: str | None
     """The agent that holds the lock."""
     locked_until: str | None
-    """From then on the item is failed again."""
+    """When the lock expires and the item is failed again."""
     claims: int
     """The number of claims."""
     created_at: str
@@ -1165,7 +1165,7 @@ class ListedEffect(TypedDict):
     payload_hash: str
     """The SHA-256 of the payload that was proposed, in hex."""
     effective_hash: str | None
-    """The same of the payload that an approver put in its place."""
+    """The same for the payload that an approver put in its place."""
     checkpoint_id: str | None
     """Its approval; null when it needs none."""
     permit_expires_at: str | None
@@ -1181,17 +1181,17 @@ class ListedEffect(TypedDict):
     fence: int
     """The number of leases so far: the target may refuse a lower one."""
     lease_seconds: int
-    """How long the last lease was given for; the next one as well, unless it says otherwise."""
+    """How long the last lease was granted for; the default for the next one."""
     lease_until: str | None
     """When the last lease ends, or ran out; null once it was settled."""
     error: str | None
-    """Of the last report that it did not happen."""
+    """The error of the last report that it did not happen."""
     resolved_by: str | None
     """The person who decided what became of it: admin or approval_key:<id>."""
     workflow_id: str | None
     """Null when it belongs to none."""
     finished_at: str | None
-    """When it was over."""
+    """When it ended."""
     created_at: str
     """When it was claimed."""
     updated_at: str
@@ -1213,7 +1213,7 @@ class ListedInbox(TypedDict):
     messageCount: int
     """Messages that are kept."""
     expiresAt: str
-    """From then on it takes no messages."""
+    """It accepts no messages from then on."""
 
 
 class ListedKey(TypedDict):
@@ -1223,7 +1223,7 @@ class ListedKey(TypedDict):
     version: int
     """Starts at 1, rises by 1, never repeats for a key."""
     expires_at: str | None
-    """Absent from then on; null for never."""
+    """The key is absent from then on; null: it does not expire."""
     updated_at: str
     """When this version was written."""
 
@@ -1243,7 +1243,7 @@ class MatchedDeadLetters(_MatchedDeadLetters, total=False):
     """The answer of a dry run: what an operation would take."""
 
     looked_until: str
-    """Present when the look ended early, at items captured then: as `from` it counts those that follow."""
+    """Present when the search ended early, at items captured then: pass it as `from` to count those that follow."""
 
 
 class Message(TypedDict):
@@ -1262,7 +1262,7 @@ class Message(TypedDict):
     bodyBase64: str
     """The exact bytes."""
     preview: str | None
-    """The first line of the body that is not blank, at most 200 characters; of JSON its beginning, on one line."""
+    """The first line of the body that is not blank, at most 200 characters; for JSON its beginning, on one line."""
     contentType: str
     """Empty when none was sent."""
     sourceIp: str
@@ -1276,7 +1276,7 @@ class MessagePage(TypedDict):
 
     items: list[Message]
     nextAfter: str | None
-    """Give it as after next time; null while no message was ever seen."""
+    """Pass it as after next time; null until a message has been seen."""
 
 
 class MessageSearchPage(TypedDict):
@@ -1284,7 +1284,7 @@ class MessageSearchPage(TypedDict):
 
     items: list[Message]
     nextBefore: str | None
-    """Give it as before to go on; null at the end."""
+    """Pass it as before to continue; null at the end."""
 
 
 class Namespace(TypedDict):
@@ -1305,7 +1305,7 @@ class PutResult(TypedDict):
     version: int
     """Starts at 1, rises by 1, never repeats for a key."""
     expires_at: str | None
-    """Absent from then on; null for never."""
+    """The key is absent from then on; null: it does not expire."""
 
 
 class Quota(TypedDict):
@@ -1328,7 +1328,7 @@ class RateLimitAllowed(TypedDict):
 
     allowed: bool
     count: float
-    """Hits of the window, this check included."""
+    """Hits in the window, this check included."""
     remaining: float
     """Hits that the limit still allows."""
     resetAt: str
@@ -1342,11 +1342,11 @@ class RateLimitBlocked(TypedDict):
 
     allowed: bool
     count: float
-    """Hits of the window, this check included."""
+    """Hits in the window, this check included."""
     remaining: float
     """Hits that the limit still allows."""
     resetAt: str
-    """The end of a fixed window; of a sliding one, when the same check would pass."""
+    """The end of a fixed window; for a sliding one, when the same check would pass."""
     retryAfter: int
     """Seconds until then, at least 1."""
     limit: float
@@ -1361,7 +1361,7 @@ class RateLimitCounter(TypedDict):
     limit: float
     """As it was sent with the last check; 0 when that is not known."""
     count: float
-    """Hits of the window."""
+    """Hits in the window."""
     remaining: float
     """Hits that the limit still allows."""
     resetAt: str
@@ -1379,11 +1379,11 @@ class RateLimitReset(TypedDict):
 
 
 class RateLimitStatus(TypedDict):
-    """How a key stands against the limit of its last check."""
+    """The state of a key against the limit of its last check."""
 
     key: str
     count: float
-    """Hits of the window; 0 when it is over."""
+    """Hits in the window; 0 when it is over."""
     remaining: float
     """Hits that the limit still allows."""
     resetAt: str
@@ -1428,10 +1428,10 @@ class RotatedAgent(TypedDict):
     mode: Literal["full", "read", "propose"]
     """full, read (it changes nothing) or propose (each of its effects waits for an approval)."""
     paused_at: str | None
-    """Since when it is paused; null while it is not."""
+    """When it was paused; null while it is not."""
     paused_reason: str | None
     previous_key_expires_at: str | None
-    """When the key before stops working; null when it already has."""
+    """When the previous key stops working; null when it already has."""
 
 
 class _RotatedTenant(TypedDict):
@@ -1442,18 +1442,18 @@ class _RotatedTenant(TypedDict):
     owner_email: str
     status: Literal["active", "pending_deletion"]
     purge_at: str | None
-    """When everything of this tenant is purged; null while it is active."""
+    """When all data of this tenant is purged; null while it is active."""
     created_at: str
     """When it was created."""
     frozen_at: str | None
-    """Since when it is frozen; null while it is not."""
+    """When it was frozen; null while it is not."""
     frozen_reason: str | None
     resumed_at: str | None
     """When it was resumed, while locks, leases and timeouts are still being moved by the frozen time."""
     admin_key: str
     """Shown in this answer only."""
     previous_key_expires_at: str | None
-    """When the key before stops working; null when it already has."""
+    """When the previous key stops working; null when it already has."""
 
 
 class RotatedTenant(_RotatedTenant, total=False):
@@ -1466,7 +1466,7 @@ class RotatedTenant(_RotatedTenant, total=False):
 
 
 class Schedule(TypedDict):
-    """One signed callback at one time, with its state and its last outcome."""
+    """A one-time signed callback, with its status and its last outcome."""
 
     id: str
     status: Literal["pending", "fired", "cancelled", "failed"]
@@ -1478,17 +1478,17 @@ class Schedule(TypedDict):
     callback_payload: Any
     """The exact text that was sent."""
     fire_at: str
-    """When it is called; in the past means now."""
+    """When it is called; the past means now."""
     dlq_on_failure: bool
     agent_id: str
     attempts: int
     """The number of calls since fire_at was set."""
     next_attempt_at: str | None
-    """When it is called next; null once nothing is to come."""
+    """When it is called next; null when no attempt is to come."""
     last_error: str | None
     last_status_code: int | None
     fired_at: str | None
-    """When a receiver took it."""
+    """When a receiver accepted it."""
     retry_of: str | None
     """The schedule that it repeats."""
     redrive_of: str | None
@@ -1504,7 +1504,7 @@ class Schedule(TypedDict):
 
 
 class SealBundle(TypedDict):
-    """Events with everything that it takes to check them without the service."""
+    """Events with everything needed to check them without the service."""
 
     format: str
     """waystation-seal-bundle/1"""
@@ -1517,12 +1517,12 @@ class SealBundle(TypedDict):
     note: str
     """The checkpoint as a signed note, c2sp.org/tlog-checkpoint."""
     keys: list[str]
-    """Public keys, name+hash+key; the one that signs comes first, those before it follow."""
+    """Public keys, name+hash+key; the one that signs comes first, then its predecessors."""
     workflow_id: str | None
     after: int
-    """The events of the bundle are those behind this one."""
+    """The events of the bundle are those after this one."""
     edge: list[str] | None
-    """Of a bundle of the journal: the hashes of the complete parts of the tree of `after` events."""
+    """For a bundle of the journal: the hashes of the complete parts of the tree of `after` events."""
     consistency: SealBundleConsistency | None
     next_after: int | None
     """Where the next part of the journal begins; null on the last."""
@@ -1533,8 +1533,8 @@ _SealBundleConsistencyRequired = TypedDict("_SealBundleConsistencyRequired", {"f
 
 
 class SealBundleConsistency(_SealBundleConsistencyRequired):
-    """That the tree begins with the one of `from` events; in a part that ends before `from`, that that tree begins
-    with this one.
+    """Proves that the tree begins with the one of `from` events; in a part that ends before `from`, that the latter
+    begins with this one.
     """
 
     proof: list[str]
@@ -1561,7 +1561,7 @@ class SealCheckpoint(TypedDict):
     note: str
     """The checkpoint as a signed note, c2sp.org/tlog-checkpoint."""
     keys: list[str]
-    """Public keys, name+hash+key; the one that signs comes first, those before it follow."""
+    """Public keys, name+hash+key; the one that signs comes first, then its predecessors."""
 
 
 _SealConsistencyRequired = TypedDict("_SealConsistencyRequired", {"from": "int"})
@@ -1583,7 +1583,7 @@ class SealConsistency(_SealConsistencyRequired):
     note: str
     """The checkpoint as a signed note, c2sp.org/tlog-checkpoint."""
     keys: list[str]
-    """Public keys, name+hash+key; the one that signs comes first, those before it follow."""
+    """Public keys, name+hash+key; the one that signs comes first, then its predecessors."""
 
 
 class SealKeptCheckpoint(TypedDict):
@@ -1618,7 +1618,7 @@ class SealProof(TypedDict):
     note: str
     """The checkpoint as a signed note, c2sp.org/tlog-checkpoint."""
     keys: list[str]
-    """Public keys, name+hash+key; the one that signs comes first, those before it follow."""
+    """Public keys, name+hash+key; the one that signs comes first, then its predecessors."""
 
 
 class SealedEvent(TypedDict):
@@ -1635,18 +1635,18 @@ class SealedEvent(TypedDict):
     request_id: str | None
     at: str
     data: dict[str, Any]
-    """By the type of the event."""
+    """Depends on the type of the event."""
 
 
 class Subscription(TypedDict):
-    """Events that are delivered to a URL or an address, with how far it is."""
+    """Events that are delivered to a URL or an address, and how far delivery is."""
 
     id: str
     status: Literal["unconfirmed", "active", "paused"]
-    """unconfirmed: the holder of the address has to press the button of the mail first."""
+    """unconfirmed: the holder of the address has not confirmed it yet, by the link in the mail."""
     paused_reason: Literal["requested", "gone", "failing", "unsubscribed"] | None
-    """requested: by an admin, also of one that is unconfirmed and will stay paused; gone: 410 was answered; failing:
-    an event was not taken for three days; unsubscribed: by the holder of the address.
+    """requested: by an admin, even while unconfirmed, and it will stay paused; gone: the receiver answered 410;
+    failing: an event could not be delivered for three days; unsubscribed: by the holder of the address.
     """
     name: str | None
     """Null when it has none."""
@@ -1658,20 +1658,20 @@ class Subscription(TypedDict):
     types: list[str]
     workflow_id: str | None
     after: int
-    """The number of the last event that was taken, or passed over."""
+    """The number of the last event that was delivered, or passed over."""
     behind: int
-    """Events that have happened since, of all types; 0 for an active one when all that it takes were delivered."""
+    """Events that have happened since, of all types; 0 for an active one that has delivered all that it is for."""
     attempts: int
     """Attempts made so far to deliver the next event."""
     next_attempt_at: str | None
     """When the next event is tried; null when none waits."""
     last_error: str | None
-    """Of the last attempt; null when it was taken."""
+    """The error of the last attempt; null when it succeeded."""
     last_status_code: int | None
     last_attempt_at: str | None
     """When the last attempt began."""
     delivered_at: str | None
-    """When an event was last taken."""
+    """When an event was last delivered."""
     created_at: str
     """When it was created."""
     updated_at: str
@@ -1682,7 +1682,7 @@ class SubscriptionAttempt(TypedDict):
     """One attempt to deliver an event."""
 
     number: int
-    """The number of this attempt of all of the subscription, from 0."""
+    """The number of this attempt among all of the subscription, from 0."""
     event_id: str
     event_seq: int
     event_type: str
@@ -1707,18 +1707,18 @@ class _Tenant(TypedDict):
     owner_email: str
     status: Literal["active", "pending_deletion"]
     purge_at: str | None
-    """When everything of this tenant is purged; null while it is active."""
+    """When all data of this tenant is purged; null while it is active."""
     created_at: str
     """When it was created."""
     frozen_at: str | None
-    """Since when it is frozen; null while it is not."""
+    """When it was frozen; null while it is not."""
     frozen_reason: str | None
     resumed_at: str | None
     """When it was resumed, while locks, leases and timeouts are still being moved by the frozen time."""
 
 
 class Tenant(_Tenant, total=False):
-    """An account: its plan, what it uses of its quotas, and its state."""
+    """An account: its plan, its use of its quotas, and its state."""
 
     quarantined_since: str
     """In the answer of GET while the service is a restored copy that its operator has not released: nothing due is
@@ -1734,11 +1734,11 @@ class _TenantWithSecret(TypedDict):
     owner_email: str
     status: Literal["active", "pending_deletion"]
     purge_at: str | None
-    """When everything of this tenant is purged; null while it is active."""
+    """When all data of this tenant is purged; null while it is active."""
     created_at: str
     """When it was created."""
     frozen_at: str | None
-    """Since when it is frozen; null while it is not."""
+    """When it was frozen; null while it is not."""
     frozen_reason: str | None
     resumed_at: str | None
     """When it was resumed, while locks, leases and timeouts are still being moved by the frozen time."""
@@ -1855,16 +1855,16 @@ class Vote(TypedDict):
     counts: bool
     """False once the payload was changed after it; its voter may vote again."""
     edited: bool
-    """It changed the payload."""
+    """True when it changed the payload."""
     payload_hash: str | None
     """SHA-256 of the payload that it is for, hexadecimal; null without one."""
     reason: str | None
     answer: dict[str, Any] | None
     """The answer that it carries."""
     permit_expires_at: str | None
-    """The end that it gives the approval; of several the earliest counts."""
+    """The expiry that it sets for the approval; of several, the earliest counts."""
     uses: int
-    """The uses that it allows; of several the least counts."""
+    """The uses that it allows; of several, the lowest counts."""
     at: str
     """When it was cast."""
 
@@ -1874,7 +1874,7 @@ class Workflow(TypedDict):
 
     workflow_id: str
     events: int
-    """Its events, those that were removed since included."""
+    """Its events, including those removed since."""
     waiting: int
     """How many things it waits for now."""
     failing: int
@@ -1894,7 +1894,7 @@ class WorkflowTimeline(TypedDict):
 
     workflow_id: str
     events: int
-    """Its events, those that were removed since included."""
+    """Its events, including those removed since."""
     waiting: int
     """How many things it waits for now."""
     failing: int
@@ -1909,6 +1909,6 @@ class WorkflowTimeline(TypedDict):
     """The type of the latest event."""
     items: list[JournalEvent]
     next_after: int
-    """Give it as after to go on."""
+    """Pass it as after to continue."""
     more: bool
-    """Further events follow."""
+    """True when further events follow."""

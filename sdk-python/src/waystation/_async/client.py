@@ -106,7 +106,7 @@ class AsyncWaystation(AsyncResources):
         `after`; without `after` where the journal stands when `begun`, `first` or the iteration is called first: call `begun`
         before you start what you wait for.
 
-        any: alternatives: an event that has all members of one of them is waited for. 1 to 16.
+        any: alternatives: waits for an event that matches all members of one of them. 1 to 16.
         """
         return AsyncEventWait(self._transport, any, after, wait_seconds, options)
 

@@ -102,7 +102,7 @@ class Tenants(Resource):
         TENANT_NAME_TAKEN, FORBIDDEN, RATE_LIMITED.
 
         name: Unique regardless of case; no control characters; counted after trimming.
-        plan: One that the operator opens: free and pro unless configured, on loopback also unlimited. Any other is
+        plan: One that is open to sign-ups: free and pro unless configured, plus unlimited on loopback. Any other is
             refused with the list of those that are open. The default is free unless configured.
         """
         given_ = Input(body=fields({"name": name, "owner_email": owner_email}, {"plan": plan}))
@@ -110,9 +110,9 @@ class Tenants(Resource):
         return answer_
 
     def get(self, tenant_id: str, **options: Unpack[CallOptions]) -> Tenant:
-        """Read the tenant and what it uses of its quotas. `me` is the tenant of the key.
+        """Read the tenant and its use of its quotas. `me` is the tenant of the key.
 
-        tenant_id: The tenant that the admin key belongs to, or me; any other answers 403.
+        tenant_id: The tenant that the admin key belongs to, or me; any other is refused with 403.
         """
         given_ = Input(params={"tenant_id": tenant_id})
         answer_: Tenant = self._transport.call("getTenant", given_, options)
@@ -125,20 +125,20 @@ class Tenants(Resource):
         confirm: Literal["DELETE ALL DATA"],
         **options: Unpack[CallOptions],
     ) -> DeletedTenant:
-        """Schedule the tenant for deletion, 30 days from now. Needs `confirm: "DELETE ALL DATA"`. Everything of the
+        """Schedule the tenant for deletion, 30 days from now. Needs `confirm: "DELETE ALL DATA"`. All data of the
         tenant is removed after 30 days. Raises DELETE_REQUIRES_CONFIRM.
 
-        tenant_id: The tenant that the admin key belongs to; any other answers 403.
+        tenant_id: The tenant that the admin key belongs to; any other is refused with 403.
         """
         given_ = Input(params={"tenant_id": tenant_id}, body=fields({"confirm": confirm}))
         answer_: DeletedTenant = self._transport.call("deleteTenant", given_, options)
         return answer_
 
     def freeze(self, tenant_id: str, *, reason: str | None = None, **options: Unpack[CallOptions]) -> Tenant:
-        """Stop everything: agents may change nothing, and nothing due is sent. On all nodes within a second. A tenant
-        that is frozen stays as it is.
+        """Stop everything: agents may change nothing, and nothing due is sent. Takes effect on all nodes within a
+        second. A tenant that is already frozen stays as it is.
 
-        tenant_id: The tenant that the admin key belongs to; any other answers 403.
+        tenant_id: The tenant that the admin key belongs to; any other is refused with 403.
         reason: Shown to the agents that are refused.
         """
         given_ = Input(params={"tenant_id": tenant_id}, body=fields({}, {"reason": reason}))
@@ -146,9 +146,10 @@ class Tenants(Resource):
         return answer_
 
     def restore(self, tenant_id: str, **options: Unpack[CallOptions]) -> Tenant:
-        """Cancel the deletion. Within 30 days of the deletion. Keys and data are as they were. Raises INVALID_STATE.
+        """Cancel the deletion. Possible within 30 days of the deletion. Keys and data are as they were. Raises
+        INVALID_STATE.
 
-        tenant_id: The tenant that the admin key belongs to; any other answers 403.
+        tenant_id: The tenant that the admin key belongs to; any other is refused with 403.
         """
         given_ = Input(params={"tenant_id": tenant_id})
         answer_: Tenant = self._transport.call("restoreTenant", given_, options)
@@ -162,21 +163,21 @@ class Tenants(Resource):
         **options: Unpack[CallOptions],
     ) -> Tenant:
         """End the freeze. Locks, leases and timeouts are moved by the time that the tenant was frozen; what fell due
-        runs now. `frozen_at` is still set in the answer when so much is to be moved that it takes some seconds
-        more. With `frozen_at`, another freeze is left alone: 409. Raises INVALID_STATE.
+        runs now. `frozen_at` is still set in the answer when there is so much to move that it takes a few more
+        seconds. With `frozen_at` in the body, a different freeze is left alone: 409. Raises INVALID_STATE.
 
-        tenant_id: The tenant that the admin key belongs to; any other answers 403.
-        frozen_at: The `frozen_at` of the freeze that you mean: 409 while another one holds.
+        tenant_id: The tenant that the admin key belongs to; any other is refused with 403.
+        frozen_at: The `frozen_at` of the freeze that you mean: 409 when another one is in force.
         """
         given_ = Input(params={"tenant_id": tenant_id}, body=fields({}, {"frozen_at": frozen_at}))
         answer_: Tenant = self._transport.call("resumeTenant", given_, options)
         return answer_
 
     def rotate_signing_secret(self, tenant_id: str, **options: Unpack[CallOptions]) -> TenantWithSecret:
-        """Get a new signing secret; the old one signs beside it for 24 hours. Both secrets sign for 24 hours: verify
-        callbacks with both.
+        """Get a new signing secret; the old one also signs for another 24 hours. Both secrets sign for 24 hours:
+        verify callbacks with both.
 
-        tenant_id: The tenant that the admin key belongs to; any other answers 403.
+        tenant_id: The tenant that the admin key belongs to; any other is refused with 403.
         """
         given_ = Input(params={"tenant_id": tenant_id})
         answer_: TenantWithSecret = self._transport.call("rotateSigningSecret", given_, options)
@@ -189,9 +190,9 @@ class Tenants(Resource):
         grace_seconds: int | None = None,
         **options: Unpack[CallOptions],
     ) -> RotatedTenant:
-        """Get a new admin key. The old key ends at once, or after `grace_seconds`.
+        """Get a new admin key. The old key stops working at once, or after `grace_seconds`.
 
-        tenant_id: The tenant that the admin key belongs to; any other answers 403.
+        tenant_id: The tenant that the admin key belongs to; any other is refused with 403.
         grace_seconds: How long the old key still works; 0, the default, ends it at once.
         """
         given_ = Input(params={"tenant_id": tenant_id}, body=fields({}, {"grace_seconds": grace_seconds}))
@@ -208,12 +209,12 @@ class Tenants(Resource):
         **options: Unpack[CallOptions],
     ) -> UsageReport:
         """Count the calls of each hour or day, by feature. Calls and failures of each step, by feature. Every step of
-        the range is there, with zeros if need be.
+        the range is listed, even one without calls.
 
-        tenant_id: The tenant that the admin key belongs to, or me; any other answers 403.
-        from_: From the step that this instant is in; default a day, or 30 days, before to.
+        tenant_id: The tenant that the admin key belongs to, or me; any other is refused with 403.
+        from_: The first step is the one that contains this instant; default a day, or 30 days, before to.
         to: Before this instant; default now. At most 35 days after from.
-        step: hour, the default, or day; of UTC.
+        step: hour (the default) or day, in UTC.
         """
         given_ = Input(params={"tenant_id": tenant_id}, query=fields({}, {"from": from_, "to": to, "step": step}))
         answer_: UsageReport = self._transport.call("getUsage", given_, options)
@@ -249,17 +250,17 @@ class Agents(Resource):
     ) -> Pages[Agent]:
         """List agents, newest first. Keys are masked.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listAgents", {}, given_, options)
 
     def get(self, agent_id: str, **options: Unpack[CallOptions]) -> Agent:
-        """Read an agent, its key masked. With the admin key or the key of any agent of the tenant. Raises
+        """Read an agent, its key masked. Needs the admin key or the key of any agent of the tenant. Raises
         AGENT_NOT_FOUND.
 
-        agent_id: The agent, which is its name.
+        agent_id: The agent, by its name.
         """
         given_ = Input(params={"agent_id": agent_id})
         answer_: Agent = self._transport.call("getAgent", given_, options)
@@ -272,30 +273,30 @@ class Agents(Resource):
         mode: Literal["full", "read", "propose"],
         **options: Unpack[CallOptions],
     ) -> Agent:
-        """Change what an agent may do. On all nodes within a second. Raises AGENT_NOT_FOUND.
+        """Change what an agent may do. Takes effect on all nodes within a second. Raises AGENT_NOT_FOUND.
 
-        agent_id: The agent, which is its name.
-        mode: full: everything that agents may. read: it changes nothing. propose: each of its effects waits for an
-            approval.
+        agent_id: The agent, by its name.
+        mode: full: it may do everything that agents may. read: it changes nothing. propose: each of its effects waits
+            for an approval.
         """
         given_ = Input(params={"agent_id": agent_id}, body=fields({"mode": mode}))
         answer_: Agent = self._transport.call("updateAgent", given_, options)
         return answer_
 
     def delete(self, agent_id: str, **options: Unpack[CallOptions]) -> None:
-        """Remove an agent; its keys end, its records stay. Its keys are refused on all nodes within a second. Its
-        values, entries and schedules stay, under its id. Raises AGENT_NOT_FOUND.
+        """Remove an agent; its keys stop working, its records stay. Its keys are refused on all nodes within a
+        second. Its values, entries and schedules stay, under its id. Raises AGENT_NOT_FOUND.
 
-        agent_id: The agent, which is its name.
+        agent_id: The agent, by its name.
         """
         given_ = Input(params={"agent_id": agent_id})
         self._transport.call("deleteAgent", given_, options)
 
     def pause(self, agent_id: str, *, reason: str | None = None, **options: Unpack[CallOptions]) -> Agent:
-        """Stop one agent: it may change nothing. On all nodes within a second. An agent that is paused stays as it
-        is. Raises AGENT_NOT_FOUND.
+        """Stop one agent: it may change nothing. Takes effect on all nodes within a second. An agent that is already
+        paused stays as it is. Raises AGENT_NOT_FOUND.
 
-        agent_id: The agent, which is its name.
+        agent_id: The agent, by its name.
         reason: Shown to the agent when it is refused.
         """
         given_ = Input(params={"agent_id": agent_id}, body=fields({}, {"reason": reason}))
@@ -303,10 +304,10 @@ class Agents(Resource):
         return answer_
 
     def resume(self, agent_id: str, **options: Unpack[CallOptions]) -> Agent:
-        """Let a paused agent go on. On all nodes within a second. An agent that is not paused stays as it is. Raises
-        AGENT_NOT_FOUND.
+        """Resume a paused agent. Takes effect on all nodes within a second. An agent that is not paused stays as it
+        is. Raises AGENT_NOT_FOUND.
 
-        agent_id: The agent, which is its name.
+        agent_id: The agent, by its name.
         """
         given_ = Input(params={"agent_id": agent_id})
         answer_: Agent = self._transport.call("resumeAgent", given_, options)
@@ -319,9 +320,10 @@ class Agents(Resource):
         grace_seconds: int | None = None,
         **options: Unpack[CallOptions],
     ) -> RotatedAgent:
-        """Get a new key for an agent. The old key ends at once, or after `grace_seconds`. Raises AGENT_NOT_FOUND.
+        """Get a new key for an agent. The old key stops working at once, or after `grace_seconds`. Raises
+        AGENT_NOT_FOUND.
 
-        agent_id: The agent, which is its name.
+        agent_id: The agent, by its name.
         grace_seconds: How long the old key still works; 0, the default, ends it at once.
         """
         given_ = Input(params={"agent_id": agent_id}, body=fields({}, {"grace_seconds": grace_seconds}))
@@ -338,9 +340,9 @@ class ApprovalKeys(Resource):
         expires_at: str | datetime | None = None,
         **options: Unpack[CreateOptions],
     ) -> CreatedApprovalKey:
-        """Create a key that may approve and reject checkpoints, and nothing else. With `checkpoint_id` the key
-        decides that checkpoint alone, and the answer has the address of a page for it. The key is shown in this
-        answer only. Raises CHECKPOINT_NOT_FOUND, QUOTA_EXCEEDED.
+        """Create a key that may approve and reject checkpoints, and nothing else. With `checkpoint_id` the key can
+        decide only that checkpoint, and the answer has the URL of a page for it. The key is shown in this answer
+        only. Raises CHECKPOINT_NOT_FOUND, QUOTA_EXCEEDED.
 
         checkpoint_id: Binds the key to this checkpoint.
         label: For people: who has it. Votes and comments show it.
@@ -357,17 +359,17 @@ class ApprovalKeys(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[ApprovalKey]:
-        """List approval keys, newest first, masked. Those that are bound to a checkpoint, too, with when each was
-        last used.
+        """List approval keys, newest first, masked. Includes those bound to a checkpoint. Each has the time when it
+        was last used.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listApprovalKeys", {}, given_, options)
 
     def delete(self, approval_key_id: str, **options: Unpack[CallOptions]) -> None:
-        """Revoke an approval key. It is refused on all nodes within a second. Raises APPROVAL_KEY_NOT_FOUND.
+        """Revoke an approval key. The key is refused on all nodes within a second. Raises APPROVAL_KEY_NOT_FOUND.
 
         approval_key_id: The approval key, apk_….
         """
@@ -387,7 +389,7 @@ class Kv(Resource):
         """Read a value and its version. The value is the exact JSON text that was put. With `If-None-Match`, 304
         while the version is the same. Raises KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
 
-        namespace: __… is reserved, save your own __agent.<agent_id>.
+        namespace: Names that begin with __ are reserved, except your own __agent.<agent_id>.
         key: 1 to 512 bytes of UTF-8, percent-encoded once.
         if_version: only if this version is the stored one.
         """
@@ -406,10 +408,10 @@ class Kv(Resource):
         **options: Unpack[CallOptions],
     ) -> PutResult:
         """Write a value, or only if its version is the expected one. Compare and set with `cas_version`, `If-Match`
-        or `If-None-Match`: 409, or 412 for the headers, when the version is another one. `ttl_seconds` counts from
-        now. Raises VERSION_MISMATCH, NAMESPACE_FORBIDDEN, QUOTA_EXCEEDED.
+        or `If-None-Match`: 409, or 412 for the headers, when the version differs. `ttl_seconds` counts from now.
+        Raises VERSION_MISMATCH, NAMESPACE_FORBIDDEN, QUOTA_EXCEEDED.
 
-        namespace: __… is reserved, save your own __agent.<agent_id>.
+        namespace: Names that begin with __ are reserved, except your own __agent.<agent_id>.
         key: 1 to 512 bytes of UTF-8, percent-encoded once.
         value: Any JSON, at most 256 KiB; comes back as the same text.
         ttl_seconds: Without it the key does not expire.
@@ -430,10 +432,10 @@ class Kv(Resource):
         if_version: int | None = None,
         **options: Unpack[CallOptions],
     ) -> None:
-        """Remove a key. With `If-Match` only that version. Its versions go on when the key is written again. Raises
-        KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
+        """Remove a key. With `If-Match`, only that version. Version numbers continue when the key is written again.
+        Raises KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
 
-        namespace: __… is reserved, save your own __agent.<agent_id>.
+        namespace: Names that begin with __ are reserved, except your own __agent.<agent_id>.
         key: 1 to 512 bytes of UTF-8, percent-encoded once.
         if_version: only if this version is the stored one.
         """
@@ -452,10 +454,10 @@ class Kv(Resource):
         """List the keys of a namespace in bytewise order. Keys with their versions, without values. `prefix` narrows
         the list. Raises NAMESPACE_FORBIDDEN.
 
-        namespace: __… is reserved, save your own __agent.<agent_id>.
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
-        prefix: Only keys that start with it.
+        namespace: Names that begin with __ are reserved, except your own __agent.<agent_id>.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
+        prefix: Only keys that start with this text.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor, "prefix": prefix})
         return list_of(self._transport, "listKeys", {"namespace": namespace}, given_, options)
@@ -463,21 +465,21 @@ class Kv(Resource):
 
 class Namespaces(Resource):
     def settings(self, namespace: str, **options: Unpack[CallOptions]) -> Namespace:
-        """Read the settings of a namespace. Also of one that holds no key. An agent may ask about those that it may
-        read. Raises NAMESPACE_FORBIDDEN.
+        """Read the settings of a namespace. Works even for one that holds no key. An agent may ask about those that
+        it may read. Raises NAMESPACE_FORBIDDEN.
 
-        namespace: __… is reserved, save your own __agent.<agent_id>.
+        namespace: Names that begin with __ are reserved, except your own __agent.<agent_id>.
         """
         given_ = Input(params={"namespace": namespace})
         answer_: Namespace = self._transport.call("getNamespace", given_, options)
         return answer_
 
     def update(self, namespace: str, *, events: bool, **options: Unpack[CallOptions]) -> Namespace:
-        """Let every change of a key in a namespace leave an event, or none. Answers once every node goes by it: after
-        a second where nodes share a PostgreSQL. 100 namespaces of a tenant at most. Raises NAMESPACE_FORBIDDEN,
-        TOO_MANY_NAMESPACES, QUOTA_EXCEEDED.
+        """Turn events for the changes of keys in a namespace on or off. Answers once every node applies it: after a
+        second where nodes share a PostgreSQL. At most 100 namespaces of a tenant leave events. Raises
+        NAMESPACE_FORBIDDEN, TOO_MANY_NAMESPACES, QUOTA_EXCEEDED.
 
-        namespace: __… is reserved, save your own __agent.<agent_id>.
+        namespace: Names that begin with __ are reserved, except your own __agent.<agent_id>.
         events: True: each put, delete and expiry of a key leaves an event.
         """
         given_ = Input(params={"namespace": namespace}, body=fields({"events": events}))
@@ -492,10 +494,10 @@ class Namespaces(Resource):
         if_version: int | None = None,
         **options: Unpack[CallOptions],
     ) -> Entry:
-        """Read a value and its version in any namespace. With the admin key, also in the private namespaces of
-        agents. Raises KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
+        """Read a value and its version in any namespace. Needs the admin key, and reads the private namespaces of
+        agents as well. Raises KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN.
 
-        namespace: __… is reserved, save your own __agent.<agent_id>.
+        namespace: Names that begin with __ are reserved, except your own __agent.<agent_id>.
         key: 1 to 512 bytes of UTF-8, percent-encoded once.
         if_version: only if this version is the stored one.
         """
@@ -512,13 +514,13 @@ class Namespaces(Resource):
         prefix: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[ListedKey]:
-        """List the keys of any namespace, in bytewise order. With the admin key, also in the private namespaces of
-        agents. Without values. Raises NAMESPACE_FORBIDDEN.
+        """List the keys of any namespace, in bytewise order. Needs the admin key, and reads the private namespaces of
+        agents as well. Without values. Raises NAMESPACE_FORBIDDEN.
 
-        namespace: __… is reserved, save your own __agent.<agent_id>.
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
-        prefix: Only keys that start with it.
+        namespace: Names that begin with __ are reserved, except your own __agent.<agent_id>.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
+        prefix: Only keys that start with this text.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor, "prefix": prefix})
         return list_of(self._transport, "listNamespaceKeys", {"namespace": namespace}, given_, options)
@@ -531,10 +533,10 @@ class Namespaces(Resource):
         **options: Unpack[CallOptions],
     ) -> Pages[Namespace]:
         """List the namespaces that hold a key or leave events, in bytewise order. An agent sees those that it may
-        read; the admin key the private ones of all agents, too.
+        read; the admin key also sees the private ones of all agents.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listNamespaces", {}, given_, options)
@@ -578,11 +580,11 @@ class Audit(Resource):
         to: str | datetime | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[AuditEntry]:
-        """List entries, newest first. All filters that are given must hold. A page may be short, or empty, before the
-        end: go on while there is a `next_cursor`.
+        """List entries, newest first. All given filters must match. A page may be short, or even empty, before the
+        end: continue while there is a `next_cursor`.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         action_prefix: Actions that begin with this text.
         agent_id: Entries that this agent appended.
         from_: Entries from this instant on.
@@ -609,13 +611,13 @@ class Audit(Resource):
         prefix: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[AuditSuggestion]:
-        """List the texts that a field has in the log, in bytewise order. Values to filter the list by: each once,
-        however many entries have it. For agent_id the agents that there are.
+        """List the texts that a field has in the log, in bytewise order. Values to filter the list by, each once,
+        however many entries have it. For agent_id: the existing agents.
 
-        field: The filter that is to be filled in.
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
-        prefix: Only texts that begin with it.
+        field: The filter to suggest texts for.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
+        prefix: Only texts that begin with this one.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor, "prefix": prefix})
         return list_of(self._transport, "suggestEntries", {"field": field}, given_, options)
@@ -631,8 +633,8 @@ class Dlq(Resource):
         lock_seconds: int | None = None,
         **options: Unpack[CreateOptions],
     ) -> DeadLetter:
-        """Record a failure. The payload is kept as the exact text. `cause` groups it with others that failed alike.
-        Raises QUOTA_EXCEEDED.
+        """Record a failure. The payload is kept as the exact text. `cause` groups it with others that failed the same
+        way. Raises QUOTA_EXCEEDED.
 
         payload: Any JSON; comes back as the same text.
         error: The cause of the failure, at most 64 KiB.
@@ -659,12 +661,12 @@ class Dlq(Resource):
         to: str | datetime | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[ListedDeadLetter]:
-        """List dead letters, newest first, without payloads. All filters that are given must hold. A page may be
-        short, or empty, before the end: go on while there is a `next_cursor`.
+        """List dead letters, newest first, without payloads. All given filters must match. A page may be short, or
+        even empty, before the end: continue while there is a `next_cursor`.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
-        source_id: The schedule or checkpoint that left it.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
+        source_id: The schedule or checkpoint that it came from.
         cause: The exact cause.
         from_: Captured from this instant on.
         to: Captured before this instant.
@@ -681,10 +683,11 @@ class Dlq(Resource):
         dry_run: bool | None = None,
         **options: Unpack[CreateOptions],
     ) -> MatchedDeadLetters | DeadLetterOperation:
-        """Archive many failed items. Takes the failed items that match, oldest first. Returns at once; the operation
-        runs in the background. With `dry_run` it only counts. Raises QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
+        """Archive many failed items. Archives the failed items that match, oldest first. Returns at once; the
+        operation runs in the background. With `dry_run` it only counts. Raises QUOTA_EXCEEDED,
+        TOO_MANY_OPERATIONS.
 
-        filter: Which dead letters; {} takes every failed one.
+        filter: Which dead letters; {} means every failed one.
         max: How many at most; default 5,000.
         per_second: How many a second; default as fast as is fair.
         dry_run: Only count those that match.
@@ -694,9 +697,9 @@ class Dlq(Resource):
         return answer_
 
     def redrive(self, id: str, **options: Unpack[CreateOptions]) -> DeadLetter:
-        """Send what failed again. A schedule is sent again as a new schedule, the callback of a decision as itself;
-        the item is then resolved, and `redriven_as` names what is sent. An item that an agent recorded can be
-        claimed again. Raises DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE, QUOTA_EXCEEDED.
+        """Send what failed again. A schedule is sent again as a new schedule, and the callback of a decision as
+        itself; the item is then resolved, and `redriven_as` names what is sent. An item that an agent recorded can
+        be claimed again. Raises DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE, QUOTA_EXCEEDED.
 
         id: The dead letter, dlq_….
         """
@@ -713,11 +716,11 @@ class Dlq(Resource):
         dry_run: bool | None = None,
         **options: Unpack[CreateOptions],
     ) -> MatchedDeadLetters | DeadLetterOperation:
-        """Send many items again. Takes the failed items that match, or with `status` the archived ones, oldest first,
-        and redrives each. Returns at once; the operation runs in the background, and waits while a quota is full.
-        With `dry_run` it only counts. Raises QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
+        """Send many items again. Redrives the failed items that match, or with `status` the archived ones, oldest
+        first. Returns at once; the operation runs in the background, and waits while a quota is full. With
+        `dry_run` it only counts. Raises QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
 
-        filter: Which dead letters; {} takes every failed one.
+        filter: Which dead letters; {} means every failed one.
         max: How many at most; default 5,000.
         per_second: How many a second; default as fast as is fair.
         dry_run: Only count those that match.
@@ -727,8 +730,8 @@ class Dlq(Resource):
         return answer_
 
     def cancel_operation(self, id: str, **options: Unpack[CallOptions]) -> DeadLetterOperation:
-        """End an operation; items whose turn has come stay as they are. An operation that has ended does not change.
-        Raises OPERATION_NOT_FOUND.
+        """Cancel an operation; items already handled stay as they are. Cancelling an operation that has ended changes
+        nothing. Raises OPERATION_NOT_FOUND.
 
         id: The operation, dop_….
         """
@@ -743,7 +746,7 @@ class Dlq(Resource):
         lock_seconds: int | None = None,
         **options: Unpack[CallOptions],
     ) -> ClaimedDeadLetter:
-        """Lock a failed item. Of any number of callers exactly one gets the lock. It expires after `lock_seconds`.
+        """Lock a failed item. However many callers try, exactly one gets the lock. It expires after `lock_seconds`.
         Raises DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE.
 
         id: The dead letter, dlq_….
@@ -759,8 +762,8 @@ class Dlq(Resource):
         lock_seconds: int | None = None,
         **options: Unpack[CallOptions],
     ) -> ClaimedDeadLetter | None:
-        """Lock the oldest failed item; 204 when there is none. Of any number of callers each gets another item. The
-        lock expires after `lock_seconds`.
+        """Lock the oldest failed item; 204 when there is none. However many callers try, each gets a different item.
+        The lock expires after `lock_seconds`.
 
         lock_seconds: The duration of the lock from now; default that of the item.
         """
@@ -769,7 +772,7 @@ class Dlq(Resource):
         return answer_
 
     def get(self, id: str, **options: Unpack[CallOptions]) -> DeadLetter:
-        """Read a dead letter. With its payload, the exact text that was captured. Raises DLQ_NOT_FOUND.
+        """Read a dead letter. Includes its payload, as the exact text that was captured. Raises DLQ_NOT_FOUND.
 
         id: The dead letter, dlq_….
         """
@@ -778,7 +781,7 @@ class Dlq(Resource):
         return answer_
 
     def delete(self, id: str, **options: Unpack[CallOptions]) -> None:
-        """Remove a dead letter for good. In any status. Raises DLQ_NOT_FOUND.
+        """Remove a dead letter for good. Works in any status. Raises DLQ_NOT_FOUND.
 
         id: The dead letter, dlq_….
         """
@@ -793,31 +796,32 @@ class Dlq(Resource):
         lock_token: str | None = None,
         **options: Unpack[CallOptions],
     ) -> ExtendedDeadLetter:
-        """Extend the lock, to lock_seconds from now. The lock then ends `lock_seconds` from now. Raises
-        DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
+        """Extend the lock to lock_seconds from now. The lock then ends `lock_seconds` from now. Raises DLQ_NOT_FOUND,
+        INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
 
         id: The dead letter, dlq_….
         lock_seconds: The duration of the lock from now; default that of the item.
-        lock_token: The token that the claim answered; when sent, it must be the current one.
+        lock_token: The token that the claim returned; when sent, it must be the current one.
         """
         given_ = Input(params={"id": id}, body=fields({}, {"lock_seconds": lock_seconds, "lock_token": lock_token}))
         answer_: ExtendedDeadLetter = self._transport.call("extendItem", given_, options)
         return answer_
 
     def fail(self, id: str, *, lock_token: str | None = None, **options: Unpack[CallOptions]) -> DeadLetter:
-        """Give up on the item; it is archived. By the agent that holds the lock. An archived item can be sent again
-        by a redrive. Raises DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED,
+        """Give up on the item; it is archived. Only for the agent that holds the lock. An archived item can be sent
+        again by a redrive. Raises DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED,
         AGENT_READ_ONLY.
 
         id: The dead letter, dlq_….
-        lock_token: The token that the claim answered; when sent, it must be the current one.
+        lock_token: The token that the claim returned; when sent, it must be the current one.
         """
         given_ = Input(params={"id": id}, body=fields({}, {"lock_token": lock_token}))
         answer_: DeadLetter = self._transport.call("failItem", given_, options)
         return answer_
 
     def operation(self, id: str, **options: Unpack[CallOptions]) -> DeadLetterOperation:
-        """Read how far an operation is. Poll it until its status is no longer `running`. Raises OPERATION_NOT_FOUND.
+        """Read the progress of an operation. Poll it until its status is no longer `running`. Raises
+        OPERATION_NOT_FOUND.
 
         id: The operation, dop_….
         """
@@ -831,8 +835,8 @@ class Dlq(Resource):
         status: Literal["failed", "claimed", "resolved", "archived"] | None = None,
         **options: Unpack[CallOptions],
     ) -> DeadLetterCauses:
-        """Group dead letters by their cause, the most frequent first. Ids and numbers are masked in a cause, so that
-        failures of one kind are counted together.
+        """Group dead letters by cause, most frequent first. Ids and numbers are masked in a cause, so that failures
+        of one kind are counted together.
 
         status: Default failed.
         """
@@ -848,12 +852,12 @@ class Dlq(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[DeadLetterOperationItem]:
-        """List the items of an operation with their outcomes, in the order of their turns. An item waits, is done,
+        """List the items of an operation with their outcomes, in the order they are handled. An item waits, is done,
         was skipped, or has failed with an error code. Raises OPERATION_NOT_FOUND.
 
         id: The operation, dop_….
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listOperationItems", {"id": id}, given_, options)
@@ -865,31 +869,33 @@ class Dlq(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[DeadLetterOperation]:
-        """List operations on many dead letters, newest first. Those that run, and those that ended within 7 days.
+        """List operations on many dead letters, newest first. Those that are running, and those that ended within the
+        last 7 days.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listOperations", {}, given_, options)
 
     def release(self, id: str, *, lock_token: str | None = None, **options: Unpack[CallOptions]) -> DeadLetter:
-        """Release the lock; the item is failed again. By the agent that holds the lock. Any agent may then claim the
-        item. Raises DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
+        """Release the lock; the item is failed again. Only for the agent that holds the lock. Any agent may then
+        claim the item. Raises DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED,
+        AGENT_READ_ONLY.
 
         id: The dead letter, dlq_….
-        lock_token: The token that the claim answered; when sent, it must be the current one.
+        lock_token: The token that the claim returned; when sent, it must be the current one.
         """
         given_ = Input(params={"id": id}, body=fields({}, {"lock_token": lock_token}))
         answer_: DeadLetter = self._transport.call("releaseItem", given_, options)
         return answer_
 
     def resolve(self, id: str, *, lock_token: str | None = None, **options: Unpack[CallOptions]) -> DeadLetter:
-        """Mark the item as resolved. From any status; a repeat changes nothing. Raises DLQ_NOT_FOUND, INVALID_STATE,
-        LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
+        """Mark the item as resolved. Works from any status; a repeat changes nothing. Raises DLQ_NOT_FOUND,
+        INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
 
         id: The dead letter, dlq_….
-        lock_token: The token that the claim answered; when sent, it must be the current one.
+        lock_token: The token that the claim returned; when sent, it must be the current one.
         """
         given_ = Input(params={"id": id}, body=fields({}, {"lock_token": lock_token}))
         answer_: DeadLetter = self._transport.call("resolveItem", given_, options)
@@ -908,12 +914,12 @@ class Schedules(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CreateOptions],
     ) -> Schedule:
-        """Schedule one signed callback. At `fire_at` the payload is sent byte for byte, signed by Standard Webhooks,
-        at least once and up to three times until the receiver answers 2xx. Raises QUOTA_EXCEEDED.
+        """Schedule one signed callback. At `fire_at` the payload is sent byte for byte, signed according to Standard
+        Webhooks, at least once and up to three times until the receiver answers 2xx. Raises QUOTA_EXCEEDED.
 
         callback_url: An http or https URL, or a path that is resolved against the agent's callback_base_url.
         callback_payload: Any JSON, at most 256 KiB; sent byte for byte.
-        fire_at: When it is called; in the past means now.
+        fire_at: When it is called; the past means now.
         dlq_on_failure: Default false. True: after the last failure a dead letter is kept.
         name: A name for people, shown in lists and not sent; empty for none.
         workflow_id: Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none.
@@ -933,19 +939,19 @@ class Schedules(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Schedule]:
-        """List schedules, newest first. Narrowed by status and workflow.
+        """List schedules, newest first. Can be filtered by status and workflow.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
-        workflow_id: Only of this workflow.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
+        workflow_id: Only those of this workflow.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor, "status": status, "workflow_id": workflow_id})
         return list_of(self._transport, "listSchedules", {}, given_, options)
 
     def retry(self, id: str, **options: Unpack[CreateOptions]) -> Schedule:
         """Send a failed or fired schedule again, now, as a new schedule. The new one has the same URL, payload and
-        settings. A dead letter that the failure left is resolved by it. Raises SCHEDULE_NOT_FOUND, INVALID_STATE,
-        ALREADY_CLAIMED, QUOTA_EXCEEDED.
+        settings. It resolves the dead letter that the failure left, if any. Raises SCHEDULE_NOT_FOUND,
+        INVALID_STATE, ALREADY_CLAIMED, QUOTA_EXCEEDED.
 
         id: The schedule, sch_….
         """
@@ -954,7 +960,7 @@ class Schedules(Resource):
         return answer_
 
     def get(self, id: str, **options: Unpack[CallOptions]) -> Schedule:
-        """Read a schedule. With its state and its last outcome. Raises SCHEDULE_NOT_FOUND.
+        """Read a schedule. Includes its status and its last outcome. Raises SCHEDULE_NOT_FOUND.
 
         id: The schedule, sch_….
         """
@@ -974,13 +980,13 @@ class Schedules(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Schedule:
-        """Change a pending schedule; a new fire_at starts the attempts again. Only what is given changes. It must
-        still be pending. Raises SCHEDULE_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
+        """Change a pending schedule; a new fire_at starts the attempts again. Only the given fields change. The
+        schedule must still be pending. Raises SCHEDULE_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
 
         id: The schedule, sch_….
         callback_url: An http or https URL, or a path that is resolved against the agent's callback_base_url.
         callback_payload: Any JSON, at most 256 KiB; sent byte for byte.
-        fire_at: When it is called; in the past means now.
+        fire_at: When it is called; the past means now.
         dlq_on_failure: Default false. True: after the last failure a dead letter is kept.
         name: A name for people, shown in lists and not sent; empty for none.
         workflow_id: Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none.
@@ -993,8 +999,8 @@ class Schedules(Resource):
         return answer_
 
     def cancel(self, id: str, **options: Unpack[CallOptions]) -> None:
-        """Cancel a pending schedule. It is not called any more, and no longer counts against the quota. Raises
-        SCHEDULE_NOT_FOUND, INVALID_STATE.
+        """Cancel a pending schedule. The callback is no longer sent, and the schedule no longer counts against the
+        quota. Raises SCHEDULE_NOT_FOUND, INVALID_STATE.
 
         id: The schedule, sch_….
         """
@@ -1009,12 +1015,12 @@ class Schedules(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Attempt]:
-        """List the attempts to call it, newest first. Each with its status code, or why there was none. Raises
-        SCHEDULE_NOT_FOUND.
+        """List the callback attempts of a schedule, newest first. Each has its status code, or the reason why there
+        is none. Raises SCHEDULE_NOT_FOUND.
 
         id: The schedule, sch_….
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listScheduleAttempts", {"id": id}, given_, options)
@@ -1049,15 +1055,15 @@ class Checkpoints(Resource):
         prompt: At most 32 KiB of plain text.
         callback_payload: Any JSON, at most 256 KiB; sent with the decision.
         timeout_action: auto_reject, the default, or dlq.
-        expires_at: With timeout_seconds, the earlier of both; without either, 24 hours from now.
+        expires_at: With timeout_seconds, the earlier one counts; without either, 24 hours from now.
         workflow_id: Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none.
         answer_schema: A flat JSON Schema of the answer that an approval must carry: at most 20 fields of type string,
             number, integer or boolean.
-        required_approvals: Approvals by different voters that it takes; default 1.
-        required_rejections: Rejections by different voters that it takes; default 1.
-        approvers: Ids of the approval keys that may decide, or admin. Default: everybody with a key for it.
-        escalate: While nobody has decided, these may decide too after so many seconds; a step without approvers lets
-            everybody.
+        required_approvals: Approvals by different voters that it needs; default 1.
+        required_rejections: Rejections by different voters that it needs; default 1.
+        approvers: Ids of the approval keys that may decide, or admin. Default: anybody with a key for it.
+        escalate: While nobody has decided, these may also decide after that many seconds; a step without approvers
+            lets anybody with a key decide.
         """
         given_ = Input(
             body=fields({"title": title, "callback_url": callback_url, "callback_payload": callback_payload, "answer_schema": answer_schema}, {"prompt": prompt, "timeout_action": timeout_action, "timeout_seconds": timeout_seconds, "expires_at": expires_at, "workflow_id": workflow_id, "required_approvals": required_approvals, "required_rejections": required_rejections, "approvers": approvers, "escalate": escalate}),
@@ -1074,18 +1080,19 @@ class Checkpoints(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Checkpoint]:
-        """List checkpoints, newest first. Narrowed by status and workflow.
+        """List checkpoints, newest first. Can be filtered by status and workflow.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
-        workflow_id: Only of this workflow.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
+        workflow_id: Only those of this workflow.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor, "status": status, "workflow_id": workflow_id})
         return list_of(self._transport, "listCheckpoints", {}, given_, options)
 
     def comment(self, id: str, *, text: str, **options: Unpack[CreateOptions]) -> Comment:
-        """Comment on a checkpoint. By the agent that asked, its approvers, and the admin; also once it is settled. It
-        decides nothing. Raises CHECKPOINT_NOT_FOUND, NOT_AN_APPROVER, TOO_MANY_COMMENTS, QUOTA_EXCEEDED.
+        """Comment on a checkpoint. Open to the agent that asked, its approvers and the admin, even once it is
+        settled. A comment decides nothing. Raises CHECKPOINT_NOT_FOUND, NOT_AN_APPROVER, TOO_MANY_COMMENTS,
+        QUOTA_EXCEEDED.
 
         id: The checkpoint, chk_….
         text: Plain text.
@@ -1106,8 +1113,8 @@ class Checkpoints(Resource):
         Raises CHECKPOINT_NOT_FOUND.
 
         id: The checkpoint, chk_….
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listComments", {"id": id}, given_, options)
@@ -1124,8 +1131,8 @@ class Checkpoints(Resource):
         uses: int | None = None,
         **options: Unpack[CallOptions],
     ) -> Checkpoint:
-        """Approve; the agent is called back. With the admin key or an approval key. Where more approvals are required
-        the checkpoint is still `pending` after it. Raises CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED,
+        """Approve; the agent is called back. Needs the admin key or an approval key. Where more approvals are
+        required, the checkpoint stays `pending`. Raises CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED,
         ALREADY_VOTED, NOT_AN_APPROVER, VOTE_DIFFERS, ANSWER_INVALID, NOT_EDITABLE.
 
         id: The checkpoint, chk_….
@@ -1133,10 +1140,10 @@ class Checkpoints(Resource):
         answer: Fits the `answer_schema` of the checkpoint.
         effective_payload: The payload of the effect as it is approved, where it is `editable`. Default: as it is now.
             Not null, unless null was proposed.
-        expected_hash: Of an effect: the hash of the payload that the approver has seen, `edited_payload_hash`, or
-            `payload_hash` where nobody had changed it. Another payload by now is 409.
-        expires_at: Of an effect: until when it may start under the approval. Default: no end.
-        uses: Of an effect: how many with the same bytes may start under the approval; default 1.
+        expected_hash: For an effect: the hash of the payload that the approver saw, `edited_payload_hash`, or
+            `payload_hash` where nobody had changed it. 409 when the payload is now a different one.
+        expires_at: For an effect: until when it may start under the approval. Default: no limit.
+        uses: For an effect: how many with the same bytes may start under the approval; default 1.
         """
         given_ = Input(
             params={"id": id},
@@ -1157,7 +1164,7 @@ class Checkpoints(Resource):
         return answer_
 
     def cancel(self, id: str, **options: Unpack[CallOptions]) -> None:
-        """Cancel a checkpoint; its creator only. By the agent that created it. No decision is sent. Raises
+        """Cancel a checkpoint that you created. Only for the agent that created it. No decision is sent. Raises
         CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
 
         id: The checkpoint, chk_….
@@ -1173,12 +1180,12 @@ class Checkpoints(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Attempt]:
-        """List the attempts to send the decision, newest first. Each with its status code, or why there was none.
-        Raises CHECKPOINT_NOT_FOUND.
+        """List the attempts to send the decision, newest first. Each has its status code, or the reason why there is
+        none. Raises CHECKPOINT_NOT_FOUND.
 
         id: The checkpoint, chk_….
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listCheckpointAttempts", {"id": id}, given_, options)
@@ -1191,20 +1198,20 @@ class Checkpoints(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Vote]:
-        """List the votes on a checkpoint, by voter. Of a checkpoint that has an answer_schema, approvers, an effect,
-        or takes several votes; others have none. An approval key sees those of what it may decide. Raises
+        """List the votes on a checkpoint, by voter. A checkpoint has votes when it has an answer_schema, approvers or
+        an effect, or needs several votes. An approval key sees the votes on what it may decide. Raises
         CHECKPOINT_NOT_FOUND.
 
         id: The checkpoint, chk_….
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listVotes", {"id": id}, given_, options)
 
     def reject(self, id: str, *, reason: str | None = None, **options: Unpack[CallOptions]) -> Checkpoint:
-        """Reject; the agent is called back. With the admin key or an approval key. Where more rejections are required
-        the checkpoint is still `pending` after it. Raises CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED,
+        """Reject; the agent is called back. Needs the admin key or an approval key. Where more rejections are
+        required, the checkpoint stays `pending`. Raises CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED,
         ALREADY_VOTED, NOT_AN_APPROVER.
 
         id: The checkpoint, chk_….
@@ -1242,7 +1249,7 @@ class Inboxes(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CreateOptions],
     ) -> CreatedInbox:
-        """Create an inbox. Its URL takes any request without a key, until `ttl` seconds have passed. Raises
+        """Create an inbox. Its URL accepts any request without a key, until `ttl` seconds have passed. Raises
         QUOTA_EXCEEDED.
 
         label: For humans.
@@ -1266,16 +1273,16 @@ class Inboxes(Resource):
     ) -> Pages[ListedInbox]:
         """List inboxes that have not expired, newest first. Only those that have not expired.
 
-        limit: Items, default 50; above 100 counts as 100.
+        limit: Items, default 50; more than 100 counts as 100.
         offset: Items to skip.
-        workflow_id: Only of this workflow.
+        workflow_id: Only those of this workflow.
         """
         given_ = fields({}, {"limit": limit, "offset": offset, "workflowId": workflow_id})
         return offset_list_of(self._transport, "listInboxes", {}, given_, options)
 
     def replay(self, id: str, message_id: str, **options: Unpack[CreateOptions]) -> Message:
-        """Forward a message once more. To the `forwardUrl` of its inbox, as it came. The answer is the message with
-        its forward pending. Raises INBOX_NOT_FOUND, MESSAGE_NOT_FOUND, INVALID_STATE.
+        """Forward a message once more. It is sent to the `forwardUrl` of its inbox, as it came. The answer is the
+        message with its forward pending. Raises INBOX_NOT_FOUND, MESSAGE_NOT_FOUND, INVALID_STATE.
 
         id: The inbox, inb_….
         message_id: The message, msg_….
@@ -1312,14 +1319,14 @@ class Inboxes(Resource):
         limit: int | None = None,
         **options: Unpack[CallOptions],
     ) -> MessageSearchPage:
-        """Search the messages of an inbox, newest first. In method, path, query and body as they came, ignoring case.
-        A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: go on with
-        `nextBefore` until that is null. Raises INBOX_NOT_FOUND.
+        """Search the messages of an inbox, newest first. Searches method, path, query and body as they came, ignoring
+        case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: continue
+        with `nextBefore` until that is null. Raises INBOX_NOT_FOUND.
 
         id: The inbox, inb_….
         q: The text.
-        before: nextBefore of the page before: only older messages.
-        limit: Items, default 50; above 100 counts as 100.
+        before: nextBefore of the previous page: only older messages.
+        limit: Items, default 50; more than 100 counts as 100.
         """
         given_ = Input(params={"id": id}, query=fields({"q": q}, {"before": before, "limit": limit}))
         answer_: MessageSearchPage = self._transport.call("searchMessages", given_, options)
@@ -1328,8 +1335,8 @@ class Inboxes(Resource):
 
 class RateLimit(Resource):
     def status(self, key: str, **options: Unpack[CallOptions]) -> RateLimitStatus:
-        """Where a counter stands, without counting. A counter named `check` or `reset` cannot be read here: those are
-        other paths.
+        """Read a counter without counting. A counter named `check` or `reset` cannot be read here: those are other
+        paths.
 
         key: The counter: 1 to 256 bytes of UTF-8, percent-encoded once.
         """
@@ -1354,12 +1361,12 @@ class RateLimit(Resource):
         prefix: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[RateLimitCounter]:
-        """List the counters that are running; those that end first at the top. A fixed window ends at its `resetAt`,
-        a sliding counter with its second bucket. Narrowed by the beginning of their keys.
+        """List the running counters, those that end first at the top. A fixed window ends at its `resetAt`, a sliding
+        counter with its second bucket. Can be filtered by the beginning of the key.
 
-        limit: Items, default 50; above 100 counts as 100.
+        limit: Items, default 50; more than 100 counts as 100.
         offset: Items to skip.
-        prefix: Only counters whose key starts with it, among the 10,000 that end first.
+        prefix: Only counters whose key starts with this text, among the 10,000 that end first.
         """
         given_ = fields({}, {"limit": limit, "offset": offset, "prefix": prefix})
         return offset_list_of(self._transport, "listRateLimits", {}, given_, options)
@@ -1381,19 +1388,19 @@ class Effects(Resource):
         **options: Unpack[CallOptions],
     ) -> ClaimedEffect:
         """Claim the right to do something once. The pair of type and key is unique; the payload is bound to it byte
-        for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or over, with its
-        result. A repeat answers how it stands. Raises EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED,
-        EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, EFFECT_APPROVERS_GONE, QUOTA_EXCEEDED, INVALID_STATE,
-        CHECKPOINT_NOT_FOUND, QUARANTINED.
+        for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or it has ended,
+        with its result. A repeat returns its current state. Raises EFFECT_IN_FLIGHT, EFFECT_UNKNOWN,
+        EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, EFFECT_APPROVERS_GONE, QUOTA_EXCEEDED,
+        INVALID_STATE, CHECKPOINT_NOT_FOUND, QUARANTINED.
 
         type: The kind of the effect, such as refund.
-        key: Makes it one, such as the number of an order.
+        key: Makes it unique within its type, such as an order number.
         payload: Any JSON, at most 256 KiB: exactly what is done.
         note: For people; not bound to the effect.
-        lease_seconds: How long it holds; default as long as the lease before, or 60.
+        lease_seconds: How long the lease holds; default that of the previous one, or 60.
         lease_token: Random text of your own, so that a repeat after a lost answer gets the same lease.
-        on_unknown: When the lease runs out: hold, the default, waits for an admin; ask opens a checkpoint; retry
-            frees it: for what is idempotent.
+        on_unknown: When the lease runs out: hold (default) waits for an admin; ask opens a checkpoint; retry frees
+            it, for idempotent work.
         approval: Asks a person first, who sees exactly these bytes.
         workflow_id: Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none.
         """
@@ -1414,14 +1421,14 @@ class Effects(Resource):
         workflow_id: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[ListedEffect]:
-        """List effects, newest first. Without payloads and results. With `type` and `key` the one effect of this
+        """List effects, newest first. Leaves out payloads and results. With `type` and `key`, only the effect of that
         pair.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
-        type: Only of this type.
-        key: Only of this key: of each type at most one, by type.
-        workflow_id: Only of this workflow.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
+        type: Only effects of this type.
+        key: Only effects with this key: at most one of each type, in the order of their types.
+        workflow_id: Only those of this workflow.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor, "status": status, "type": type, "key": key, "workflow_id": workflow_id})
         return list_of(self._transport, "listEffects", {}, given_, options)
@@ -1434,12 +1441,12 @@ class Effects(Resource):
         lease_seconds: int | None = None,
         **options: Unpack[CallOptions],
     ) -> Effect:
-        """Extend the lease, to lease_seconds from now. For the holder of the lease, whose number stays the same.
+        """Extend the lease to lease_seconds from now. Only for the holder of the lease. Its fence stays the same.
         Raises EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
 
         id: The effect, eff_….
         lease_token: The token of the lease.
-        lease_seconds: How long it holds; default as long as the lease before, or 60.
+        lease_seconds: How long the lease holds; default that of the previous one, or 60.
         """
         given_ = Input(params={"id": id}, body=fields({"lease_token": lease_token}, {"lease_seconds": lease_seconds}))
         answer_: Effect = self._transport.call("extendEffect", given_, options)
@@ -1454,21 +1461,21 @@ class Effects(Resource):
         retry: bool | None = None,
         **options: Unpack[CallOptions],
     ) -> Effect:
-        """Report that it did not happen. Without `retry` that is final. With it the effect may be started again. A
-        repeat answers the same. Raises EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
+        """Report that it did not happen. Without `retry` this is final; with it, the effect may be started again. A
+        repeat gets the same answer. Raises EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
 
         id: The effect, eff_….
         lease_token: The token of the lease.
         error: Why it did not happen.
-        retry: True: it did not happen, and may be started again. Default false: never.
+        retry: True: it did not happen, and may be started again. Default false: final.
         """
         given_ = Input(params={"id": id}, body=fields({"lease_token": lease_token, "error": error}, {"retry": retry}))
         answer_: Effect = self._transport.call("failEffect", given_, options)
         return answer_
 
     def get(self, id: str, *, wait: int | None = None, **options: Unpack[CallOptions]) -> Effect:
-        """Read an effect, or wait until it is decided or over. With `wait`, the answer comes when the effect neither
-        waits for its approval nor runs, or after that many seconds. Raises EFFECT_NOT_FOUND.
+        """Read an effect, or wait until it is decided or has ended. With `wait`, the answer comes when the effect
+        neither waits for its approval nor runs, or after that many seconds. Raises EFFECT_NOT_FOUND.
 
         id: The effect, eff_….
         wait: Seconds to hold the request while the effect waits for its approval, or runs.
@@ -1487,14 +1494,14 @@ class Effects(Resource):
         fence: int | None = None,
         **options: Unpack[CallOptions],
     ) -> Effect:
-        """Decide what became of an effect with an unknown outcome. Look at its target first. One that is free again,
-        or approved, may be closed as well. A repeat answers the same. With `fence`, a lease that was given
-        meanwhile is left alone: 409, with the present `fence` in the details. Raises EFFECT_NOT_FOUND,
+        """Decide what became of an effect with an unknown outcome. Look at its target first. An effect that is free
+        again, or approved, may also be closed. A repeat gets the same answer. With `fence`, a lease granted in the
+        meantime is left alone: 409, with the current `fence` in the details. Raises EFFECT_NOT_FOUND,
         INVALID_STATE.
 
         id: The effect, eff_….
         outcome: succeeded: it happened. failed: it did not, and will not. retry: it did not, and may be started.
-        result: Any JSON, at most 256 KiB; answered to every repeat.
+        result: Any JSON, at most 256 KiB; returned to every repeat.
         error: Why it did not happen.
         fence: The `fence` of the effect that you looked at: 409 when it has another one now.
         """
@@ -1519,8 +1526,8 @@ class Effects(Resource):
         EFFECT_APPROVAL_REQUIRED, INVALID_STATE, QUARANTINED.
 
         id: The effect, eff_….
-        payload_hash: The SHA-256 of the bytes that you are about to act on, in hex: any other are refused.
-        lease_seconds: How long it holds; default as long as the lease before, or 60.
+        payload_hash: The SHA-256 of the bytes that you are about to act on, in hex: any other bytes are refused.
+        lease_seconds: How long the lease holds; default that of the previous one, or 60.
         lease_token: Random text of your own, so that a repeat after a lost answer gets the same lease.
         """
         given_ = Input(
@@ -1538,12 +1545,12 @@ class Effects(Resource):
         result: object | NotGiven = NOT_GIVEN,
         **options: Unpack[CallOptions],
     ) -> Effect:
-        """Report that it happened. Also after the lease has run out, until somebody has started it again or has
-        resolved it. A repeat answers the same. Raises EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
+        """Report that it happened. Accepted even after the lease has run out, until somebody has started it again or
+        resolved it. A repeat gets the same answer. Raises EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
 
         id: The effect, eff_….
         lease_token: The token of the lease.
-        result: Any JSON, at most 256 KiB; answered to every repeat.
+        result: Any JSON, at most 256 KiB; returned to every repeat.
         """
         given_ = Input(params={"id": id}, body=fields({"lease_token": lease_token, "result": result}))
         answer_: Effect = self._transport.call("succeedEffect", given_, options)
@@ -1571,13 +1578,13 @@ class EffectPolicies(Resource):
         lease_seconds_max: int | None = None,
         **options: Unpack[CallOptions],
     ) -> EffectPolicy:
-        """Set the least that effects of a type need. Counts from now on: effects that are under way keep what they
-        began with. What is left out has its default. Raises QUOTA_EXCEEDED.
+        """Set the minimum that effects of a type need. Applies from now on: effects that are under way keep what they
+        began with. Fields left out get their defaults. Raises QUOTA_EXCEEDED.
 
         type: A type of effects, or * for those without a policy.
         approval: required: an effect that asks for no approval still gets one.
-        required_approvals: The least number of approvals; default 1.
-        approvers: Those who may approve; default everybody with a key for it.
+        required_approvals: The minimum number of approvals; default 1.
+        approvers: Those who may approve; default anybody with a key for it.
         lease_seconds_max: The longest lease; default any.
         """
         given_ = Input(
@@ -1588,8 +1595,8 @@ class EffectPolicies(Resource):
         return answer_
 
     def delete(self, type: str, **options: Unpack[CallOptions]) -> None:
-        """Delete the policy for a type of effects. Effects of this type then need what their claims ask for. Raises
-        EFFECT_POLICY_NOT_FOUND.
+        """Delete the policy for a type of effects. Effects of this type then need only what their claims ask for.
+        Raises EFFECT_POLICY_NOT_FOUND.
 
         type: A type of effects, or * for those without a policy.
         """
@@ -1605,8 +1612,8 @@ class EffectPolicies(Resource):
     ) -> Pages[EffectPolicy]:
         """List the policies for effects, by type. A type without a policy is not listed.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listEffectPolicies", {}, given_, options)
@@ -1621,12 +1628,12 @@ class Workflows(Resource):
         limit: int | None = None,
         **options: Unpack[CallOptions],
     ) -> WorkflowTimeline:
-        """Read a workflow: what happened, oldest first, and what is open. Go on with `next_after` while `more` is
+        """Read a workflow: what happened, oldest first, and what is open. Continue with `next_after` while `more` is
         true. Raises WORKFLOW_NOT_FOUND.
 
         workflow_id: The workflow_id that its events carry, percent-encoded once.
         after: Events with a higher number; default 0, from the oldest.
-        limit: Items a page, default 50; above 200 counts as 200.
+        limit: Items per page, default 50; more than 200 counts as 200.
         """
         given_ = Input(params={"workflow_id": workflow_id}, query=fields({}, {"after": after, "limit": limit}))
         answer_: WorkflowTimeline = self._transport.call("getWorkflow", given_, options)
@@ -1643,8 +1650,8 @@ class Workflows(Resource):
     ) -> Pages[Workflow]:
         """List workflows, the latest activity first. With `prefix` they come in the order of their ids.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         prefix: Ids that begin with this text.
         status: waiting: something in it waits. failed: a failure in it is open. idle: neither.
         """
@@ -1665,13 +1672,13 @@ class Subscriptions(Resource):
         paused: bool | None = None,
         **options: Unpack[CreateOptions],
     ) -> Subscription:
-        """Deliver events to a URL or an address, from now on. Signed as callbacks are, at least once, in order, over
-        about three days of retries. An address is asked first, by one mail. The URL or address is shown masked
-        from now on. Raises QUOTA_EXCEEDED.
+        """Deliver events to a URL or an address, from now on. Events are delivered in order, at least once, signed as
+        callbacks are, with retries over about three days. An address is first asked by one mail to confirm. The
+        URL or address is shown masked from now on. Raises QUOTA_EXCEEDED.
 
-        types: Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`.
-        url: An http or https URL. One of url and to is needed.
-        to: An address of mail, where the service has an SMTP server.
+        types: Event types, exact or all of a noun: `schedule.failed`, `checkpoint.*`.
+        url: An http or https URL. Either url or to is required.
+        to: A mail address, where the service has an SMTP server.
         workflow_id: Only events of this workflow.
         format: standard, the default: the event as GET /v1/events shows it. slack: a message for people.
         name: A name for people, shown in lists; empty for none.
@@ -1692,15 +1699,15 @@ class Subscriptions(Resource):
     ) -> Pages[Subscription]:
         """List subscriptions, newest first. URLs and addresses are masked.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listSubscriptions", {}, given_, options)
 
     def get(self, id: str, **options: Unpack[CallOptions]) -> Subscription:
-        """Read a subscription: how far it is, and what its last attempt came to. `behind` is the number of events
-        that have happened since the last one that it took or passed over. Raises SUBSCRIPTION_NOT_FOUND.
+        """Read a subscription: its progress, and the outcome of its last attempt. `behind` is the number of events
+        that have happened since the last one that was delivered or passed over. Raises SUBSCRIPTION_NOT_FOUND.
 
         id: The subscription, sub_….
         """
@@ -1719,12 +1726,12 @@ class Subscriptions(Resource):
         paused: bool | None = None,
         **options: Unpack[CallOptions],
     ) -> Subscription:
-        """Change, pause or resume a subscription; the event that failed is tried again at once. Only what is given
-        changes. Raises SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
+        """Change, pause or resume a subscription; the event that failed is tried again at once. Only the given fields
+        change. Raises SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
 
         id: The subscription, sub_….
-        url: An http or https URL; not for one that sends mails.
-        types: Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`.
+        url: An http or https URL; not for a subscription that sends mails.
+        types: Event types, exact or all of a noun: `schedule.failed`, `checkpoint.*`.
         workflow_id: Only events of this workflow.
         name: A name for people, shown in lists; empty for none.
         paused: True: nothing is delivered until it is false again.
@@ -1752,21 +1759,21 @@ class Subscriptions(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[SubscriptionAttempt]:
-        """List the last attempts to deliver, newest first. The last 100 at most. Raises SUBSCRIPTION_NOT_FOUND.
+        """List the last attempts to deliver, newest first. At most the last 100. Raises SUBSCRIPTION_NOT_FOUND.
 
         id: The subscription, sub_….
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listSubscriptionAttempts", {"id": id}, given_, options)
 
     def replay(self, id: str, *, after: int, **options: Unpack[CallOptions]) -> Subscription:
-        """Deliver again what comes after a number, or skip what lies before it. Events keep their webhook-ids, so
-        that a receiver can tell that it has them. Raises SUBSCRIPTION_NOT_FOUND.
+        """Deliver the events after a number again, or skip those before it. Events keep their webhook-ids, so that a
+        receiver can tell which it already has. Raises SUBSCRIPTION_NOT_FOUND.
 
         id: The subscription, sub_….
-        after: The number of an event: what comes behind it is delivered, with the same webhook-ids. 0: all that are
+        after: The number of an event: what comes after it is delivered, with the same webhook-ids. 0: all that are
             kept.
         """
         given_ = Input(params={"id": id}, body=fields({"after": after}))
@@ -1783,13 +1790,13 @@ class Seal(Resource):
         after: int | None = None,
         **options: Unpack[CallOptions],
     ) -> SealBundle:
-        """Everything to check a workflow, or the journal, offline. With `workflow_id` the events of that workflow,
-        each with its proof; without it all events, from which the root is computed again. Check it with
+        """Get everything needed to check a workflow, or the journal, offline. With `workflow_id`, the events of that
+        workflow, each with its proof; without it, all events, from which the root can be recomputed. Check it with
         `waystation verify` or `examples/verify_bundle.py`. Raises SEAL_SIZE_UNKNOWN, SEAL_BROKEN, STORAGE_FULL.
 
         workflow_id: A workflow, by its id.
-        from_: The size of a checkpoint that was kept: the bundle proves that it goes on from it.
-        after: Only events behind this number; default 0. Where retention has removed more, the bundle begins behind
+        from_: The size of a checkpoint that you kept: the bundle proves that it continues from there.
+        after: Only events after this number; default 0. Where retention has removed more, the bundle begins after
             those.
         """
         given_ = Input(query=fields({}, {"workflow_id": workflow_id, "from": from_, "after": after}))
@@ -1803,32 +1810,32 @@ class Seal(Resource):
         to: int | None = None,
         **options: Unpack[CallOptions],
     ) -> SealConsistency:
-        """Prove that the journal goes on from an earlier checkpoint. The tree of `to` events begins with the tree of
-        `from` events: nothing before was changed. Raises SEAL_SIZE_UNKNOWN, SEAL_BROKEN, STORAGE_FULL.
+        """Prove that the journal continues from an earlier checkpoint. The tree of `to` events begins with the tree
+        of `from` events: no earlier event was changed. Raises SEAL_SIZE_UNKNOWN, SEAL_BROKEN, STORAGE_FULL.
 
         from_: The size of the earlier checkpoint.
-        to: The size of the later one; default all.
+        to: The size of the later checkpoint; default all events.
         """
         given_ = Input(query=fields({"from": from_}, {"to": to}))
         answer_: SealConsistency = self._transport.call("getConsistencyProof", given_, options)
         return answer_
 
     def proof(self, *, event: str, size: int | None = None, **options: Unpack[CallOptions]) -> SealProof:
-        """Prove that an event is in the journal. By the id or the number of the event, against the checkpoint of
-        `size` events or the present one. Raises SEAL_EVENT_NOT_FOUND, SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
-        STORAGE_FULL.
+        """Prove that an event is in the journal. The event is named by its id or its number. The proof is against the
+        checkpoint of `size` events, or the current one. Raises SEAL_EVENT_NOT_FOUND, SEAL_SIZE_UNKNOWN,
+        SEAL_BROKEN, STORAGE_FULL.
 
         event: The event, by its id, evt_…, or its number, seq.
-        size: The proof is for the tree of so many events; default all.
+        size: The proof is for the tree of this many events; default all.
         """
         given_ = Input(query=fields({"event": event}, {"size": size}))
         answer_: SealProof = self._transport.call("getInclusionProof", given_, options)
         return answer_
 
     def get(self, *, workflow_id: str | None = None, **options: Unpack[CallOptions]) -> SealCheckpoint:
-        """Seal the journal and answer its checkpoint, a signed note. Keep `note` somewhere else: with it, later
-        changes of the events before it are found. With `workflow_id` the note also states how many events that
-        workflow has. Raises SEAL_BROKEN, STORAGE_FULL.
+        """Seal the journal and return its checkpoint, a signed note. Keep `note` somewhere else: it reveals any later
+        change to the events before it. With `workflow_id` the note also states how many events that workflow has.
+        Raises SEAL_BROKEN, STORAGE_FULL.
 
         workflow_id: A workflow, by its id.
         """
@@ -1843,11 +1850,11 @@ class Seal(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[SealKeptCheckpoint]:
-        """List the checkpoints of each hour, newest first. They stay when retention removes events. Compare them with
-        those that you have kept: one that the service keeps itself proves nothing against the service.
+        """List the checkpoints of each hour, newest first. They remain when retention removes events. Compare them
+        with those that you have kept: one that the service keeps itself proves nothing against the service.
 
-        limit: Items a page, default 50; above 200 counts as 200.
-        cursor: next_cursor of the page before.
+        limit: Items per page, default 50; more than 200 counts as 200.
+        cursor: next_cursor of the previous page.
         """
         given_ = fields({}, {"limit": limit, "cursor": cursor})
         return list_of(self._transport, "listSealCheckpoints", {}, given_, options)
@@ -1855,19 +1862,19 @@ class Seal(Resource):
 
 class Clock(Resource):
     def advance(self, seconds: float, **options: Unpack[CallOptions]) -> Advanced:
-        """Move the time of a service with a test clock, and do all that falls due on the way. With CLOCK=test alone;
-        other services answer 404 ROUTE_NOT_FOUND. The time moves from one due time to the next, and all that is
-        due is finished before it goes on, for every tenant. The answer has what happened to the tenant of the key.
+        """Move the time of a service with a test clock, and do all that falls due on the way. Only with CLOCK=test;
+        other services answer 404 ROUTE_NOT_FOUND. Time moves from one due time to the next, and everything due is
+        finished, for every tenant, before it moves on. The answer lists what happened to the tenant of the key.
         Raises ROUTE_NOT_FOUND, CLOCK_ADVANCING, QUARANTINED.
 
-        seconds: How far; to the millisecond. 259200 are three days, and 0 finishes what is due now.
+        seconds: How far to move it, to the millisecond. 259200 is three days; 0 only finishes what is due now.
         """
         given_ = Input(body=fields({"seconds": seconds}))
         answer_: Advanced = self._transport.call("advanceClock", given_, options)
         return answer_
 
     def get(self, **options: Unpack[CallOptions]) -> TestClock:
-        """Read the time of a service with a test clock. With CLOCK=test alone; other services answer 404
+        """Read the time of a service with a test clock. Only with CLOCK=test; other services answer 404
         ROUTE_NOT_FOUND. Raises ROUTE_NOT_FOUND.
         """
         given_ = Input()
@@ -1877,9 +1884,7 @@ class Clock(Resource):
 
 class Health(Resource):
     def live(self, **options: Unpack[CallOptions]) -> Liveness:
-        """Check that the process answers, and nothing else. For a process supervisor. It asks nothing of the
-        database.
-        """
+        """Check that the process answers, and nothing else. For a process supervisor. It does not ask the database."""
         given_ = Input()
         answer_: Liveness = self._transport.call("livez", given_, options)
         return answer_
@@ -1921,8 +1926,8 @@ class Resources:
         self.health = Health(transport)
 
     def tick(self, **options: Unpack[CallOptions]) -> TickSummary:
-        """Do all that is due, and answer when it is done. For an external timer, with the cron secret. The service
-        does the same on its own. Raises UNAUTHORIZED, QUARANTINED.
+        """Do all the work that is due, and answer when it is done. For an external timer, with the cron secret. The
+        service does the same on its own. Raises UNAUTHORIZED, QUARANTINED.
         """
         given_ = Input()
         answer_: TickSummary = self._transport.call("tick", given_, options)
