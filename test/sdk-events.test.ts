@@ -127,6 +127,6 @@ forEachService('client.events', (service) => {
     const late = await run('wait', '--subject', 'none', '--for', '1s')
     expect([late.code, late.stderr]).toEqual([7, expect.stringContaining('No such event within 1 s.')])
     const wrong = await run('wait')
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('What to wait for is missing')])
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('Say what to wait for')])
   })
 })
