@@ -54,7 +54,7 @@ export function errorsText(): string {
 
 function entryOf(code: ErrorCode): string {
   const { status, when, next } = errors[code]
-  return `### ${code}\n\n${paragraph(`${status}. ${when}`)}\n\n${paragraph(`**Next:** ${next}`)}`
+  return `### ${code}\n\n${paragraph(`**${status}.** ${when}`)}\n\n${paragraph(`**Next:** ${next}`)}`
 }
 
 /** Code and links stay whole. */

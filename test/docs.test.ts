@@ -30,8 +30,8 @@ describe('docs/errors.md', () => {
     (title, text) => {
       const status =
         title === 'VERSION_MISMATCH'
-          ? /^409\..*\b412\b/
-          : new RegExp(`^${errors[title as ErrorCode].status}\\.`)
+          ? /^\*\*409\.\*\*.*\b412\b/
+          : new RegExp(`^\\*\\*${errors[title as ErrorCode].status}\\.\\*\\* `)
       expect(text).toMatch(status)
       expect(text.length).toBeGreaterThan(40)
     },

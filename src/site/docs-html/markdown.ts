@@ -1,6 +1,6 @@
 // Markdown of docs/ as HTML: headings with anchors, links that hold in the rendered pages, code with marked syntax.
 
-import { Marked, type Parser, type RendererObject, type Token, type Tokens } from 'marked'
+import { Marked, type RendererObject, type Token, type Tokens } from 'marked'
 import { anchorOf } from '../../../console/docs/anchors.ts'
 import diagrams from './diagrams.json' with { type: 'json' }
 import { highlighted } from './highlight.js'
@@ -76,7 +76,6 @@ function rendererOf({ linkTo, example }: Context, headings: Heading[]): Renderer
       return language === 'mermaid' ? diagram(text) : codeBlock(example(text, language), language)
     },
     list(token) {
-      if (token.ordered && Number(token.start) >= 100) return statusParagraph(token, this.parser)
       if (!isCatalog(token)) return false
       const cards = token.items.map(({ tokens: [block] }) => {
         const [link, colon, ...rest] = (block as Tokens.Text).tokens!
@@ -98,11 +97,6 @@ function rendererOf({ linkTo, example }: Context, headings: Heading[]): Renderer
       return `<div class="scroller"><table>\n${head}<tbody>${body}</tbody>\n</table></div>\n`
     },
   }
-}
-
-/** `400. The body …` is a sentence after a status, not the four hundredth item of a list. */
-function statusParagraph({ start, items }: Tokens.List, parser: Parser): string {
-  return `<p><strong>${start}.</strong> ${parser.parse(items[0]!.tokens)}</p>\n`
 }
 
 /** A list of pages, each with a sentence: `- [Title](page.md): Sentence.` */
