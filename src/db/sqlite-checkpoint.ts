@@ -54,12 +54,12 @@ function open(path, pragmas) {
 }
 self.onmessage = ({ data: { path, pragmas, copy, begin_again, close } }) => {
   try {
-    let settings, copied
+    let settings
     if (pragmas) settings = open(path, pragmas)
-    if (copy) copied = db.query('pragma wal_checkpoint(passive)').values()[0][2]
+    if (copy) db.query('pragma wal_checkpoint(passive)').values()
     if (begin_again) beginAgain()
     if (close) db?.close()
-    postMessage({ settings, copied })
+    postMessage({ settings })
   } catch (error) {
     postMessage({ failure: { message: error.message, code: error.code, errno: error.errno } })
   }

@@ -93,8 +93,3 @@ export function messageCount({ last_seq, first_seq }: InboxRow, kept_max: number
   if (first_seq === null) return 0
   return last_seq - Math.max(first_seq - 1, droppedUpTo(last_seq, kept_max))
 }
-
-/** The notifier's key for requests that wait for a message of this inbox. */
-export function waitKey(tenant_id: string, id: string): string {
-  return `${tenant_id}/${id}`
-}

@@ -1,5 +1,6 @@
 // Webhook inboxes: one function per verb. Arriving messages are in receive.ts, the job of a forward in jobs.ts.
 
+import { waitKey } from '../contract/wait.ts'
 import './errors.ts'
 import { iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
@@ -23,7 +24,6 @@ import {
   messages_shown_max,
   part_bytes_max,
   readable_ms,
-  waitKey,
 } from './inbox.ts'
 import * as lists from './list-store.ts'
 import { hops_header, hops_max, hopsOf, type MessageRow } from './message.ts'

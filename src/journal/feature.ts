@@ -1,6 +1,6 @@
 import type { Feature } from '../contract/feature.ts'
+import { purge } from './purge-store.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge } from './service.ts'
 
 /** `tenants`: the feature of those whose events these are. */
 export function journalFeature(tenants: Feature): Feature {

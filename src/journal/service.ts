@@ -9,14 +9,12 @@ import type { JournalReader } from '../contract/tail.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
 import * as pages from './page-store.ts'
-import { purge } from './purge-store.ts'
 import * as store from './store.ts'
 
 export const find = pages.find
 export const lastSeq = store.lastSeq
 export const lockHead = store.lockHead
 export const page = pages.page
-export { purge }
 
 interface Happened<D> {
   tenant_id: string

@@ -5,7 +5,8 @@ import { events } from './events.ts'
 import * as lists from './list-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { keyContext, markPending, purge, sealedUpTo, step } from './service.ts'
+import { keyContext, markPending, sealedUpTo, step } from './service.ts'
+import { purge } from './store.ts'
 import { sweep } from './sweep.ts'
 
 export const seal: Feature = {

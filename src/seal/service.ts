@@ -17,7 +17,6 @@ import * as tiles from './tile-store.ts'
 import { hashText, MissingHash, TiledTree } from './tiles.ts'
 
 export const markPending = store.markPending
-export const purge = store.purge
 export const rotateKey = rotate
 export { beginEpoch, faultOf, keyContext, markRestored }
 
