@@ -27,7 +27,8 @@ const reads_ms_max = limit(
 
 // As text, so that it is part of the executable too. The connection's synchronous is FULL: SQLite flushes the log before
 // it copies from it, and the file before the log may be begun again. The first write to a log that is begun again flushes
-// its header, so the thread makes that write: it sets user_version to the value that it has.
+// its header, so the thread makes that write: it sets user_version to the value that it has. The simulated power cuts of
+// the tests read `copied`, the pages of the log that are in the file.
 const thread = `
 import { Database } from 'bun:sqlite'
 let db = null
@@ -54,12 +55,12 @@ function open(path, pragmas) {
 }
 self.onmessage = ({ data: { path, pragmas, copy, begin_again, close } }) => {
   try {
-    let settings
+    let settings, copied
     if (pragmas) settings = open(path, pragmas)
-    if (copy) db.query('pragma wal_checkpoint(passive)').values()
+    if (copy) copied = db.query('pragma wal_checkpoint(passive)').values()[0][2]
     if (begin_again) beginAgain()
     if (close) db?.close()
-    postMessage({ settings })
+    postMessage({ settings, copied })
   } catch (error) {
     postMessage({ failure: { message: error.message, code: error.code, errno: error.errno } })
   }

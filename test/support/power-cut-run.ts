@@ -81,7 +81,7 @@ function watchCheckpoints(disk: Disk): { mockRestore(): void } {
     if (message.path === disk.path && !watched.has(this)) {
       watched.add(this)
       this.addEventListener('message', ({ data }) => {
-        if (data.copied !== undefined) disk.copied(data.copied)
+        if (disk.checkpointing) disk.copied(data.copied)
       })
     }
     post.call(this, message)

@@ -65,8 +65,9 @@ export class Disk {
   checkpointing = false
 
   /** A checkpoint flushed the log up to this page, copied it, and flushed the file. */
-  copied(pages: number): void {
+  copied(pages: number | undefined): void {
     this.checkpointing = false
+    if (pages === undefined) throw new Error('the thread did not say how much of the log it copied')
     const written = readFileSync(`${this.path}-wal`)
     const covered = Math.min(log_header_bytes + pages * log_page_bytes, written.length)
     const log = Buffer.alloc(Math.max(this.#log.length, covered))
