@@ -122,6 +122,7 @@ export class Exchange {
   span: Span | null = null
   /** Its client, while requests are counted by client. */
   counted_client: string | null = null
+  #address: string | null = null
 
   constructor(
     readonly options: Running,
@@ -137,10 +138,14 @@ export class Exchange {
     return this.server.outer?.request ?? this.request
   }
 
-  /** The client's, behind trusted proxies. */
+  /** The client's, behind trusted proxies. Asked for several times by some requests, and a call of the system each time. */
   get address(): string {
-    const peer = this.server.requestIP(this.request)?.address ?? 'unknown'
-    return clientAddress(peer, this.request.headers.get('x-forwarded-for'), this.options.trusted_proxies)
+    this.#address ??= clientAddress(
+      this.server.requestIP(this.request)?.address ?? 'unknown',
+      this.request.headers.get('x-forwarded-for'),
+      this.options.trusted_proxies,
+    )
+    return this.#address
   }
 
   /** The trace that it belongs to: its span, or the header that came with it, or that of the request that it is a part of. */
