@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import type { Document } from '../mcp/schema.ts'
 import { hasBodyArgument, methodOf, operationsOf, resourceOf } from '../scripts/clients/model.ts'
 import { clientFiles } from '../scripts/clients.ts'
-import { hasCode, type Pages, RawJson, Waystation, WaystationError } from '../sdk/src/index.ts'
+import { hasCode, NotDone, type Pages, RawJson, Waystation, WaystationError } from '../sdk/src/index.ts'
 import { encodeJson, memberText } from '../sdk/src/json.ts'
 import { type Operations, operations } from '../sdk/src/types.ts'
 import { leastAnswer } from './support/least-answers.ts'
@@ -411,6 +411,28 @@ forEachService('The SDK', (service) => {
       details: { current_version: 1 },
       request_id: expect.stringMatching(/^req_/),
       message: 'VERSION_MISMATCH: The stored version is a different one.',
+    })
+  })
+
+  test('errors are JSON with their message, also inside a value', async () => {
+    const { agent } = await clientsOf(service, await service.signUp())
+    await agent.kv.put('state', 'x', 1)
+    const error = await failureOf(agent.kv.put('state', 'x', 2, { cas_version: 7 }))
+    const as_json = {
+      name: 'WaystationError',
+      message: 'VERSION_MISMATCH: The stored version is a different one.',
+      code: 'VERSION_MISMATCH',
+      status: 409,
+      details: { current_version: 1 },
+      request_id: (error as WaystationError).request_id,
+      next: expect.stringMatching(/^Read the /),
+    }
+    expect(JSON.parse(JSON.stringify(error))).toEqual(as_json)
+    const { id } = await agent.dlq.create({ payload: { cause: error }, error: 'e' })
+    expect((await agent.dlq.get(id)).payload).toEqual({ cause: as_json })
+    expect(JSON.parse(JSON.stringify(new NotDone('no funds', { retry: false })))).toMatchObject({
+      name: 'NotDone',
+      message: 'no funds',
     })
   })
 

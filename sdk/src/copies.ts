@@ -33,4 +33,10 @@ export abstract class KnownError extends Error {
     // biome-ignore lint/complexity/noThisInStatic: it is inherited, and asked of each of the classes
     return isMadeBy(this, value)
   }
+
+  /** Its members with the message, which `JSON.stringify` leaves out of an error: for logs, and for a model that is to go on. */
+  toJSON(): Record<string, unknown> {
+    const members: object = { ...this }
+    return { name: this.name, message: this.message, ...members }
+  }
 }

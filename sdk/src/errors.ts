@@ -39,6 +39,10 @@ export class WaystationError extends KnownError {
   get exit(): ExitClass {
     return rowOf(this.code).exit
   }
+
+  override toJSON(): Record<string, unknown> {
+    return { ...super.toJSON(), next: this.next }
+  }
 }
 
 /** A service that is newer than this package may have other codes. */
