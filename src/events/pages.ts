@@ -41,7 +41,7 @@ export async function pageOf(
   const last_seq = await journal.lastSeq(q, tenant_id)
   const found: EventPage[] = []
   for (const filter of filters) found.push(await scan(q, tenant_id, filter, viewer, asked))
-  return merged(found, Math.max(after, last_seq), rows_max)
+  return merged(found, last_seq, rows_max)
 }
 
 /** By the index of one of its members; the others are compared. */

@@ -5,7 +5,8 @@ import type { EventRow } from '../contract/event.ts'
 import type { Context } from '../contract/route.ts'
 import { onKeyEnd } from '../contract/wait.ts'
 import { Filter, type Wanted, type Wants } from '../contract/wanted.ts'
-import { numberIfPossible } from '../journal/service.ts'
+import type { Reader } from '../db/db.ts'
+import { lastSeq, numberIfPossible } from '../journal/service.ts'
 import { Follower } from './follower.ts'
 import { pageOf } from './pages.ts'
 
@@ -81,7 +82,10 @@ async function withFollower(
   }
 }
 
-/** Behind `after`, from now on when that is null. Acquires no place; `close` must follow. Throws what the database throws. */
+/**
+ * Behind `after`, from now on when that is null or no event has this number. Acquires no place; `close` must follow. Throws what
+ * the database throws.
+ */
 export async function followerOf(
   context: EventsContext,
   any: readonly Wanted[],
@@ -92,12 +96,22 @@ export async function followerOf(
   const { tenant_id } = caller
   const wants = wantsOf(context, any)
   const tail = await tails.enter(tenant_id)
-  return new Follower({ db, tails, notifier, tenant_id, wants }, tail, after ?? tail.position)
+  const position = Math.min(after ?? tail.position, tail.position)
+  return new Follower({ db, tails, notifier, tenant_id, wants }, tail, position)
 }
 
 async function readNow(context: EventsContext, { any, rows_max }: Asked, after: number): Promise<Found> {
   const { db, dependencies, caller } = context
   await numberIfPossible(dependencies.journal, caller.tenant_id)
   const { events, reached } = await pageOf(db, caller.tenant_id, wantsOf(context, any), { after, rows_max })
-  return { events, next_after: reached ?? events.at(-1)?.seq ?? after }
+  const next_after = reached ?? events.at(-1)?.seq ?? (await knownOf(db, caller.tenant_id, after))
+  return { events, next_after }
+}
+
+/**
+ * The number itself, or the last one where no event has it yet: after a restore from a backup numbers are given again, and a
+ * reader from before it would miss the events up to its own.
+ */
+async function knownOf(q: Reader, tenant_id: string, after: number): Promise<number> {
+  return after === 0 ? 0 : Math.min(after, await lastSeq(q, tenant_id))
 }
