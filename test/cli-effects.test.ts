@@ -67,3 +67,12 @@ test('approve with --payload null sends it, and is refused by the service', asyn
   const { asked } = await runInside(['approve', 'chk_1', '--payload', 'null'])
   expect(asked.map(({ body }) => body)).toEqual([{ effective_payload: null }])
 })
+
+test('effect extend without --lease is for as long as the lease was granted for, and its help says so', async () => {
+  const { asked } = await runInside(['effect', 'extend', 'eff_1', '--token', 'lse_1'], {
+    answer: () => Response.json({ id: 'eff_1', status: 'running' }),
+  })
+  expect(asked.map(({ body }) => body)).toEqual([{ lease_token: 'lse_1' }])
+  const { stdout } = await runInside(['effect', 'extend', '--help'])
+  expect(stdout).toContain('how long from now; default that of the lease')
+})

@@ -616,8 +616,9 @@ export class Checkpoints extends Resource {
   }
 
   /**
-   * List the comments on a checkpoint, oldest first. For the agent that asked, its approvers, and the
-   * admin. Throws CHECKPOINT_NOT_FOUND.
+   * List the comments on a checkpoint, oldest first. Open to all who may read the checkpoint: every
+   * agent of the tenant, the admin, and approval keys that are not bound to another one. Throws
+   * CHECKPOINT_NOT_FOUND.
    */
   comments(id: string, query: Query<'listComments'> = {}): Pages<Comment> {
     return listOf(this.transport, 'listComments', { id }, query)

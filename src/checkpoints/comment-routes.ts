@@ -57,7 +57,8 @@ export const listComments = route({
   path: '/v1/checkpoints/:id/comments',
   tag,
   summary: 'List the comments on a checkpoint, oldest first',
-  description: 'For the agent that asked, its approvers, and the admin.',
+  description:
+    'Open to all who may read the checkpoint: every agent of the tenant, the admin, and approval keys that are not bound to another one.',
   sdk: { name: 'checkpoints.comments' },
   cli: { usage: 'checkpoint comments <id>', columns: ['at', 'author', 'author_label', 'text'] },
   auth: ['agent', 'admin', 'approval'],

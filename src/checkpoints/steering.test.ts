@@ -8,6 +8,7 @@ import { iso } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 import { answerText } from './answer.ts'
 import { schemaIssues } from './answer-schema.ts'
+import { listComments } from './comment-routes.ts'
 
 const receiverOf = receiversOfFile()
 const heard = heardDecisions()
@@ -636,6 +637,22 @@ forEachService('Decisions that steer', (service) => {
       }
       expect(await read(tenant, id)).toMatchObject({ status: 'pending', comments: 3 })
       expect((await left(tenant)).filter((type) => type === 'checkpoint.commented')).toHaveLength(3)
+    })
+
+    test('are read by all who may read the checkpoint, as the API says', async () => {
+      const tenant = await service.signUp()
+      const other = await service.addAgent(tenant.admin_key, 'agent-two')
+      const { id } = await ask(tenant, { approvers: ['admin'] })
+      const kim = await voter(tenant)
+      const bound = await voter(tenant, { checkpoint_id: (await ask(tenant)).id })
+      expect((await comment(tenant.admin_key, id, 'Which order?')).status).toBe(201)
+      const codes = []
+      for (const key of [tenant.api_key, other.api_key, kim.key, tenant.admin_key, bound.key]) {
+        const { body } = await service.ask('GET', `/v1/checkpoints/${id}/comments`, { key })
+        codes.push(body.items?.length ?? body.error.code)
+      }
+      expect(codes).toEqual([1, 1, 1, 1, 'FORBIDDEN'])
+      expect(listComments.description).toContain('every agent of the tenant')
     })
 
     test('by others are refused', async () => {

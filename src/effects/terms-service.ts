@@ -42,7 +42,8 @@ async function raise(
   if (named === null) return raised
   const allowed = await thatCanVote(tx, tenant_id, named)
   if (allowed.length < policy.required_approvals) return null
-  const within = (list: string[] | undefined) => list?.filter((each) => allowed.includes(each)) ?? allowed
+  const within = (list: string[] | undefined) =>
+    list ? [...new Set(list)].filter((each) => allowed.includes(each)) : allowed
   const own = within(given.approvers)
   const approvers = own.length >= required_approvals ? own : allowed
   const widened = (step: Step): Step => ({ ...step, approvers: within(step.approvers) })

@@ -147,6 +147,16 @@ forEachRacedService('The terms of effects', (service) => {
       expect(refused.text).toContain('"/approval/approvers/1"')
     })
 
+    test('counts an approver once that an agent names twice: too few are raised to those of the policy', async () => {
+      const tenant = await service.signUp()
+      const keys = (await keysOf(tenant, 2)).map(({ approval_key_id }) => approval_key_id)
+      await set(tenant, { approval: 'required', required_approvals: 2, approvers: keys })
+      for (const approvers of [keys.slice(0, 1), [keys[0], keys[0]]]) {
+        const { checkpoint_id } = await proposed(service, tenant, { approval: { ...approval, approvers } })
+        expect((await checkpoint(tenant, checkpoint_id)).approvers).toEqual(keys)
+      }
+    })
+
     test('makes an event that names its approvers', async () => {
       const tenant = await service.signUp()
       const [one] = (await keysOf(tenant, 1)) as [Approver]

@@ -1109,8 +1109,8 @@ class Checkpoints(Resource):
         cursor: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Pages[Comment]:
-        """List the comments on a checkpoint, oldest first. For the agent that asked, its approvers, and the admin.
-        Raises CHECKPOINT_NOT_FOUND.
+        """List the comments on a checkpoint, oldest first. Open to all who may read the checkpoint: every agent of
+        the tenant, the admin, and approval keys that are not bound to another one. Raises CHECKPOINT_NOT_FOUND.
 
         id: The checkpoint, chk_….
         limit: Items per page, default 50; more than 200 counts as 200.
