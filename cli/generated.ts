@@ -1446,7 +1446,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lease_seconds',
         flag: '--lease <duration>',
-        about: 'how long from now; default that of the lease',
+        about: 'how long from now; default the length of the lease',
         reads: 'duration',
       },
     ],

@@ -74,5 +74,5 @@ test('effect extend without --lease is for as long as the lease was granted for,
   })
   expect(asked.map(({ body }) => body)).toEqual([{ lease_token: 'lse_1' }])
   const { stdout } = await runInside(['effect', 'extend', '--help'])
-  expect(stdout).toContain('how long from now; default that of the lease')
+  expect(stdout).toContain('how long from now; default the length of the lease')
 })

@@ -29,7 +29,7 @@ export const extendEffect = route({
     about: 'Extend the lease',
     examples: [`waystation effect extend ${example} --token ${token} --lease 2m`],
     options: {
-      lease_seconds: ['--lease <duration>', 'how long from now; default that of the lease'],
+      lease_seconds: ['--lease <duration>', 'how long from now; default the length of the lease'],
       lease_token: token_option,
     },
   },
