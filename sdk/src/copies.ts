@@ -36,7 +36,6 @@ export abstract class KnownError extends Error {
 
   /** Its members with the message, which `JSON.stringify` leaves out of an error: for logs, and for a model that is to go on. */
   toJSON(): Record<string, unknown> {
-    const members: object = { ...this }
-    return { name: this.name, message: this.message, ...members }
+    return { name: this.name, message: this.message, ...(this as object) }
   }
 }

@@ -138,7 +138,7 @@ export class Exchange {
     return this.server.outer?.request ?? this.request
   }
 
-  /** The client's, behind trusted proxies. Asked for several times by some requests, and a call of the system each time. */
+  /** The client's, behind trusted proxies. Some requests need it several times, and each look is a system call. */
   get address(): string {
     this.#address ??= clientAddress(
       this.server.requestIP(this.request)?.address ?? 'unknown',

@@ -1,6 +1,5 @@
 // Webhook inboxes: one function per verb. Arriving messages are in receive.ts, the job of a forward in jobs.ts.
 
-import { waitKey } from '../contract/wait.ts'
 import './errors.ts'
 import { iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
@@ -9,6 +8,7 @@ import { hashKey, newToken } from '../base/keys.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { Plans, Secrets, Shared } from '../contract/dependencies.ts'
 import { causeOf } from '../contract/event.ts'
+import { waitKey } from '../contract/wait.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as journal from '../journal/service.ts'
