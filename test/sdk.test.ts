@@ -5,7 +5,15 @@ import { readFileSync } from 'node:fs'
 import type { Document } from '../mcp/schema.ts'
 import { hasBodyArgument, methodOf, operationsOf, resourceOf } from '../scripts/clients/model.ts'
 import { clientFiles } from '../scripts/clients.ts'
-import { hasCode, NotDone, type Pages, RawJson, Waystation, WaystationError } from '../sdk/src/index.ts'
+import {
+  hasCode,
+  NotDone,
+  type Pages,
+  RawJson,
+  Waystation,
+  WaystationError,
+  WaystationNetworkError,
+} from '../sdk/src/index.ts'
 import { encodeJson, memberText } from '../sdk/src/json.ts'
 import { type Operations, operations } from '../sdk/src/types.ts'
 import { leastAnswer } from './support/least-answers.ts'
@@ -433,6 +441,13 @@ forEachService('The SDK', (service) => {
     expect(JSON.parse(JSON.stringify(new NotDone('no funds', { retry: false })))).toMatchObject({
       name: 'NotDone',
       message: 'no funds',
+    })
+    const unheard = new WaystationNetworkError(new Error('refused'), false, 'http://127.0.0.1:1')
+    expect(JSON.parse(JSON.stringify(unheard))).toEqual({
+      name: 'WaystationNetworkError',
+      message: unheard.message,
+      may_have_arrived: false,
+      url: 'http://127.0.0.1:1',
     })
   })
 

@@ -219,6 +219,11 @@ forEachDatabase('A backup', (databases) => {
     expect(body.items ?? body.events).toMatchObject([
       { type: 'seal.restored', actor: 'operator', data: { epoch: 2, backup_at } },
     ])
+    // A reader that had seen more than the backup has goes on behind its last event.
+    const ahead = await copy.ask('GET', '/v1/events?after=1000000', { key: tenant.admin_key })
+    expect(ahead.body.items).toEqual([])
+    expect(ahead.body.next_after).toBeGreaterThanOrEqual(body.items[0].seq)
+    expect(ahead.body.next_after).toBeLessThan(1_000_000)
     const sealed = await seal(copy)
     const origin = `waystation/${tenant.tenant_id}`
     expect([checkpoint.note.split('\n')[0], sealed.origin]).toEqual([origin, `${origin}/2`])

@@ -488,6 +488,17 @@ forEachRacedService('Approvals of effects', (service) => {
       expect(await quotaOf(service, tenant, 'effect_policies')).toBe(1)
     })
 
+    test('that came later shortens no lease of an effect that was claimed before', async () => {
+      const tenant = await service.signUp()
+      const { id, key, lease_token } = await claimed(service, tenant)
+      await ask(service, tenant.api_key, id, 'fail', { lease_token, error: 'busy', retry: true })
+      await set(tenant, 'refund', { approval: 'optional', lease_seconds_max: 5 })
+      const again = await claim(service, tenant, { key, lease_seconds: 600 })
+      expect([again.status, again.body.id, again.body.lease_seconds]).toEqual([201, id, 600])
+      const other = await claim(service, tenant, { key: 'another', lease_seconds: 600 })
+      expect([other.status, other.body.lease_seconds]).toEqual([201, 5])
+    })
+
     test('that came later lets no effect without an approval start again', async () => {
       const tenant = await service.signUp()
       const { id, key, lease_token } = await claimed(service, tenant)
