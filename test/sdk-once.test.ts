@@ -224,6 +224,7 @@ forEachService('effects.once', (service) => {
       )
       expect(error).toBeInstanceOf(EffectUnrecordedError)
       expect(error).toMatchObject({ result: 'paid', has_succeeded: false })
+      expect(JSON.parse(JSON.stringify(error))).toMatchObject({ result: 'paid' })
       expect(hasCode((error as Error).cause, 'EFFECT_NOT_HELD')).toBe(true)
     })
 
@@ -233,6 +234,10 @@ forEachService('effects.once', (service) => {
       cyclic.self = cyclic
       const error = await failureOf(clients.agent.effects.once(effect, () => cyclic))
       expect(error).toMatchObject({ name: 'EffectUnrecordedError', has_succeeded: true })
+      expect(JSON.parse(JSON.stringify(error))).toMatchObject({
+        key: effect.key,
+        result: expect.stringMatching(/^TypeError: .*cyclic/),
+      })
       expect(await clients.agent.effects.once<unknown>(effect, () => 2)).toBeNull()
     })
 

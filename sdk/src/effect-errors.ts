@@ -107,6 +107,20 @@ export class EffectUnrecordedError extends EffectError {
   ) {
     super(about, 'was done, and its result was not recorded.', options)
   }
+
+  /** Instead of a result that is not JSON, which may be why it was not recorded, it has the reason. */
+  override toJSON(): Record<string, unknown> {
+    return { ...super.toJSON(), result: asJson(this.result) }
+  }
+}
+
+function asJson(value: unknown): unknown {
+  try {
+    JSON.stringify(value)
+    return value
+  } catch (error) {
+    return String(error)
+  }
 }
 
 /**
