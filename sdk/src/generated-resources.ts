@@ -785,8 +785,8 @@ export class Effects extends Resource {
    * Claim the right to do something once. The pair of type and key is unique; the payload is bound to it
    * byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or it
    * has ended, with its result. A repeat returns its current state. Throws EFFECT_IN_FLIGHT,
-   * EFFECT_UNKNOWN, EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, EFFECT_APPROVERS_GONE,
-   * QUOTA_EXCEEDED, INVALID_STATE, CHECKPOINT_NOT_FOUND, QUARANTINED.
+   * EFFECT_UNKNOWN, EFFECT_NOT_HELD, EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED,
+   * EFFECT_APPROVERS_GONE, QUOTA_EXCEEDED, INVALID_STATE, CHECKPOINT_NOT_FOUND, QUARANTINED.
    */
   claim(body: Body<'claimEffect'>, options: CallOptions = {}): Promise<ClaimedEffect> {
     return this.transport.call('claimEffect', { body }, options)
@@ -841,8 +841,8 @@ export class Effects extends Resource {
 
   /**
    * Start an effect that is approved, or free again. Of any number of callers exactly one gets the
-   * lease. Throws EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED,
-   * EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, INVALID_STATE, QUARANTINED.
+   * lease. Throws EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_NOT_HELD,
+   * EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, INVALID_STATE, QUARANTINED.
    */
   start(id: string, given: Body<'startEffect'> & CallOptions = {}): Promise<ClaimedEffect> {
     const [body, options] = split(given)

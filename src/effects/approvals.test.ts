@@ -356,6 +356,9 @@ forEachRacedService('Approvals of effects', (service) => {
         const failure = { lease_token: again.lease_token, error: 'busy', retry: true }
         const free = await ask(service, tenant.api_key, id, 'fail', failure)
         expect(free.body).toMatchObject({ status: 'approved', checkpoint_id, permit_expires_at: expires_at })
+        const { lease_token } = again
+        const late = await ask(service, tenant.api_key, id, 'start', { lease_token })
+        expectRefusal(late, 'EFFECT_NOT_HELD', { status: 'approved' })
         expect(await typesOf(service, tenant, id)).toEqual([
           ...['effect.claimed', 'effect.retried', 'effect.retried', 'effect.started'],
         ])

@@ -16,11 +16,19 @@ import * as permits from './permit-store.ts'
 import { asksFor, type PolicyRow } from './policy.ts'
 import * as policies from './policy-store.ts'
 import { permitExpired } from './refusal-service.ts'
-import { isOver, isOwnLease, keyReused, onlyProposes, refusalOf, startIn } from './start-service.ts'
+import {
+  isOver,
+  isOwnLease,
+  keyReused,
+  onlyProposes,
+  refusalOf,
+  requireNewToken,
+  startIn,
+} from './start-service.ts'
 import * as store from './store.ts'
 
 /**
- * Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED. A repeat of an effect that is
+ * Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_NOT_HELD, EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED. A repeat of an effect that is
  * over is one read. `findApproval` finds out what the claim asks for, and throws when that cannot be; null: it asks for none.
  */
 export async function claim(
@@ -154,7 +162,7 @@ async function underOf(
 
 /**
  * The answer to a repeat that changes nothing. Null when it may be started, or its permit is over. Throws
- * EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED, EFFECT_REJECTED.
+ * EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_NOT_HELD, EFFECT_KEY_REUSED, EFFECT_REJECTED.
  */
 async function presentState(
   q: Reader,
@@ -174,6 +182,7 @@ async function presentState(
     return { ...answer, status: 202, checkpoint }
   }
   if (isOwnLease(effect, lease_token, now)) return { ...answer, status: 201, lease_token }
-  if (status === 'ready') return null
-  throw refusalOf(effect, now)
+  if (status !== 'ready') throw refusalOf(effect, now)
+  requireNewToken(effect, lease_token)
+  return null
 }

@@ -112,6 +112,29 @@ forEachService('Effects', (service) => {
       expect([late.body.error.code, late.headers.get('retry-after')]).toEqual(['EFFECT_IN_FLIGHT', '1'])
     })
 
+    // It came late, after the answer to its repeat: nobody would know of the lease, and the effect would end unknown.
+    test('under the token of a lease that was released answers EFFECT_NOT_HELD, and another begins', async () => {
+      const tenant = await service.signUp()
+      const asked = { key: 'x', lease_token: 'a-token-of-my-own-0001' }
+      const { id, lease_token } = await claimed(service, tenant, asked)
+      const failure = { lease_token, error: 'It was stopped before it was begun.', retry: true }
+      const free = (await ask(service, tenant.api_key, id, 'fail', failure)).body
+      expectRefusal(await claim(service, tenant, asked), 'EFFECT_NOT_HELD', { status: 'ready' })
+      const start = await ask(service, tenant.api_key, id, 'start', { lease_token })
+      expectRefusal(start, 'EFFECT_NOT_HELD', { status: 'ready' })
+      expect(await read(service, tenant, id)).toEqual(free)
+      const other = { key: 'x', lease_token: 'a-token-of-my-own-0002' }
+      expect(await claimed(service, tenant, other)).toMatchObject({ id, fence: 2 })
+    })
+
+    test('under the token of a lease that ran out may begin where the effect is free without a report', async () => {
+      const tenant = await service.signUp()
+      const asked = { key: 'x', lease_token: 'a-token-of-my-own-0001', on_unknown: 'retry' }
+      await claimed(service, tenant, asked)
+      await runOut(service)
+      expect(await claimed(service, tenant, asked)).toMatchObject({ status: 'running', fence: 2 })
+    })
+
     test('of one that has happened answers 200 with its result, without a write', async () => {
       const tenant = await service.signUp()
       const effect = await claimed(service, tenant, { key: 'x' })

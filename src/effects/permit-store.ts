@@ -3,7 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { sql, type Tx } from '../db/db.ts'
 import type { refusals, WholeEffect } from './effect.ts'
-import { columns, ended, from, here, type NewLease, new_lease, no_lease } from './store.ts'
+import { columns, ended, from, here, type NewLease, new_lease, new_token, no_lease } from './store.ts'
 
 const PROPOSE = sql<WholeEffect>(
   'effects.propose',
@@ -15,7 +15,7 @@ const PROPOSE = sql<WholeEffect>(
 const START_UNDER = sql<WholeEffect>(
   'effects.start_under',
   `update effects set ${new_lease}, checkpoint_id = :checkpoint_id, permit_expires_at = :permit_expires_at
-    where ${here} and ${from('start')} and checkpoint_id is null
+    where ${here} and ${from('start')} and ${new_token} and checkpoint_id is null
    returning ${columns}`,
 )
 

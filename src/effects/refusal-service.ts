@@ -62,6 +62,10 @@ export function unknownNow({ id: effect_id, question_id: checkpoint_id }: WholeE
   return new ApiError('EFFECT_UNKNOWN', { details: { effect_id, checkpoint_id } })
 }
 
+export function notHeld({ status }: WholeEffect): ApiError {
+  return new ApiError('EFFECT_NOT_HELD', { details: { status } })
+}
+
 export function rejectedAs({ id, refused_as, checkpoint_id }: WholeEffect): ApiError {
   return new ApiError('EFFECT_REJECTED', { details: { effect_id: id, status: refused_as, checkpoint_id } })
 }

@@ -1,7 +1,6 @@
 // Reports of the holder of a lease, and the verdict of a person on an unknown effect.
 
 import './errors.ts'
-import { ApiError } from '../base/errors.ts'
 import { hashKey } from '../base/keys.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { AgentCaller } from '../contract/caller.ts'
@@ -15,6 +14,7 @@ import { leaseTime } from './deadline-service.ts'
 import { type EffectStatus, moves, type WholeEffect } from './effect.ts'
 import { aboutOf, dataOf, leaseDataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
+import { notHeld } from './refusal-service.ts'
 import * as store from './report-store.ts'
 import { read } from './start-service.ts'
 import { extend as extendLease } from './store.ts'
@@ -159,8 +159,4 @@ export async function isOver(
 ): Promise<void> {
   await quotas.release(tx, tenant_id, 'effects', 1)
   notify(tx, dependencies, tenant_id, id)
-}
-
-function notHeld({ status }: WholeEffect): ApiError {
-  return new ApiError('EFFECT_NOT_HELD', { details: { status } })
 }

@@ -135,7 +135,8 @@ export const claimEffect = route({
     ...(['effect.unknown', 'checkpoint.created'] as const),
   ],
   errors: [
-    ...(['EFFECT_IN_FLIGHT', 'EFFECT_UNKNOWN', 'EFFECT_KEY_REUSED', 'EFFECT_REJECTED'] as const),
+    ...(['EFFECT_IN_FLIGHT', 'EFFECT_UNKNOWN', 'EFFECT_NOT_HELD'] as const),
+    ...(['EFFECT_KEY_REUSED', 'EFFECT_REJECTED'] as const),
     ...(['EFFECT_APPROVAL_REQUIRED', 'EFFECT_APPROVERS_GONE'] as const),
     ...(['QUOTA_EXCEEDED', 'INVALID_STATE', 'CHECKPOINT_NOT_FOUND'] as const),
     'QUARANTINED',

@@ -62,8 +62,8 @@ export const startEffect = route({
   replies: { 200: { body: ClaimedEffect } },
   emits: ['effect.started', 'effect.rejected', 'effect.unknown'],
   errors: [
-    ...(['EFFECT_NOT_FOUND', 'EFFECT_IN_FLIGHT', 'EFFECT_UNKNOWN', 'EFFECT_KEY_REUSED'] as const),
-    ...(['EFFECT_REJECTED', 'EFFECT_APPROVAL_REQUIRED', 'INVALID_STATE'] as const),
+    ...(['EFFECT_NOT_FOUND', 'EFFECT_IN_FLIGHT', 'EFFECT_UNKNOWN', 'EFFECT_NOT_HELD'] as const),
+    ...(['EFFECT_KEY_REUSED', 'EFFECT_REJECTED', 'EFFECT_APPROVAL_REQUIRED', 'INVALID_STATE'] as const),
     'QUARANTINED',
   ],
   async handle({ db, caller, dependencies }, { params, body }) {

@@ -17,7 +17,7 @@ import type { Claimed } from './new-service.ts'
 import * as permits from './permit-store.ts'
 import { asksFor } from './policy.ts'
 import * as policies from './policy-store.ts'
-import { permitExpired, rejectedAs, unknownNow } from './refusal-service.ts'
+import { notHeld, permitExpired, rejectedAs, unknownNow } from './refusal-service.ts'
 import * as store from './store.ts'
 
 /** True for an agent whose effects all wait for an approval. */
@@ -39,6 +39,16 @@ export function isOwnLease(
   return hashKey(lease_token) === lease_token_hash
 }
 
+/**
+ * Throws EFFECT_NOT_HELD when the lease of this token was released: the call that got it came again, late, and nobody would know of
+ * another lease.
+ */
+export function requireNewToken(effect: WholeEffect, lease_token: string | null): void {
+  const { lease_token_hash, lease_until } = effect
+  if (lease_token === null || lease_until !== null || hashKey(lease_token) !== lease_token_hash) return
+  throw notHeld(effect)
+}
+
 export interface Start {
   /** Of the bytes that the caller is about to act on; empty: any. */
   payload_hash: string
@@ -47,8 +57,8 @@ export interface Start {
 }
 
 /**
- * Throws EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED,
- * INVALID_STATE.
+ * Throws EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_NOT_HELD, EFFECT_KEY_REUSED, EFFECT_REJECTED,
+ * EFFECT_APPROVAL_REQUIRED, INVALID_STATE.
  */
 export async function start(
   db: Db,
@@ -117,6 +127,7 @@ async function startAfterAll(
     if (isOwnLease(effect, lease.lease_token, tx.now)) return effect
     if (lease.payload_hash !== '' && lease.payload_hash !== boundHash(effect)) throw keyReused(effect)
     if (!from.includes(effect.status)) throw refusalOf(effect, tx.now)
+    requireNewToken(effect, lease.lease_token)
     if (effect.checkpoint_id === null) await requireNoApproval(tx, caller, effect)
     const started = isOver(effect, tx.now)
       ? await permitExpired(tx, dependencies, tenant_id, id)

@@ -2,7 +2,16 @@
 
 import { expect, test } from 'bun:test'
 import { type Between, withChangesBetween } from '../../test/support/between.ts'
-import { approved, ask, claim, claimed, decide, proposed, read } from '../../test/support/effects.ts'
+import {
+  approved,
+  ask,
+  claim,
+  claimed,
+  decide,
+  expectRefusal,
+  proposed,
+  read,
+} from '../../test/support/effects.ts'
 import { forEachService } from '../../test/support/service.ts'
 import { second_ms } from '../base/clock.ts'
 import { hashKey, hashOf } from '../base/keys.ts'
@@ -53,6 +62,36 @@ forEachService('A start of an effect', (service) => {
     expect([started.status, started.body]).toMatchObject([200, { status: 'running', fence: times + 1 }])
     expect(await read(service, tenant, id)).toMatchObject({ held_by: tenant.agent_id, fence: times + 1 })
   })
+
+  test.each(['ready', 'approved'])(
+    'under the token of a lease that was released begins nothing, also where the release came between: %s',
+    async (status) => {
+      const tenant = await service.signUp()
+      const { tenant_id, api_key } = tenant
+      const effect = status === 'ready' ? await claimed(service, tenant) : await approved(service, tenant)
+      const { id } = effect
+      if (status === 'ready') {
+        const failure = { lease_token: effect.lease_token, error: 'busy', retry: true }
+        await ask(service, api_key, id, 'fail', failure)
+      }
+      await service.app.db.write(tenant_id, async (tx) => {
+        await takenOf(tenant_id, id, '').change(tx)
+        const before = (await store.find(tx, tenant_id, id))!
+        const lease_token_hash = hashKey(taken_token)
+        const released = await release(tx, tenant_id, before, { lease_token_hash, error: 'busy' })
+        expect(released).toMatchObject({ status })
+        const lease = { lease_token_hash, agent_id: 'agent-two', lease_ms: 0, payload_hash: '' }
+        const known = { ...lease, policies_known: 1 as const }
+        expect(await store.start(tx, tenant_id, id, known)).toBeNull()
+        const under = { checkpoint_id: 'chk_1', permit_expires_at: null }
+        if (status === 'ready')
+          expect(await permits.startUnder(tx, tenant_id, id, { ...known, ...under })).toBeNull()
+      })
+      const late = await ask(service, api_key, id, 'start', { lease_token: taken_token })
+      expectRefusal(late, 'EFFECT_NOT_HELD', { status })
+    },
+  )
+
   test('by a claim is for the bytes that it sends: not for an edit that was approved between its statements', async () => {
     const tenant = await service.signUp()
     const { tenant_id, api_key } = tenant

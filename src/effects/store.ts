@@ -58,11 +58,14 @@ const lease = `lease_until = :at + ${lease_ms}, updated_at = :now`
 export const new_lease = `status = 'running', fence = fence + 1, lease_token_hash = :lease_token_hash, held_by = :agent_id, held = 0,
           resolved_by = null, lease_ms = ${lease_ms}, ${lease}`
 
+/** Not under the token of a lease that was released: that is a repeat of the call that got it, which came late. */
+export const new_token = '(lease_until is not null or lease_token_hash is distinct from :lease_token_hash)'
+
 // Of any number of racers exactly one: the others find it running.
 const START = sql<WholeEffect>(
   'effects.start',
   `update effects set ${new_lease}
-    where ${here} and ${from('start')} and (permit_expires_at is null or permit_expires_at > :now)
+    where ${here} and ${from('start')} and ${new_token} and (permit_expires_at is null or permit_expires_at > :now)
       and (:payload_hash = '' or :payload_hash = coalesce(effective_hash, payload_hash))
       and (checkpoint_id is not null or :policies_known = 1 or :policies_known = 0 and not exists
            (select 1 from effect_policies

@@ -1390,8 +1390,8 @@ class Effects(Resource):
         """Claim the right to do something once. The pair of type and key is unique; the payload is bound to it byte
         for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or it has ended,
         with its result. A repeat returns its current state. Raises EFFECT_IN_FLIGHT, EFFECT_UNKNOWN,
-        EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, EFFECT_APPROVERS_GONE, QUOTA_EXCEEDED,
-        INVALID_STATE, CHECKPOINT_NOT_FOUND, QUARANTINED.
+        EFFECT_NOT_HELD, EFFECT_KEY_REUSED, EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, EFFECT_APPROVERS_GONE,
+        QUOTA_EXCEEDED, INVALID_STATE, CHECKPOINT_NOT_FOUND, QUARANTINED.
 
         type: The kind of the effect, such as refund.
         key: Makes it unique within its type, such as an order number.
@@ -1522,8 +1522,8 @@ class Effects(Resource):
         **options: Unpack[CallOptions],
     ) -> ClaimedEffect:
         """Start an effect that is approved, or free again. Of any number of callers exactly one gets the lease.
-        Raises EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED, EFFECT_REJECTED,
-        EFFECT_APPROVAL_REQUIRED, INVALID_STATE, QUARANTINED.
+        Raises EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_NOT_HELD, EFFECT_KEY_REUSED,
+        EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, INVALID_STATE, QUARANTINED.
 
         id: The effect, eff_….
         payload_hash: The SHA-256 of the bytes that you are about to act on, in hex: any other bytes are refused.
