@@ -5,7 +5,7 @@ import type { UsageCounts } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import { isOutcomeUnknown } from '../db/errors.ts'
 import { type DueLists, sweepTenants, type Touched } from '../db/sweep-tenants.ts'
-import type { Range } from './steps.ts'
+import { type Range, startOf } from './steps.ts'
 import * as store from './store.ts'
 import { type Count, kept_ms, Usage } from './usage.ts'
 
@@ -35,14 +35,17 @@ export async function read(
   return store.list(db, tenant_id, from, to)
 }
 
-/** Removes hours that are no longer kept at `now`, at most `rows_max`. */
+/**
+ * Removes days that are no longer kept at `now`, at most `rows_max` hours. Only whole ones: a report of days begins with all of
+ * the day that its first instant is in.
+ */
 export function sweep(
   db: Db,
   now: Millis,
   lists: DueLists,
   { rows_max }: { rows_max: number },
 ): Promise<Touched> {
-  const before = now - kept_ms
+  const before = startOf('day', now - kept_ms)
   return sweepTenants(
     db,
     lists.of('usage.old'),

@@ -29,7 +29,7 @@ export function rangeOf(
   return { from: startOf(step, begin), to: end }
 }
 
-function startOf(step: Step, at: Millis): Millis {
+export function startOf(step: Step, at: Millis): Millis {
   return Math.floor(at / step_ms[step]) * step_ms[step]
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { sweep } from '../../test/support/maintenance.ts'
-import { forEachRacedService, TestService } from '../../test/support/service.ts'
+import { forEachRacedService, forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso } from '../base/clock.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
 import { DueLists } from '../db/sweep-tenants.ts'
@@ -283,17 +283,38 @@ forEachRacedService('GET /v1/tenants/{id}/usage', (service) => {
     expect([status, refused.status, await counts()]).toEqual([202, 403, before])
   })
 
-  test('is kept for 35 days', async () => {
+  test('is kept for 35 days after its day', async () => {
     const tenant = await service.signUp()
     await usage(tenant)
     const rows = () => service.app.db.all(ROWS, { tenant_id: tenant.tenant_id })
     const [first] = await rows()
-    service.clock.advance(first!.hour + kept_ms - service.clock.now())
+    const day_ends_at = (Math.floor(first!.hour / day_ms) + 1) * day_ms
+    service.clock.advance(day_ends_at + kept_ms - 1 - service.clock.now())
     await sweep(service.app.db, service.clock)
     expect(await rows()).toEqual([first!])
     service.clock.advance(1)
     await sweep(service.app.db, service.clock)
     expect(await rows()).toEqual([])
+  })
+})
+
+forEachService('The longest report of days', (service) => {
+  test('begins with a whole day, whether the sweep has run or not', async () => {
+    const { api_key, admin_key } = await service.signUp()
+    const read = () => service.ask('GET', '/v1/kv/state', { key: api_key })
+    for (let i = 0; i < 3; i++) await read()
+    service.clock.advance(14 * hour_ms)
+    await read()
+    service.clock.advance(kept_ms - hour_ms)
+    const from = iso(service.clock.now() - kept_ms)
+    const firstDay = async () => {
+      const path = `/v1/tenants/me/usage?step=day&from=${from}`
+      const [day] = (await service.ask('GET', path, { key: admin_key })).body.items
+      return [day.start_at, day.calls]
+    }
+    const before = await firstDay()
+    await sweep(service.app.db, service.clock)
+    expect([before, await firstDay()]).toEqual(Array(2).fill(['2026-01-01T00:00:00.000Z', 5]))
   })
 })
 
@@ -309,15 +330,15 @@ forEachDatabase('a step of the sweep', (databases) => {
     )
     await db.write(async (tx) => {
       for (const row of hours) await tx.run(INSERT, { ...row, hour: 0 })
-      await tx.run(INSERT, { tenant_id: 'tnt_a', feature: 'kv', hour: 1 })
+      await tx.run(INSERT, { tenant_id: 'tnt_a', feature: 'kv', hour: day_ms })
     })
     const removed: number[] = []
     const lists = new DueLists(db.clock)
     for (let step = 0; step < 4; step++)
-      removed.push((await sweepHours(db, kept_ms + 1, lists, { rows_max: 4 })).touched)
+      removed.push((await sweepHours(db, kept_ms + day_ms, lists, { rows_max: 4 })).touched)
     expect(removed).toEqual([4, 4, 1, 0])
     const left = unnamedAcrossTenants<{ hour: number }>('test.left', 'select hour from usage_hours')
-    expect(await db.all(left, {})).toEqual([{ hour: 1 }])
+    expect(await db.all(left, {})).toEqual([{ hour: day_ms }])
   })
 })
 

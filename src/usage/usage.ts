@@ -6,7 +6,12 @@ import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { UsageCounts } from '../contract/dependencies.ts'
 
-export const kept_ms = limit('usage.kept', 35 * day_ms, 'milliseconds', 'How long counts of calls are kept.')
+export const kept_ms = limit(
+  'usage.kept',
+  35 * day_ms,
+  'milliseconds',
+  'How long counts of calls are kept after the end of their day.',
+)
 
 /** The interval at which counts are written. */
 const write_every_ms = 1_000
