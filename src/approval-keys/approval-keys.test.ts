@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { sendInTwo } from '../../test/support/late-body.ts'
 import { becomes } from '../../test/support/patience.ts'
 import { type Answer, forEachRacedService } from '../../test/support/service.ts'
-import { iso } from '../base/clock.ts'
+import { hour_ms, iso } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
 
@@ -202,6 +202,20 @@ forEachRacedService('Approval keys', (service) => {
     await use()
     expect(await seen()).toBe(first)
     service.clock.advance(1_000) // longer than a node remembers the key
+    await use()
+    await becomes(seen, iso(service.clock.now()))
+  })
+
+  test('a use after the clock was set back replaces a last_used_at that lies ahead', async () => {
+    const { admin_key } = await service.signUp()
+    const { approval_key } = (await create(admin_key)).body
+    const seen = async () =>
+      (await service.ask('GET', '/v1/approval-keys', { key: admin_key })).body.items[0].last_used_at
+    const use = () => service.ask('GET', '/v1/approvals/chk_none', { key: approval_key })
+    await use()
+    await becomes(seen, iso(service.clock.now()))
+    service.clock.advance(1_000) // longer than a node remembers the key
+    service.clock.jump(-5 * hour_ms)
     await use()
     await becomes(seen, iso(service.clock.now()))
   })

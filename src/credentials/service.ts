@@ -122,14 +122,15 @@ const noting = new WeakMap<KeyCache, Set<string>>()
 
 /**
  * Notes the use of an approval key once each minute at most, and of other keys, which are used far more often, once each day.
- * Nobody waits for it: a use is served also where it cannot be noted, or not at once.
+ * Nobody waits for it: a use is served also where it cannot be noted, or not at once. A use later than now was noted before the
+ * clock was set back.
  */
 function noteUse(db: Db, key_cache: KeyCache, row: store.FoundRow, hash: string, now: Millis): void {
   const { tenant_id, subject } = row
   const is_approval = row.kind === 'approval'
   const used_before = now - (is_approval ? minute_ms : day_ms)
   const used_at = is_approval ? row.last_used_at : row.known_used_at
-  if (used_at !== null && used_at > used_before) return
+  if (used_at !== null && used_at > used_before && used_at <= now) return
   const hashes = noting.get(key_cache) ?? new Set()
   noting.set(key_cache, hashes)
   if (hashes.has(hash)) return

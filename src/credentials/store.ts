@@ -47,11 +47,13 @@ const FIND = sql<FoundRow>(
       and (c.kind <> 'approval' or k.approval_key_id is not null)`,
 )
 
-// Another node may have written it meanwhile.
+/** Another node may have written it meanwhile. */
+const is_old = '(last_used_at is null or last_used_at <= :used_before or last_used_at > :now)'
+
 const USED = sql(
   'credentials.used',
   `update approval_keys set last_used_at = :now
-    where tenant_id = :tenant_id and approval_key_id = :subject and (last_used_at is null or last_used_at <= :used_before)`,
+    where tenant_id = :tenant_id and approval_key_id = :subject and ${is_old}`,
 )
 
 const FIND_VOTER = sql<{ checkpoint_id: string | null; expires_at: Millis | null }>(
@@ -62,7 +64,7 @@ const FIND_VOTER = sql<{ checkpoint_id: string | null; expires_at: Millis | null
 const USED_KEY = sql(
   'credentials.used_key',
   `update credentials set last_used_at = :now
-    where tenant_id = :tenant_id and hash = :hash and (last_used_at is null or last_used_at <= :used_before)`,
+    where tenant_id = :tenant_id and hash = :hash and ${is_old}`,
 )
 
 const INSERT = sql(
@@ -121,12 +123,12 @@ export function findVoter(q: Reader, { tenant_id, subject }: Omit<Subject, 'kind
   return q.one(FIND_VOTER, { tenant_id, subject })
 }
 
-/** An approval key was used, and not after `used_before`. */
+/** An approval key was used, and not between `used_before` and now. */
 export function used(tx: Tx, { tenant_id, subject }: Omit<Subject, 'kind'>, used_before: Millis) {
   return tx.run(USED, { tenant_id, subject, used_before, now: tx.now })
 }
 
-/** An admin or agent key was used, and not after `used_before`. */
+/** An admin or agent key was used, and not between `used_before` and now. */
 export function usedKey(tx: Tx, tenant_id: string, hash: string, used_before: Millis) {
   return tx.run(USED_KEY, { tenant_id, hash, used_before, now: tx.now })
 }
