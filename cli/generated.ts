@@ -1183,6 +1183,15 @@ export const generated: readonly GeneratedCommand[] = [
     call: ({ checkpoints }, { id, ...sent }) => checkpoints.reject(id, sent),
   },
   {
+    operation: 'revokeApproval',
+    usage: 'revoke <id>',
+    about: 'Revoke the approval of an effect, with an admin or approval key',
+    examples: ['waystation revoke chk_01m7yjrz37hxnv52px0106nehd'],
+    path: ['id'],
+    options: [],
+    call: ({ checkpoints }, { id }) => checkpoints.revoke(id),
+  },
+  {
     operation: 'getApproval',
     usage: 'approval <checkpoint_id>',
     about: 'Show what is to be decided, with an approval key',
@@ -1919,6 +1928,7 @@ export const generated: readonly GeneratedCommand[] = [
           'checkpoint.rejected',
           'checkpoint.expired',
           'checkpoint.cancelled',
+          'checkpoint.revoked',
           'callback.attempted',
           'callback.delivered',
           'callback.failed',

@@ -336,6 +336,8 @@ effects() {
   call 'it did not happen, and may later' 200 POST "/v1/effects/$effect/fail" "${agent[@]}" "${sent[@]}"
   json '{"outcome": "failed", "error": "no longer wanted"}'
   call 'an admin closes it' 200 POST "/v1/effects/$effect/resolve" "${admin[@]}" "${sent[@]}"
+  call 'revoke its approval: nothing starts under it' 200 POST "/v1/checkpoints/$checkpoint/revoke" "${admin[@]}"
+  has '"uses_left":0'
   call 'list those that failed' 200 GET '/v1/effects?status=failed' "${admin[@]}"
   has "$effect"
   call 'delete the policy' 204 DELETE /v1/effect-policies/refund "${admin[@]}"

@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { approvers } from './support/approvers.ts'
 import { useChromium } from './support/chromium.ts'
-import { narrow, refusals, signIn, useService } from './support/console.ts'
+import { accessibilityFaults, narrow, refusals, signIn, useService } from './support/console.ts'
 import { askForEffect } from './support/effect-checkpoints.ts'
 
 const service = useService()
@@ -102,4 +102,33 @@ test('a reach that the service refuses has the focus, as other fields that it re
     },
     { ...narrow, expected: refusals(400) },
   )
+})
+
+test('an approval is revoked on the page of its effect, and on its own while it has further uses', async () => {
+  const tenant = await service.signUp()
+  const body = { type: 'refund', key: 'order-7', payload: 1, approval: { title: 'Refund order 7?' } }
+  const claimed = (await service.ask('POST', '/v1/effects', { key: tenant.api_key, body })).body
+  const { id: effect_id, checkpoint_id: id } = claimed
+  const approved = { key: tenant.admin_key, body: { uses: 5 } }
+  expect((await service.ask('POST', `/v1/checkpoints/${id}/approve`, approved)).status).toBe(200)
+  await chromium.visit(
+    service.url,
+    async (page) => {
+      const revoke = page.getByRole('button', { name: 'Revoke the approval' })
+      await signIn(page, tenant, `/console/approvals/${id}`)
+      await page.getByText('5 of 5 uses left.').waitFor()
+      await revoke.click()
+      await page.getByRole('dialog').getByText('Nothing starts under it any more.').waitFor()
+      await page.getByRole('button', { name: 'Go back' }).click()
+      await page.goto(`/console/effects/${effect_id}`)
+      await revoke.click()
+      await page.getByRole('button', { name: 'Yes, revoke' }).click()
+      await page.getByText('0 of 5 uses left. Over since').waitFor()
+      expect(await revoke.count()).toBe(0)
+      await page.getByText('It never happens under this key.').waitFor()
+      expect(await accessibilityFaults(page)).toEqual([])
+    },
+    narrow,
+  )
+  expect(await read(tenant, id)).toMatchObject({ status: 'approved', uses_left: 0 })
 })

@@ -40,6 +40,7 @@ const only_sometimes: Readonly<Record<string, string>> = {
   'startEffect effect.rejected': 'when its permit has expired',
   'claimEffect effect.unknown': 'when its permit has expired, and its last lease was not reported',
   'startEffect effect.unknown': 'when its permit has expired, and its last lease was not reported',
+  'revokeApproval effect.unknown': 'when the last lease under it ran out, and was not reported',
   'succeedEffect checkpoint.cancelled': 'when a person was asked what became of it',
   'failEffect checkpoint.cancelled': 'when a person was asked what became of it',
   'failEffect effect.retried': 'when it may be started again',

@@ -26,6 +26,7 @@ import { announce } from '../ui/toast.tsx'
 import { workflowOf } from '../ui/workflow-link.tsx'
 import { Decide } from './decide.tsx'
 import { Comments, useVotes, Votes } from './discussion.tsx'
+import { Permit } from './permit.tsx'
 import { Content, EffectPayload, Outcome } from './request.tsx'
 import { type Decision, decisionText, type Steered, standingOf, steeredOf, type Verb } from './steered.ts'
 
@@ -36,6 +37,10 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
   const votes = useVotes(value && { ...value, edited }, path, ask)
   const { own: voted, decide } = useOwnVote(votes, send)
   const payload = useMember(loaded, 'callback_payload')
+  const onPermit = () => {
+    loaded.reload()
+    onChange()
+  }
   const of = (checkpoint: Checkpoint) =>
     steeredOf(checkpoint, {
       ...{ text: loaded.text, name: 'payload', voted },
@@ -54,6 +59,7 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
           <DetailTitle>{checkpoint.title}</DetailTitle>
           <CheckpointFacts {...{ checkpoint }} />
           <Outcome of={checkpoint} own={own} />
+          <Permit is_open={false} onChange={onPermit} {...{ checkpoint }} />
           <Content heading="h4" prompt={checkpoint.prompt} {...{ payload }} />
           <EffectPayload of={of(checkpoint)} />
           <Votes of={of(checkpoint)} {...{ votes }} />

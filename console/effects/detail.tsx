@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint, Effect } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { type Loaded, useGet, useMember } from '../api/load.ts'
+import { Permit } from '../approvals/permit.tsx'
 import { outcomeLine } from '../approvals/request.tsx'
 import { to } from '../router.ts'
 import { payloadText } from '../text/json.ts'
@@ -47,7 +48,9 @@ export function EffectDetail({ id, onChange }: OpenProps) {
           <Verdict {...{ effect, path }} onChange={reload} />
           <EffectFacts {...{ effect }} />
           <Payload {...{ loaded, effect }} />
-          {effect.checkpoint_id !== null && <Approval id={effect.checkpoint_id} />}
+          {effect.checkpoint_id !== null && (
+            <Approval id={effect.checkpoint_id} {...{ effect }} onChange={reload} />
+          )}
           <Close {...{ effect, path }} onChange={reload} />
           <EffectEvents {...{ events }} />
         </>
@@ -239,28 +242,40 @@ function Hash({ text, what }: { text: string; what: string }) {
   )
 }
 
-function Approval({ id }: { id: string }) {
+interface ApprovalProps {
+  id: string
+  effect: Effect
+  onChange: () => void
+}
+
+function Approval({ id, effect, onChange }: ApprovalProps) {
   const loaded = useGet<Checkpoint>(pathOf('/v1/checkpoints', id), {}, { on: ['checkpoint'] })
+  const reload = () => {
+    loaded.reload()
+    onChange()
+  }
   return (
     <Part title="Approval">
       <LoadedView {...{ loaded }} what="the approval" lines={2}>
-        {({ title, status, approvals, required_approvals, resolved_by, uses, uses_left }) => (
+        {(checkpoint) => (
           <>
             <p>
               <a href={to(pathOf('/console/approvals', id))}>
-                <Text>{title}</Text>
+                <Text>{checkpoint.title}</Text>
               </a>{' '}
-              <Badge>{status}</Badge>
+              <Badge>{checkpoint.status}</Badge>
             </p>
-            <p class="muted small">
-              {status === 'pending'
-                ? `${count(approvals)} of ${count(required_approvals)} approvals so far`
-                : outcomeLine({ status, resolved_by })}
-              {uses > 1 && ` · ${count(uses_left)} of ${count(uses)} uses left`}
-            </p>
+            <p class="muted small">{standingOf(checkpoint)}</p>
+            <Permit is_open={effect.finished_at === null} onChange={reload} {...{ checkpoint }} />
           </>
         )}
       </LoadedView>
     </Part>
   )
+}
+
+function standingOf(checkpoint: Checkpoint): string {
+  const { status, approvals, required_approvals } = checkpoint
+  if (status !== 'pending') return outcomeLine(checkpoint)
+  return `${count(approvals)} of ${count(required_approvals)} approvals so far`
 }

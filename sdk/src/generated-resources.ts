@@ -681,6 +681,16 @@ export class Checkpoints extends Resource {
     const [body, options] = split(given)
     return this.transport.call('rejectCheckpoint', { params: { id }, body }, options)
   }
+
+  /**
+   * Revoke the approval of an effect. Needs the admin key, or an approval key that may decide it. No
+   * effect starts under it any more, and those that had not started end as rejected. One that is running
+   * may finish. `permit_expires_at` is the time of the revocation. Throws CHECKPOINT_NOT_FOUND,
+   * NOT_AN_APPROVER, INVALID_STATE.
+   */
+  revoke(id: string, options: CallOptions = {}): Promise<Checkpoint> {
+    return this.transport.call('revokeApproval', { params: { id } }, options)
+  }
 }
 
 export class Approvals extends Resource {

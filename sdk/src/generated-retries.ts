@@ -86,6 +86,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
       { code: 'ALREADY_VOTED', decision: 'rejected', read: 'getCheckpoint' },
     ],
   },
+  revokeApproval: { safe: true, why: 'an approval that was revoked stays so' },
   deleteInbox: {
     safe: true,
     why: 'an id is used once; a deleted inbox stays deleted',

@@ -2259,6 +2259,15 @@ export interface Operations {
     }
     answer: Checkpoint
   }
+  revokeApproval: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: Checkpoint
+  }
   createInbox: {
     params: object
     query: object
@@ -2909,6 +2918,7 @@ export interface Operations {
         | 'checkpoint.rejected'
         | 'checkpoint.expired'
         | 'checkpoint.cancelled'
+        | 'checkpoint.revoked'
         | 'callback.attempted'
         | 'callback.delivered'
         | 'callback.failed'
@@ -3031,6 +3041,7 @@ export interface Operations {
           | 'checkpoint.rejected'
           | 'checkpoint.expired'
           | 'checkpoint.cancelled'
+          | 'checkpoint.revoked'
           | 'callback.attempted'
           | 'callback.delivered'
           | 'callback.failed'
@@ -3223,6 +3234,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   listCheckpointAttempts: { method: 'GET', path: '/v1/checkpoints/{id}/attempts', has: 'items' },
   listVotes: { method: 'GET', path: '/v1/checkpoints/{id}/votes', has: 'items' },
   rejectCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/reject', has: 'id' },
+  revokeApproval: { method: 'POST', path: '/v1/checkpoints/{id}/revoke', has: 'id' },
   createInbox: { method: 'POST', path: '/api/webhook', creates: true, wrapped: true, has: 'id' },
   listInboxes: { method: 'GET', path: '/api/webhook', wrapped: true, has: 'items' },
   deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true, has: 'deleted' },

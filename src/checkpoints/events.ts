@@ -51,6 +51,11 @@ export const events = declareEvents({
   'checkpoint.rejected': settled('It was rejected, by a person or by its timeout.'),
   'checkpoint.expired': settled('Nobody decided in time, and its timeout_action is dlq.'),
   'checkpoint.cancelled': settled('The agent that asked cancelled it.'),
+  'checkpoint.revoked': {
+    about: 'The approval of an effect was revoked: nothing starts under it any more.',
+    subject: 'checkpoint',
+    data: {},
+  },
   'callback.attempted': {
     about: 'The decision was sent to the agent. What follows is a separate event.',
     subject: 'checkpoint',

@@ -9,6 +9,7 @@ import { escalation_job } from './escalation-service.ts'
 import { events } from './events.ts'
 import { callback_job, checkpoint_redrive, timeout_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
+import * as revocations from './revocation-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge, texts } from './store.ts'
@@ -18,7 +19,7 @@ import { purge as purgeVotes } from './vote-store.ts'
 export const checkpoints: Feature = {
   name: 'checkpoints',
   tags: { Checkpoints: 'Questions to people, their votes, comments and decisions.' },
-  routes: routesOf({ ...routes, ...decisions, ...votes, ...comments, ...lists }),
+  routes: routesOf({ ...routes, ...decisions, ...votes, ...revocations, ...comments, ...lists }),
   errors,
   events,
   usage: 'checkpoints',

@@ -45,6 +45,14 @@ const TAKE_USE = sql<CheckpointRow>(
    returning ${columns}`,
 )
 
+const REVOKE = sql<CheckpointRow>(
+  'checkpoints.revoke',
+  `update checkpoints set permit_expires_at = :now, uses_left = 0, updated_at = :now
+    where ${here} and status = 'approved' and effect_id is not null
+      and (permit_expires_at is null or permit_expires_at > :now)
+   returning ${columns}`,
+)
+
 /** Its row, which no other transaction settles before this one ends. Null unless it is pending. */
 export function lock(tx: Tx, tenant_id: string, id: string) {
   return tx.one(LOCK, { tenant_id, id })
@@ -74,4 +82,9 @@ export function escalate(tx: Tx, tenant_id: string, id: string, approvers: strin
 /** Another effect starts under the approval. Null when it is not approved, is over, or has no use left. */
 export function takeUse(tx: Tx, tenant_id: string, id: string) {
   return tx.one(TAKE_USE, { tenant_id, id, now: tx.now })
+}
+
+/** The approval of an effect is over from now on. Null when it is none, or is over. */
+export function revoke(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(REVOKE, { tenant_id, id, now: tx.now })
 }

@@ -5,10 +5,10 @@ import type { Awaitable, Tx } from '../db/db.ts'
 import type { Dependencies } from './dependencies.ts'
 import type { Cause } from './event.ts'
 
-/** A checkpoint that has just been settled, as its row stands. */
+/** A checkpoint that has just been settled, as its row stands, or one whose approval has been revoked. */
 export interface DecidedCheckpoint {
   id: string
-  status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
+  status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | 'revoked'
   agent_id: string
   workflow_id: string | null
   /** The effect that it was asked for; null for none. */
@@ -26,7 +26,7 @@ export interface DecidedCheckpoint {
   uses_left: number
 }
 
-/** Called in the transaction that settles a checkpoint: approved, rejected, expired or cancelled. */
+/** Called in the transaction that settles a checkpoint: approved, rejected, expired or cancelled, or that revokes its approval. */
 export type Decides = (
   tx: Tx,
   dependencies: Dependencies,

@@ -1,6 +1,7 @@
 // The end of a checkpoint and its effect: the approval of one that waits, or the answer of a person about one that is unknown.
 
 import { isoOrNull } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
 import { hashOf } from '../base/keys.ts'
 import type { DecidedCheckpoint } from '../contract/decides.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
@@ -11,7 +12,7 @@ import * as journal from '../journal/service.ts'
 import { aboutOf, dataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
 import * as permits from './permit-store.ts'
-import { wasRefused } from './refusal-service.ts'
+import { permitExpired, wasRefused } from './refusal-service.ts'
 import { endQuestion } from './report-store.ts'
 import { resolveIn, type Verdict } from './resolve-service.ts'
 import * as store from './store.ts'
@@ -26,6 +27,7 @@ export async function decides(tx: Tx, dependencies: Dependencies, decided: Decid
   const { tenant_id, checkpoint } = decided
   const id = checkpoint.effect_id
   if (id === null) return
+  if (checkpoint.status === 'revoked') return revoked(tx, dependencies, id, decided)
   if (await (checkpoint.status === 'approved' ? approved : refused)(tx, dependencies, id, decided)) return
   const effect = await store.find(tx, tenant_id, id)
   if (effect?.question_id !== checkpoint.id) return
@@ -74,6 +76,25 @@ async function refused(
   if (!effect) return false
   await wasRefused(tx, dependencies, tenant_id, effect, cause)
   return true
+}
+
+/**
+ * Ends those that may still start, and lets those that run finish: none of them starts again. Throws INVALID_STATE for a checkpoint
+ * that approves nothing, since it asks what became of the effect.
+ */
+async function revoked(
+  tx: Tx,
+  dependencies: Dependencies,
+  id: string,
+  { tenant_id, checkpoint, cause }: Decided,
+): Promise<void> {
+  const asked_for = await store.find(tx, tenant_id, id)
+  if (asked_for?.checkpoint_id !== checkpoint.id)
+    throw new ApiError('INVALID_STATE', { details: { status: 'approved' } })
+  for (const under of await permits.openUnder(tx, tenant_id, checkpoint.id)) {
+    const effect = await permits.endPermit(tx, tenant_id, under.id)
+    if (effect?.status === 'approved') await permitExpired(tx, dependencies, tenant_id, under.id, cause)
+  }
 }
 
 /** Null: the person could not say, and the effect stays unknown. */

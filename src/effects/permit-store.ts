@@ -52,6 +52,19 @@ const EXPIRE_UNREPORTED = sql<WholeEffect>(
    returning ${columns}`,
 )
 
+const OPEN_UNDER = sql<{ id: string }>(
+  'effects.open_under',
+  `select id from effects {by effects_permit}
+    where tenant_id = :tenant_id and checkpoint_id = :checkpoint_id and finished_at is null order by id`,
+)
+
+const END_PERMIT = sql<WholeEffect>(
+  'effects.end_permit',
+  `update effects set permit_expires_at = :now, updated_at = :now
+    where ${here} and finished_at is null and (permit_expires_at is null or permit_expires_at > :now)
+   returning ${columns}`,
+)
+
 /** Null unless it is ready and has no approval. */
 export function propose(tx: Tx, tenant_id: string, id: string, checkpoint_id: string) {
   return tx.one(PROPOSE, { tenant_id, id, checkpoint_id, now: tx.now })
@@ -95,4 +108,14 @@ export function expirePermit(tx: Tx, tenant_id: string, id: string) {
 /** Null unless its permit is over, and its last lease ran out without a report. */
 export function expireUnreported(tx: Tx, tenant_id: string, id: string) {
   return tx.one(EXPIRE_UNREPORTED, { tenant_id, id, now: tx.now })
+}
+
+/** The effects that have this approval and are not over: as many as it has uses at most. */
+export function openUnder(tx: Tx, tenant_id: string, checkpoint_id: string) {
+  return tx.all(OPEN_UNDER, { tenant_id, checkpoint_id })
+}
+
+/** Null when it is over, or its permit is. */
+export function endPermit(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(END_PERMIT, { tenant_id, id, now: tx.now })
 }

@@ -21,10 +21,11 @@ export async function permitExpired(
   dependencies: Dependencies,
   tenant_id: string,
   id: string,
+  cause: Cause = service_cause,
 ): Promise<ApiError | null> {
   const effect = await permits.expirePermit(tx, tenant_id, id)
-  if (!effect) return permitExpiredUnreported(tx, dependencies, tenant_id, id)
-  await wasRefused(tx, dependencies, tenant_id, effect, service_cause)
+  if (!effect) return permitExpiredUnreported(tx, dependencies, tenant_id, id, cause)
+  await wasRefused(tx, dependencies, tenant_id, effect, cause)
   return rejectedAs(effect)
 }
 
@@ -33,11 +34,12 @@ async function permitExpiredUnreported(
   dependencies: Dependencies,
   tenant_id: string,
   id: string,
+  cause: Cause,
 ): Promise<ApiError | null> {
   const effect = await permits.expireUnreported(tx, tenant_id, id)
   if (!effect) return null
   const data = { ...dataOf(effect), checkpoint_id: null }
-  await journal.emit(tx, events['effect.unknown'], { ...aboutOf(tenant_id, service_cause, effect), data })
+  await journal.emit(tx, events['effect.unknown'], { ...aboutOf(tenant_id, cause, effect), data })
   notify(tx, dependencies, tenant_id, id)
   return unknownNow(effect)
 }

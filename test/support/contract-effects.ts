@@ -52,6 +52,14 @@ export async function proposed(
   return { ...made, keyring, params, path: pathWith(route, params) }
 }
 
+/** The approval of an effect that has not been started. */
+export async function approved(service: TestService, route: Route, made: Ready): Promise<Ready> {
+  const asked = await proposed(service, route, made)
+  const path = `/v1/checkpoints/${asked.params.id}/approve`
+  expect((await service.ask('POST', path, { key: made.keyring.keys.admin })).status).toBe(200)
+  return asked
+}
+
 async function proposal(service: TestService, key: string): Promise<{ id: string; checkpoint_id: string }> {
   const body = { type: 'refund', key: crypto.randomUUID(), payload: 1, approval: { title: 'May I?' } }
   const claimed = await service.ask('POST', '/v1/effects', { key, body })

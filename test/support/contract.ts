@@ -15,7 +15,7 @@ import { rowBytes } from '../../src/db/stored.ts'
 import { routes } from '../../src/features.ts'
 import * as addresses from '../../src/subscriptions/address-store.ts'
 import * as tenants from '../../src/tenants/service.ts'
-import { freed, leased, permitted } from './contract-effects.ts'
+import { approved, freed, leased, permitted } from './contract-effects.ts'
 import {
   exampleBody,
   exampleParam,
@@ -347,6 +347,7 @@ const steps_by_hand: Readonly<
   ...{
     startEffect: freed,
     resolveEffect: permitted,
+    revokeApproval: approved,
     extendEffect: leased,
     succeedEffect: leased,
     failEffect: leased,

@@ -94,6 +94,7 @@ operations: Final[Mapping[str, Operation]] = {
     "listCheckpointAttempts": Operation("GET", "/v1/checkpoints/{id}/attempts", has="items"),
     "listVotes": Operation("GET", "/v1/checkpoints/{id}/votes", has="items"),
     "rejectCheckpoint": Operation("POST", "/v1/checkpoints/{id}/reject", has="id"),
+    "revokeApproval": Operation("POST", "/v1/checkpoints/{id}/revoke", has="id"),
     "getApproval": Operation("GET", "/v1/approvals/{checkpoint_id}", has="checkpoint_id"),
     "createInbox": Operation("POST", "/api/webhook", creates=True, wrapped=True, has="id"),
     "listInboxes": Operation("GET", "/api/webhook", wrapped=True, has="items"),

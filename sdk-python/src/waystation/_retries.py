@@ -72,6 +72,7 @@ retries: Final[Mapping[str, Retry]] = {
         why="a checkpoint that is rejected stays so, and a key has one vote",
         done=(Done(code="CHECKPOINT_ALREADY_RESOLVED", status="rejected", read="getCheckpoint"), Done(code="ALREADY_VOTED", decision="rejected", read="getCheckpoint"), ),
     ),
+    "revokeApproval": Retry(why="an approval that was revoked stays so"),
     "deleteInbox": Retry(
         why="an id is used once; a deleted inbox stays deleted",
         done=(Done(code="INBOX_NOT_FOUND", answer={"deleted": True}), ),

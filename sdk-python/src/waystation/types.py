@@ -936,6 +936,7 @@ EventType = Literal[
     "checkpoint.rejected",
     "checkpoint.expired",
     "checkpoint.cancelled",
+    "checkpoint.revoked",
     "callback.attempted",
     "callback.delivered",
     "callback.failed",

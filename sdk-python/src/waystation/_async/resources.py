@@ -1220,6 +1220,18 @@ class AsyncCheckpoints(AsyncResource):
         answer_: Checkpoint = await self._transport.call("rejectCheckpoint", given_, options)
         return answer_
 
+    async def revoke(self, id: str, **options: Unpack[CallOptions]) -> Checkpoint:
+        """Revoke the approval of an effect. Needs the admin key, or an approval key that may decide it. No effect
+        starts under it any more, and those that had not started end as rejected. One that is running may finish.
+        `permit_expires_at` is the time of the revocation. Raises CHECKPOINT_NOT_FOUND, NOT_AN_APPROVER,
+        INVALID_STATE.
+
+        id: The checkpoint, chk_….
+        """
+        given_ = Input(params={"id": id})
+        answer_: Checkpoint = await self._transport.call("revokeApproval", given_, options)
+        return answer_
+
 
 class AsyncApprovals(AsyncResource):
     async def get(self, checkpoint_id: str, *, wait: int | None = None, **options: Unpack[CallOptions]) -> Approval:
