@@ -22,10 +22,13 @@ export function claim(
   return db.write(caller.tenant_id, async (tx) => {
     const lock_token = newId('lck', tx.now)
     const lock = lockOf(tx, caller, lock_token, lock_seconds)
-    const claimed = await store.claim(tx, caller.tenant_id, id, lock)
-    if (claimed) return held(tx, caller, claimed, lock_token)
-    const item = await store.find(tx, caller.tenant_id, id)
-    throw claimRefusal(item && seenAt(item, tx.now))
+    for (;;) {
+      const claimed = await store.claim(tx, caller.tenant_id, id, lock)
+      if (claimed) return held(tx, caller, claimed, lock_token)
+      const found = await store.find(tx, caller.tenant_id, id)
+      const item = found && seenAt(found, tx.now)
+      if (item?.status !== 'failed') throw claimRefusal(item) // else it was released since the claim
+    }
   })
 }
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type Between, withChangesBetween } from '../../test/support/between.ts'
 import {
   type Answer,
   forEachRacedService,
@@ -14,6 +15,7 @@ import { type ErrorCode, errors } from '../base/errors.ts'
 import { unnamedAcrossTenants } from '../db/db.ts'
 import { default_plans } from '../features.ts'
 import { type DlqStatus, moves, statuses } from './item.ts'
+import * as store from './store.ts'
 
 const body_bytes_max = 1_048_576
 const kib = 1_024
@@ -329,6 +331,24 @@ forEachRacedService('Dead letters', (service) => {
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
       expect(answers.filter(({ body }) => body.error?.code === 'ALREADY_CLAIMED')).toHaveLength(19)
       expect((await read(service, tenant, item.id)).body.claims).toBe(1)
+    })
+
+    test('of an item that is released while it is refused takes the item', async () => {
+      const tenant = await service.signUp()
+      const other = await service.addAgent(tenant.admin_key, 'agent-two')
+      const { tenant_id } = tenant
+      const { id } = await itemIn(service, tenant, 'claimed')
+      const { lock_token_hash } = (await service.app.db.one(LOCK, { tenant_id, id }))!
+      const released: Between = {
+        name: 'dlq.find',
+        change: async (tx) => {
+          const hold = { agent_id: 'agent-one', lock_token_hash, at: tx.now }
+          await store.release(tx, tenant_id, id, hold)
+        },
+      }
+      const claim = () => move(service, other, id, 'claim')
+      const { status, body } = await withChangesBetween(service.app.db, [released], claim)
+      expect([status, body.status, body.locked_by]).toEqual([200, 'claimed', 'agent-two'])
     })
 
     test('runs out on the millisecond, for every reader at once and before any sweep', async () => {
