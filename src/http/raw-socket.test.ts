@@ -165,7 +165,7 @@ forEachRacedService(
         ],
         [
           'two content-lengths',
-          'PUT /v1/kv/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\nContent-Length: 12\r\n\r\n',
+          'PUT /v1/kv/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\nContent-Length: ${put_body.length}\r\n\r\n',
           bad_request,
         ],
         [
@@ -467,6 +467,20 @@ forEachRacedService(
           expect(JSON.parse(answer.text).error.details.issues[0].path).toBe('path.key')
         },
       )
+
+      test.each([
+        ['path.key', '/v1/kv/state/%E9'],
+        ['query.prefix', '/v1/kv/state?prefix=%E9'],
+      ])('an encoded byte that is not UTF-8 is refused in %s', async (path, target) => {
+        const answer = await ask(target)
+        expect([answer.status, codeOf(answer)]).toEqual(['HTTP/1.1 400 Bad Request', 'VALIDATION_FAILED'])
+        expect(JSON.parse(answer.text).error.details.issues[0].path).toBe(path)
+      })
+
+      test('a byte that is not UTF-8, and is not encoded, is U+FFFD', async () => {
+        const put = `PUT /v1/kv/raw-bytes/\xe9 HTTP/1.1\r\nHost: x\r\n${authorization}Content-Length: ${put_body.length}\r\n\r\n${put_body}`
+        expect(JSON.parse((await exchange(service, Buffer.from(put, 'latin1'))).text).key).toBe('\ufffd')
+      })
 
       test('a Host that is none does no harm', async () => {
         for (const host of ['', 'a b', '[', 'x:99999']) {
