@@ -212,7 +212,7 @@ forEachRacedService('The URL of an inbox', (service) => {
     ['/a%2Fb/%C3%A9//', '/a%2Fb/%C3%A9//', {}],
     ['?', '', {}],
     ['/x?a=1&b=2&a=3', '/x', { a: ['1', '3'], b: '2' }],
-    ['?a&b=&=c', '', { a: '', b: '', '': 'c' }],
+    ['??a&b=&=c&?d', '', { '?a': '', b: '', '': 'c', '?d': '' }],
     ['?a=%C3%A9+%F0%9F%98%80', '', { a: 'é 😀' }],
     ['?a=%zz&b=%ff&c=%00', '', { a: '%zz', b: '\ufffd', c: '\0' }],
     ['?/hook/x/y', '', { '/hook/x/y': '' }],
@@ -220,7 +220,8 @@ forEachRacedService('The URL of an inbox', (service) => {
   test.each(paths)('keeps path and query of …%s', async (suffix, path, query) => {
     const hook = await fresh()
     expectReceived(await service.ask('GET', hook.path + suffix))
-    expect((await hook.messages()).items[0]).toMatchObject({ path, query })
+    const { items } = await hook.messages()
+    expect([items[0].path, items[0].query]).toEqual([path, query])
   })
 
   test('takes __proto__ and the like for names as any other', async () => {

@@ -109,7 +109,8 @@ export function restOfMessage(row: MessageRow, text: string | null) {
 function queryText(query: string): string {
   if (query === '') return '{}'
   const values = new Map<string, string[]>()
-  for (const [name, value] of new URLSearchParams(query)) {
+  // It leaves out one question mark at the beginning, which may be the first character of a name.
+  for (const [name, value] of new URLSearchParams(`?${query}`)) {
     const same = values.get(name)
     if (same) same.push(value)
     else values.set(name, [value])
