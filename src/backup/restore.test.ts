@@ -23,8 +23,10 @@ import { takeLock } from '../db/sqlite-lock.ts'
 import * as quarantine from '../quarantine/service.ts'
 import { lockOf } from './file.ts'
 import { release } from './release.ts'
+import { restoreBackup } from './restore.ts'
 
 const SECRET_KEY = 'the secret key of these databases'
+const BACKUP_PASSPHRASE = 'correct horse battery staple'
 const root = mkdtempSync(join(tmpdir(), 'waystation-restore-'))
 const file = join(root, 'backup.db')
 const source = new TestService({ SECRET_KEY })
@@ -72,6 +74,46 @@ forEachDatabase('A restore', (databases) => {
         quarantined: true,
       })
       expect(readdirSync(scratch)).toEqual([])
+    },
+    test_ms_max,
+  )
+
+  test(
+    'leaves alone a database that a service was started on while it asked for the passphrase',
+    async () => {
+      const beside = join(newFolder(), 'backup.db')
+      await operator.with({ BACKUP_PASSPHRASE }).does('backup', beside, '--secrets')
+      const database_url = await databases.newUrl()
+      const service = new TestService({ SECRET_KEY })
+      const asked = async () => {
+        await service.start(database_url)
+        await service.signUp()
+        await service.app.stop()
+        return BACKUP_PASSPHRASE
+      }
+      const target = { database_url, data_dir: newFolder(), secret_key: null, secret_key_previous: null }
+      await expect(restoreBackup({ ...target, scratch: null }, beside, asked)).rejects.toThrow(
+        /already exists|this database is in use: restore into an empty one/,
+      )
+      await service.start(database_url) // throws for one in which a restore has begun
+      await service.stop()
+    },
+    test_ms_max,
+  )
+
+  test(
+    'beside another one into the same database fails alone, with one line',
+    async () => {
+      const DATABASE_URL = await databases.newUrl()
+      const restoring = [1, 2].map(() =>
+        operator.with({ DATABASE_URL, DATA_DIR: newFolder() }).run('restore', file),
+      )
+      const ended = (await Promise.all(restoring)).toSorted((one, other) => one.code - other.code)
+      expect(ended.map(({ code }) => code)).toEqual([0, 1])
+      expect(ended[1]!.stderr).toMatch(
+        /already exists|has this database open|this database is in use: restore/,
+      )
+      expect(await operator.with({ DATABASE_URL }).does('check')).toContain('the database is whole')
     },
     test_ms_max,
   )

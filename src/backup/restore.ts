@@ -7,6 +7,7 @@ import { systemClock } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
+import { stateOf } from '../db/errors.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
 import { fillPostgres, isEmptyPostgres } from '../db/postgres-copy.ts'
@@ -55,9 +56,16 @@ export async function restoreBackup(
   return { backup, ...restored }
 }
 
+/** SQLSTATE of a row that is there already. */
+const unique_violation = '23505'
+
+function inUse(): Error {
+  return new Error('this database is in use: restore into an empty one')
+}
+
 async function requireEmpty(url: string, path: string | null): Promise<void> {
   if (path === null) {
-    if (!(await isEmptyPostgres(url))) throw new Error('this database is in use: restore into an empty one')
+    if (!(await isEmptyPostgres(url))) throw inUse()
     return
   }
   const found = ['', '-wal', '-shm', '-journal'].map((end) => path + end).find((name) => existsSync(name))
@@ -107,6 +115,7 @@ async function intoPostgres(
       await secretsOf(db, keys)
     })
     requireNoLog(draft)
+    await requireEmpty(database_url, null) // a service may have started on it since the first look
     keys.keep()
     return await withDb(database_url, async (db) => {
       await migrate(db, migrations)
@@ -123,7 +132,12 @@ async function intoPostgres(
 
 async function fillFrom(url: string, draft: string): Promise<void> {
   using copy = new SqliteFile(draft, { readonly: false })
-  await fillPostgres(url, copy)
+  try {
+    await fillPostgres(url, copy)
+  } catch (error) {
+    // Another restore, which began at the same time, has filled it.
+    throw stateOf(error) === unique_violation ? inUse() : error
+  }
 }
 
 /** Returns when the backup was made; null when that is unknown. */
