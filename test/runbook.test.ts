@@ -1,7 +1,7 @@
 // docs/runbook.md, done section by section as it is printed, in a fresh checkout.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { pastPooler } from './support/admin.ts'
@@ -105,6 +105,12 @@ forEachDatabase('Done as it is printed', (databases) => {
     else await start()
   }
 
+  /** Restores a backup into a SQLite database of its own. */
+  function elsewhere(name: string, environment: Record<string, string>): Promise<string> {
+    const there = `export DATA_DIR=from-${name} DATABASE_URL=sqlite:from-${name}/waystation.db DATABASE_OWNER_URL=`
+    return run(`${there}\nnpm run admin -- restore backup/${name}.db`, environment)
+  }
+
   async function administer(statement: string): Promise<void> {
     const sql = new SQL(ownerUrlOf(database.DATABASE_URL!))
     await sql.unsafe(statement)
@@ -179,6 +185,9 @@ forEachDatabase('Done as it is printed', (databases) => {
         existsSync(join(checkout.folder, `backup/${name}.db`)),
       )
       expect(kept).toEqual([false, true, true])
+      const secrets = (name: string) => join(checkout.folder, `backup/${name}.db.secrets`)
+      copyFileSync(secrets('waystation'), secrets('third'))
+      expect(await elsewhere('third', secret)).toContain('restored: 1 tenants')
       if (!on_postgres) await stop()
       expect(await run(vacuum!)).toMatch(
         on_postgres ? /^vacuumed and analyzed$/m : /had \d+ bytes and has \d+/,
@@ -194,7 +203,9 @@ forEachDatabase('Done as it is printed', (databases) => {
     async () => {
       const old_key = checkout.read('data/secret_key')
       expect((await ask('GET', '/v1/seal')).status).toBe(200)
-      expect(await run(rotate!)).toContain('Restart the service')
+      await run('npm run admin -- backup backup/earlier.db')
+      expect(await run(rotate!)).toContain('copy the file elsewhere')
+      const previous_key = checkout.read('data/secret_key_previous').trim()
       await stop()
       await start()
       const printed = await run(reseal!)
@@ -204,6 +215,7 @@ forEachDatabase('Done as it is printed', (databases) => {
       expect(existsSync(join(checkout.folder, 'data/secret_key_previous'))).toBe(false)
       expect((await ask('GET', '/v1/seal')).status).toBe(200)
       expect(await run(again!, secret)).toContain('is whole')
+      expect(await elsewhere('earlier', { SECRET_KEY: previous_key })).toContain('restored: 1 tenants')
       await stop()
       await start()
       expect((await ask('GET', '/v1/seal')).status).toBe(200)

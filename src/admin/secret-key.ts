@@ -44,7 +44,11 @@ function begin(config: Config): Printed {
   if (!beginFileRotation(data_dir))
     throw new Error('a rotation has begun: restart the service, then run this without --begin')
   return {
-    text: `a new key is in ${data_dir}/secret_key, the previous one in secret_key_previous.\nRestart the service, then run this command without --begin.`,
+    text: [
+      `a new key is in ${data_dir}/secret_key, the previous one in secret_key_previous.`,
+      'Earlier backups still need that one: copy the file elsewhere, because the end of the rotation removes it.',
+      'Restart the service, then run this command without --begin.',
+    ].join('\n'),
     value: { begun: true, resealed: 0, done: false },
   }
 }
