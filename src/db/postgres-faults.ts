@@ -1,7 +1,7 @@
 // Damage that PostgreSQL finds in its own files.
 
-import { see_all_rows } from './bound.ts'
-import { connected, tableNames } from './postgres-copy.ts'
+import { DbError, translate } from './errors.ts'
+import { beginning, connected, tableNames } from './postgres-copy.ts'
 
 /** SQLSTATE of a right that the login does not have, which is not damage. */
 const insufficient_privilege = '42501'
@@ -28,15 +28,16 @@ export function postgresFaults(url: string): Promise<PostgresFaults> {
     const denied = new Set<string>()
     const attempt = async (text: string) => {
       try {
-        await connection.unsafe(`begin; set local statement_timeout = 0; ${see_all_rows}; ${text}; commit`)
+        await connection.unsafe(`${beginning()}; ${text}; commit`)
       } catch (error) {
         await connection.unsafe('rollback')
+        if (translate('postgres', error) instanceof DbError) throw error // cancelled, or without memory: nothing was found
         const { message, errno } = error as Error & { errno?: string }
         if (errno === insufficient_privilege) denied.add(message)
         else faults.push(message)
       }
     }
-    for (const name of await tableNames(connection)) await attempt(`select count(t.*::text) from ${name} t`)
+    for (const name of await tableNames(connection)) await attempt(`select count(t.*::text) from "${name}" t`)
     if (denied.size > 0)
       throw new Error(
         `${[...denied].join('\n')}\nset DATABASE_OWNER_URL to the owner of the tables: not all of them were checked`,
