@@ -27,14 +27,6 @@ const unavailable = () => new Response(error_of('UNAVAILABLE'), { status: 503 })
 const refused = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
 const lost = () => Promise.reject(Object.assign(new Error('lost'), { code: 'ECONNRESET' }))
 
-/** The message of Deno for a request that failed. */
-const deno = (kind: string, why: string) =>
-  `error sending request for url (http://service.test/v1/dlq/claim): client error (${kind}): ${why}`
-
-/** Node's error of a name with two addresses, of which neither took the connection. */
-const at_addresses = (...codes: string[]) =>
-  Object.assign(new AggregateError(codes.map((code) => ({ code, syscall: 'connect' }))), { code: codes[0] })
-
 /** A client to which these answers come in this order, the last one from then on. */
 function answered(answers: (() => Response | Promise<Response>)[], options: Partial<WaystationOptions> = {}) {
   const asked: RequestInit[] = []
@@ -67,31 +59,6 @@ describe('A call whose first try was lost', () => {
       'No answer from http://service.test: it could not be reached, or the connection was lost before its answer.',
     ])
   })
-
-  test.each([
-    ['Node', 'fetch failed', { code: 'ECONNREFUSED' }, false],
-    ['Node, without a route', 'fetch failed', { code: 'ENETUNREACH', syscall: 'connect' }, false],
-    ['Node, at each address', 'fetch failed', at_addresses('ETIMEDOUT', 'ENETUNREACH'), false],
-    ['Node, where it was sent', 'fetch failed', { code: 'ETIMEDOUT', syscall: 'read' }, true],
-    [
-      'several errors, of which one is not known',
-      'failed',
-      { errors: [{ code: 'ECONNREFUSED' }, null] },
-      true,
-    ],
-    ['no errors', 'failed', { errors: [] }, true],
-    ['Deno', 'fetch failed', { message: deno('Connect', 'tcp connect error: refused') }, false],
-    ['an older Deno', deno('Connect', 'dns error'), undefined, false],
-    ['Deno, where it was sent', 'fetch failed', { message: deno('SendRequest', 'closed') }, true],
-    ['an error of which nothing is known', 'Load failed', undefined, true],
-  ])(
-    'may have arrived unless no connection was made, which each runtime says in its way: %s',
-    async (_, message, cause, arrived) => {
-      const { client, asked } = answered([() => Promise.reject(new TypeError(message, { cause }))])
-      const error = (await failureOf(client.dlq.claim('itm_1'))) as WaystationNetworkError
-      expect([error.may_have_arrived, asked.length]).toEqual([arrived, arrived ? 1 : 5])
-    },
-  )
 
   test('ends in its last error when it only reads', async () => {
     const { client } = answered([lost, unavailable])

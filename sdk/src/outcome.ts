@@ -107,9 +107,12 @@ const codes_of_no_connection: readonly unknown[] = [
   'ENOTFOUND',
   'EAI_AGAIN',
   'UND_ERR_CONNECT_TIMEOUT',
+  'ERR_PROXY_TUNNEL',
 ]
 /** Deno gives no code. The text before it has the URL, in which a space cannot stand. */
 const no_connection_of_deno = ': client error (Connect): '
+/** Of Node, whose code is that of any request that was given up. CONNECT asks for a connection alone. */
+const no_tunnel_of_node = /^Proxy response \(\d+\) !== 200 when HTTP Tunneling$/
 
 interface Told {
   code?: unknown
@@ -119,12 +122,16 @@ interface Told {
   errors?: unknown
 }
 
-/** Runtimes name a connection that was never made in their own ways. */
+/** Runtimes name a connection that was never made in their own ways, Node that of a proxy two causes below. */
 export function wasRefused(error: unknown): boolean {
   const told = (error ?? {}) as Told
-  return [told, (told.cause ?? {}) as Told].some(
-    (said) => isOfNoConnection(said) || String(said.message).includes(no_connection_of_deno),
-  )
+  const reason = (told.cause ?? {}) as Told
+  return [told, reason, (reason.cause ?? {}) as Told].some((said) => {
+    const message = String(said.message)
+    return (
+      isOfNoConnection(said) || message.includes(no_connection_of_deno) || no_tunnel_of_node.test(message)
+    )
+  })
 }
 
 /**
