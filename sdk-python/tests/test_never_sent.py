@@ -18,10 +18,11 @@ at = "http://service.example"
 
 
 class Silent:
-    """Takes connections, and says nothing after `first`."""
+    """Takes connections, and says nothing after `first`. `ends`: it closes each once something was asked."""
 
-    def __init__(self, first: bytes = b"") -> None:
+    def __init__(self, first: bytes = b"", ends: bool = False) -> None:
         self._first = first
+        self._ends = ends
         self._listens = socket.create_server(("127.0.0.1", 0))
         self._taken: list[socket.socket] = []
         self.address = f"127.0.0.1:{self._listens.getsockname()[1]}"
@@ -34,9 +35,11 @@ class Silent:
             except OSError:
                 return
             self._taken.append(taken)
-            if self._first:
+            if self._first or self._ends:
                 taken.recv(65_536)
                 taken.sendall(self._first)
+            if self._ends:
+                taken.close()
 
     def close(self) -> None:
         self._listens.close()
@@ -92,6 +95,15 @@ def test_the_same_behind_a_proxy_that_has_connected(driver: Driver, proxy: Silen
     error = unsent(client)
     assert not error.may_have_arrived
     assert isinstance(error.__cause__, httpx.ConnectTimeout)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_the_same_behind_a_proxy_that_does_not_answer_connect(driver: Driver, ends: bool) -> None:
+    proxy = Silent(ends=ends)
+    client = driver.client("https://service.example", retries=0, http_client=through(driver, f"http://{proxy.address}"))
+    for options in ({}, {"signal": Signal()}):
+        assert not unsent(client, **options).may_have_arrived
+    proxy.close()
 
 
 def test_a_proxy_that_was_given_the_request_may_have_passed_it_on(driver: Driver, silent: Silent) -> None:

@@ -50,6 +50,7 @@ class Steps:
 
     def __init__(self) -> None:
         self._connects = False
+        self._tunnels = False
         self._given_up = False
         # The thread that sends and the one that gives up may come here together: the first decides.
         self._first: dict[None, Literal["sent", "given up"]] = {}
@@ -59,8 +60,10 @@ class Steps:
         connects = name.endswith(("connect_tcp.started", "connect_unix_socket.started"))
         sends = name.endswith("send_request_headers.started")
         self._connects = self._connects or connects
-        # By a proxy, CONNECT asks for a connection alone.
-        if sends and getattr(info.get("request"), "method", None) != b"CONNECT":
+        if sends and getattr(info.get("request"), "method", None) == b"CONNECT":
+            # It asks a proxy for a connection alone.
+            self._tunnels = True
+        elif sends:
             self._first.setdefault(None, "sent")
         if self._given_up and (connects or sends):
             raise TimedOut
@@ -79,9 +82,12 @@ class Steps:
     def never_sent(self, error: httpx.HTTPError) -> bool:
         """True when the connection was never made. A transport of the caller may have sent the request before it failed so: that
         of httpx-aiohttp raises ConnectTimeout for a connection that ends in place of the answer, and tells no step."""
-        if isinstance(error, _errors_of_no_connection) and self._connects:
-            return self._first.get(None) != "sent"
-        return isinstance(error, httpx.UnsupportedProtocol) and self._first.get(None) != "sent"
+        if self._first.get(None) == "sent":
+            return False
+        if isinstance(error, _errors_of_no_connection):
+            return self._connects
+        # A proxy that does not answer CONNECT, or ends the connection, is a ReadTimeout, or a breach of the protocol.
+        return self._tunnels or isinstance(error, httpx.UnsupportedProtocol)
 
 
 _errors_of_no_connection = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
