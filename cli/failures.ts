@@ -156,10 +156,10 @@ export function failureOf(error: unknown, url?: string): Failure {
   }
   if (error instanceof WaystationNetworkError) {
     const { may_have_arrived, cause } = error
-    const why = cause instanceof WaystationError ? undefined : (cause as { code?: unknown } | undefined)?.code
+    const why = cause instanceof WaystationError ? undefined : reasonOf(cause)
     return {
       code: 'UNREACHABLE',
-      message: `No answer from ${url}${typeof why === 'string' ? ` (${why})` : ''}.${repeatOf(error)}`,
+      message: `No answer from ${url}${why === undefined ? '' : ` (${why})`}.${repeatOf(error)}`,
       exit_code: exit.unavailable,
       next: may_have_arrived
         ? `${look_first}.`
@@ -185,6 +185,13 @@ export function failureOf(error: unknown, url?: string): Failure {
     exit_code: exit.unexpected,
     next: 'This should not happen: please report it.',
   }
+}
+
+/** The code of what fetch threw, with the status of a proxy that refused the tunnel: 407 asks for a name and password. */
+function reasonOf(cause: unknown): string | undefined {
+  const { code, status } = (cause ?? {}) as { code?: unknown; status?: unknown }
+  if (typeof code !== 'string') return undefined
+  return typeof status === 'number' ? `${code} ${status}` : code
 }
 
 /** The refusal of a later try, after one whose outcome is unknown. */

@@ -1,7 +1,6 @@
 // The CLI as a process: in a pipe, at a terminal, with keys of its own, against the service.
 
 import { afterAll, describe, expect, test } from 'bun:test'
-import { once } from 'node:events'
 import {
   chmodSync,
   fstatSync,
@@ -12,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Io } from '../cli/io.ts'
 import { Profiles } from '../cli/profiles.ts'
@@ -213,47 +212,6 @@ forEachService('The CLI', (service) => {
     type('\x03')
     expect(await child.exited).toBe(130)
     expect((await json(['profiles'], env)).items).toMatchObject([{ name: 'me', kind: 'cron' }])
-  })
-
-  test('a service of this machine is asked without the proxy of the environment', async () => {
-    const { agent } = await signUp()
-    const proxy = 'http://127.0.0.1:1'
-    for (const own of [
-      { http_proxy: proxy },
-      { HTTP_PROXY: proxy, NO_PROXY: 'x.example' },
-      { ALL_PROXY: proxy },
-    ])
-      expect(await json(['kv', 'list', 'state'], { ...agent, ...own })).toEqual({
-        items: [],
-        next_cursor: null,
-      })
-  })
-
-  test('a failure beyond this machine names the variable of a proxy that may be its reason', async () => {
-    const env = { WAYSTATION_URL: 'http://waystation.example', HTTP_PROXY: 'http://127.0.0.1:1' }
-    const { code, stderr } = await bench.run(['health', '--retries', '0'], env)
-    expect([code, stderr.trim()]).toEqual([
-      7,
-      expect.stringMatching(/\(ECONNREFUSED\).* HTTP_PROXY is set: its proxy may stand in between\.$/),
-    ])
-    const direct = await bench.run(['health', '--retries', '0'], {
-      ...{ WAYSTATION_URL: 'http://127.0.0.1:1', HTTP_PROXY: 'http://127.0.0.1:1' },
-    })
-    expect(direct.stderr).not.toContain('HTTP_PROXY')
-  })
-
-  test('a proxy for SOCKS is not used, which a failure says', async () => {
-    const listener = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
-    await once(listener, 'listening')
-    let count = 0
-    listener.on('connection', () => (count += 1))
-    const { port } = listener.address() as AddressInfo
-    const { code, stderr } = await bench.run(['health', '--retries', '0'], {
-      ...{ WAYSTATION_URL: 'http://127.0.0.2:1', ALL_PROXY: `socks5://127.0.0.1:${port}` },
-    })
-    listener.close()
-    expect([code, count]).toEqual([7, 0])
-    expect(stderr).toMatch(/ ALL_PROXY is for SOCKS, which is not used: the service was asked directly\.$/m)
   })
 
   test('Ctrl-C at the prompt ends login with 130 and keeps nothing', async () => {

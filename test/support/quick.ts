@@ -18,7 +18,13 @@ const slow_support = [
 
 /** These start the service or a client of it by themselves, pack and install what they test, cut the power, or send 7,000 requests. */
 const slow_files = [
-  ...['src/main.test.ts', 'test/cli.test.ts', 'test/cli-package.test.ts', 'test/cli-binary.test.ts'],
+  ...[
+    'src/main.test.ts',
+    'test/cli.test.ts',
+    'test/cli-proxy.test.ts',
+    'test/cli-package.test.ts',
+    'test/cli-binary.test.ts',
+  ],
   ...['test/mcp-stdio.test.ts', 'test/mcp-story.test.ts', 'test/mcp-example.test.ts'],
   'test/sdk-package.test.ts',
   ...['test/conformance.test.ts', 'test/conformance-package.test.ts', 'test/power-cut.test.ts'],
