@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Waystation, type WaystationNetworkError, type WaystationOptions } from '../sdk/src/index.ts'
+import { certificate } from './support/receiver.ts'
 import { failureOf, TestPlatform } from './support/sdk.ts'
 
 /** The message of Deno for a request that failed. */
@@ -42,6 +43,9 @@ describe('A request', () => {
       true,
     ],
     ['no errors', 'failed', { errors: [] }, true],
+    ['Node, of another name', 'fetch failed', { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }, false],
+    ['Node, past its end', 'fetch failed', { code: 'CERT_HAS_EXPIRED' }, false],
+    ['Node, of TLS afterwards', 'fetch failed', { code: 'ERR_SSL_BAD_RECORD_TYPE' }, true],
     [
       'Node, by a proxy that refuses',
       'fetch failed',
@@ -73,5 +77,24 @@ describe('A request', () => {
     const { error } = await claim({ fetch: (url, init) => fetch(url, { ...init, proxy: address }) })
     proxy.close()
     expect([error.name, error.may_have_arrived, asked]).toEqual(['WaystationNetworkError', false, 5])
+  })
+
+  test('has not arrived where the certificate is not taken', async () => {
+    let asked = 0
+    const server = Bun.serve({
+      ...{ hostname: '127.0.0.1', port: 0, tls: certificate() },
+      fetch: () => {
+        asked += 1
+        return new Response()
+      },
+    })
+    const { error, tries } = await claim({ url: `https://127.0.0.1:${server.port}` })
+    await server.stop(true)
+    expect([error.name, error.may_have_arrived, tries, asked]).toEqual([
+      'WaystationNetworkError',
+      false,
+      5,
+      0,
+    ])
   })
 })

@@ -109,6 +109,8 @@ const codes_of_no_connection: readonly unknown[] = [
   'UND_ERR_CONNECT_TIMEOUT',
   'ERR_PROXY_TUNNEL',
 ]
+/** Certificates that are not taken end the handshake, before the request. */
+const codes_of_certificates = /^(CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET_ISSUER|VERIFY)_|ERR_TLS_CERT_)/
 /** Deno gives no code. The text before it has the URL, in which a space cannot stand. */
 const no_connection_of_deno = ': client error (Connect): '
 /** Of Node, whose code is that of any request that was given up. CONNECT asks for a connection alone. */
@@ -140,6 +142,7 @@ export function wasRefused(error: unknown): boolean {
  */
 function isOfNoConnection({ code, syscall, errors }: Told): boolean {
   if (syscall === 'connect' || syscall === 'getaddrinfo' || codes_of_no_connection.includes(code)) return true
+  if (codes_of_certificates.test(String(code))) return true
   return Array.isArray(errors) && errors.length > 0 && errors.every((each) => isOfNoConnection(each ?? {}))
 }
 
