@@ -3,28 +3,33 @@
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
-import { pathOf } from '../api/address.ts'
-import { ask } from '../api/session.ts'
+import type { Result } from '../api/client.ts'
 import { now } from '../text/time.ts'
 import { count } from '../text/words.ts'
 import { Time } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 
-interface PermitProps {
-  checkpoint: Checkpoint
-  /** The effect that it was asked for is not over. */
-  is_open: boolean
+interface RevokeProps {
+  title: string
+  revoke: () => Promise<Result<unknown>>
   onChange: () => void
 }
 
+interface PermitProps extends RevokeProps {
+  of: Pick<Checkpoint, 'status' | 'effect' | 'permit_expires_at' | 'uses' | 'uses_left'>
+  /** The bytes that it approves; null when they were removed, and for a question about an effect. */
+  payload_hash: string | null
+  /** The effect that it was asked for may still be started. */
+  is_open: boolean
+}
+
 /** With a button while there is something to revoke. */
-export function Permit({ checkpoint, is_open, onChange }: PermitProps) {
-  const { status, payload_hash, permit_expires_at, uses, uses_left } = checkpoint
-  if (status !== 'approved' || payload_hash === null) return null
+export function Permit({ of, payload_hash, is_open, ...revoking }: PermitProps) {
+  const { status, effect, permit_expires_at, uses, uses_left } = of
+  if (status !== 'approved' || effect === null || (payload_hash === null && uses === 1)) return null
   const is_over =
     uses_left === 0 || (permit_expires_at !== null && Date.parse(permit_expires_at) <= now.value)
-  const reaches = is_open || uses_left > 1
   return (
     <>
       {(uses > 1 || permit_expires_at !== null) && (
@@ -38,17 +43,21 @@ export function Permit({ checkpoint, is_open, onChange }: PermitProps) {
           )}
         </p>
       )}
-      <Asking text="Revoke" kind="danger" label="Revoke the approval" absent={is_over || !reaches}>
-        {(onClose) => <Sure {...{ checkpoint, onChange, onClose }} />}
+      <Asking
+        text="Revoke"
+        kind="danger"
+        label="Revoke the approval"
+        absent={is_over || !(is_open || uses_left > 1)}
+      >
+        {(onClose) => <Sure {...revoking} {...{ onClose }} />}
       </Asking>
     </>
   )
 }
 
-function Sure({ checkpoint, onChange, onClose }: Omit<PermitProps, 'is_open'> & { onClose: () => void }) {
-  const { id, title } = checkpoint
+function Sure({ title, revoke, onChange, onClose }: RevokeProps & { onClose: () => void }) {
   const work = async () => {
-    const revoked = await ask<Checkpoint>('POST', `${pathOf('/v1/checkpoints', id)}/revoke`)
+    const revoked = await revoke()
     onChange()
     return revoked
   }
@@ -56,14 +65,13 @@ function Sure({ checkpoint, onChange, onClose }: Omit<PermitProps, 'is_open'> & 
     <ChangeQuestion
       title="Revoke the approval?"
       verb="Yes, revoke"
-      kind="danger"
       onDone={() => announce('Revoked.')}
       {...{ work, onClose }}
     >
       <Emphasis>{title}</Emphasis>
       <p>
-        Nothing starts under it any more. What is running now may finish. This cannot be undone: another
-        attempt needs another approval.
+        Nothing starts under it any more. What has started may finish. This cannot be undone: another attempt
+        needs another approval.
       </p>
     </ChangeQuestion>
   )

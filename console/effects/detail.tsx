@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint, Effect } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { type Loaded, useGet, useMember } from '../api/load.ts'
+import { ask } from '../api/session.ts'
 import { Permit } from '../approvals/permit.tsx'
 import { outcomeLine } from '../approvals/request.tsx'
 import { to } from '../router.ts'
@@ -249,7 +250,8 @@ interface ApprovalProps {
 }
 
 function Approval({ id, effect, onChange }: ApprovalProps) {
-  const loaded = useGet<Checkpoint>(pathOf('/v1/checkpoints', id), {}, { on: ['checkpoint'] })
+  const path = pathOf('/v1/checkpoints', id)
+  const loaded = useGet<Checkpoint>(path, {}, { on: ['checkpoint'] })
   const reload = () => {
     loaded.reload()
     onChange()
@@ -266,7 +268,13 @@ function Approval({ id, effect, onChange }: ApprovalProps) {
               <Badge>{checkpoint.status}</Badge>
             </p>
             <p class="muted small">{standingOf(checkpoint)}</p>
-            <Permit is_open={effect.finished_at === null} onChange={reload} {...{ checkpoint }} />
+            <Permit
+              of={checkpoint}
+              is_open={effect.finished_at === null}
+              revoke={() => ask('POST', `${path}/revoke`)}
+              onChange={reload}
+              {...checkpoint}
+            />
           </>
         )}
       </LoadedView>
