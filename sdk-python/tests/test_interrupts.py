@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -105,3 +106,110 @@ def test_all_that_runs_beside_is_waited_for() -> None:
         signal.signal(signal.SIGINT, before)
     assert over.wait(60)
     assert order == ["work", "interrupt"]
+
+
+class InterruptAt:
+    """Interrupts this thread at one line of what the client runs in it, and of the start of a thread."""
+
+    def __init__(self, step: int) -> None:
+        self._left = step
+        self.has_met = False
+
+    def __enter__(self) -> InterruptAt:
+        sys.settrace(self._enters)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _enters(self, frame: FrameType, event: str, *_: object) -> Any:
+        file = frame.f_code.co_filename
+        if file.endswith("/threading.py"):
+            caller = frame.f_back
+            if frame.f_code.co_name == "wait" and caller is not None and caller.f_code.co_name == "start":
+                self._step()
+            return None
+        is_of_client = "/_sync/" in file and not file.endswith(("transport.py", "resources.py"))
+        return self._at if is_of_client else None
+
+    def _at(self, _: FrameType, event: str, *__: object) -> Any:
+        if event == "line":
+            self._step()
+        return self._at
+
+    def _step(self) -> None:
+        self._left -= 1
+        if self._left < 0 and not self.has_met:
+            self.has_met = True
+            raise KeyboardInterrupt
+
+
+class Service(httpx.BaseTransport):
+    """Gives one lease and one item, and refuses nothing but a second report."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if path == "/v1/effects":
+            return httpx.Response(201, json=effect)
+        if path == "/v1/dlq/claim":
+            return httpx.Response(200, json=item)
+        # The connection is lost: a release that would end the extensions by their refusal does not arrive.
+        if path.endswith(("/fail", "/release")):
+            raise httpx.ReadError("reset")
+        return httpx.Response(200, json={**effect, **item, "result": None})
+
+
+effect: dict[str, Any] = {
+    **{"id": "eff_1", "type": "t", "key": "k", "status": "running", "lease_token": "t", "lease_seconds": 300},
+    **{"effective_hash": None, "payload": 1, "payload_hash": "h", "fence": 1, "checkpoint": None},
+}
+item: dict[str, Any] = {"id": "dlq_1", "lock_token": "t", "lock_seconds": 300, "claims": 1, "payload": 1}
+
+
+def once(client: Waystation) -> None:
+    client.effects.once(lambda _: None, type="t", key="k", payload=1, retries=0)
+
+
+def work(client: Waystation) -> None:
+    signal = Signal()
+    client.dlq.work(lambda *_: signal.abort(), signal=signal)
+
+
+def extending() -> list[threading.Thread]:
+    """The threads that extend a lease or a lock."""
+
+    def files(frame: FrameType | None) -> Iterator[str]:
+        while frame:
+            yield frame.f_code.co_filename
+            frame = frame.f_back
+
+    frames = sys._current_frames()
+    return [
+        thread
+        for thread in threading.enumerate()
+        if any(file.endswith("/_sync/lock.py") for file in files(frames.get(thread.ident or 0)))
+    ]
+
+
+@pytest.mark.parametrize("act", [once, work])
+def test_no_interrupt_leaves_a_thread_that_goes_on_extending(act: Callable[[Waystation], None]) -> None:
+    # It would hold the lease or the lock for as long as the program runs, with nobody working under it.
+    left_at: list[int] = []
+    left: list[threading.Thread] = []
+    for step in range(1_000):
+        with httpx.Client(transport=Service()) as given, InterruptAt(step) as interrupt:
+            try:
+                act(Waystation("http://service.example", http_client=given, retries=0))
+            except KeyboardInterrupt:
+                pass
+        for thread in extending():
+            if thread in left:
+                continue
+            thread.join(0.2)
+            if thread.is_alive():
+                left_at.append(step)
+                left.append(thread)
+        if not interrupt.has_met:
+            break
+    assert left_at == []
+    assert step > 50

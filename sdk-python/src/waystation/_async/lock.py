@@ -36,7 +36,9 @@ class Lock:
 class AsyncKeptLock:
     """Extends a new lock at every `share` of its time, and at every tenth while the service does not answer. `on_lost` is
     called when an extension is refused for good, and when the time is over here without one: whatever the service answers
-    later, another agent may have the item from then on."""
+    later, another agent may have the item from then on.
+
+    An interrupt may meet its caller anywhere: `begin()` stands in a `try` whose `finally` calls `leave()`."""
 
     def __init__(self, platform: AsyncPlatform, lock: Lock) -> None:
         self._platform = platform
@@ -44,13 +46,21 @@ class AsyncKeptLock:
         self._over = Signal()
         self._lost = False
         self._expires_at = lock.asked_at + lock.lock_ms
+        self._keeping: AsyncBackground | None = None
+
+    def begin(self) -> None:
         self._keeping = AsyncBackground(self._keep)
 
     async def stop(self) -> bool:
         """Stops the extensions. True when the lock was lost."""
         self._over.abort()
-        await self._keeping.join()
+        if self._keeping is not None:
+            await self._keeping.join()
         return self._lost
+
+    def leave(self) -> None:
+        """Stops the extensions, and does not wait for that. Once they have stopped it does nothing."""
+        self._over.abort()
 
     async def _keep(self) -> None:
         lock = self._lock

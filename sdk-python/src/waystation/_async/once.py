@@ -330,12 +330,19 @@ class AsyncOnce(Generic[R]):
         return True
 
     async def _do(self, lease: Lease) -> R:
-        effect = lease.effect
         stop = Signal()
-        forget = follow(self._given.signal, stop)
-
+        lock = self._lock(lease, stop)
         try:
-            lock = self._keep(lease, stop)
+            return await self._under(lease, lock, stop)
+        finally:
+            # An interrupt may come between any two steps: nothing may go on extending a lease that nobody works under.
+            lock.leave()
+
+    async def _under(self, lease: Lease, lock: AsyncKeptLock, stop: Signal) -> R:
+        effect = lease.effect
+        forget = follow(self._given.signal, stop)
+        try:
+            lock.begin()
         except BaseException:
             # Of the system, such as of one that gives no thread for it.
             forget()
@@ -359,7 +366,7 @@ class AsyncOnce(Generic[R]):
         forget()
         return await finished(self._succeed(lease, lock, result))
 
-    def _keep(self, lease: Lease, stop: Signal) -> AsyncKeptLock:
+    def _lock(self, lease: Lease, stop: Signal) -> AsyncKeptLock:
         async def extend(options: CallOptions) -> Any:
             return await self._extend(lease, options)
 

@@ -82,13 +82,16 @@ async def work_on(
             pass
 
     worker = _Worker(dlq, platform, handler, options, ended, late)
-    waiting = AsyncBackground(grace)
+    waiting: AsyncBackground | None = None
     try:
+        # An interrupt may come while its thread starts.
+        waiting = AsyncBackground(grace)
         await all_of([worker.run] * options.concurrency, ended)
     finally:
         forget()
         done.abort()
-        await waiting.join()
+        if waiting is not None:
+            await waiting.join()
     return worker.summary
 
 
@@ -190,9 +193,17 @@ class _Worker:
         if self._ended.aborted:
             return await finished(self._settle(item, "release"))
         stop = Signal()
+        lock = self._lock(item, asked_at, stop)
+        try:
+            return await self._under(item, lock, stop)
+        finally:
+            # An interrupt may come between any two steps: nothing may go on extending the lock of an item that nobody handles.
+            lock.leave()
+
+    async def _under(self, item: ClaimedDeadLetter, lock: AsyncKeptLock, stop: Signal) -> bool:
         forget = follow(self._ended, stop)
         try:
-            lock = self._keep(item, asked_at, stop)
+            lock.begin()
         except BaseException:
             # Of the system, such as of one that gives no thread for it: no other item will fare better.
             forget()
@@ -240,7 +251,7 @@ class _Worker:
             item["id"], lock_token=item["lock_token"], lock_seconds=self._lock_seconds(item), **options
         )
 
-    def _keep(self, item: ClaimedDeadLetter, asked_at: float, stop: Signal) -> AsyncKeptLock:
+    def _lock(self, item: ClaimedDeadLetter, asked_at: float, stop: Signal) -> AsyncKeptLock:
         async def extend(options: CallOptions) -> Any:
             return await self._extend(item, options)
 

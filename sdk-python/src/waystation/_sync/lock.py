@@ -38,7 +38,9 @@ class Lock:
 class KeptLock:
     """Extends a new lock at every `share` of its time, and at every tenth while the service does not answer. `on_lost` is
     called when an extension is refused for good, and when the time is over here without one: whatever the service answers
-    later, another agent may have the item from then on."""
+    later, another agent may have the item from then on.
+
+    An interrupt may meet its caller anywhere: `begin()` stands in a `try` whose `finally` calls `leave()`."""
 
     def __init__(self, platform: Platform, lock: Lock) -> None:
         self._platform = platform
@@ -46,13 +48,21 @@ class KeptLock:
         self._over = Signal()
         self._lost = False
         self._expires_at = lock.asked_at + lock.lock_ms
+        self._keeping: Background | None = None
+
+    def begin(self) -> None:
         self._keeping = Background(self._keep)
 
     def stop(self) -> bool:
         """Stops the extensions. True when the lock was lost."""
         self._over.abort()
-        self._keeping.join()
+        if self._keeping is not None:
+            self._keeping.join()
         return self._lost
+
+    def leave(self) -> None:
+        """Stops the extensions, and does not wait for that. Once they have stopped it does nothing."""
+        self._over.abort()
 
     def _keep(self) -> None:
         lock = self._lock

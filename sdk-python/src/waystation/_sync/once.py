@@ -331,12 +331,19 @@ class Once(Generic[R]):
         return True
 
     def _do(self, lease: Lease) -> R:
-        effect = lease.effect
         stop = Signal()
-        forget = follow(self._given.signal, stop)
-
+        lock = self._lock(lease, stop)
         try:
-            lock = self._keep(lease, stop)
+            return self._under(lease, lock, stop)
+        finally:
+            # An interrupt may come between any two steps: nothing may go on extending a lease that nobody works under.
+            lock.leave()
+
+    def _under(self, lease: Lease, lock: KeptLock, stop: Signal) -> R:
+        effect = lease.effect
+        forget = follow(self._given.signal, stop)
+        try:
+            lock.begin()
         except BaseException:
             # Of the system, such as of one that gives no thread for it.
             forget()
@@ -360,7 +367,7 @@ class Once(Generic[R]):
         forget()
         return finished(self._succeed(lease, lock, result))
 
-    def _keep(self, lease: Lease, stop: Signal) -> KeptLock:
+    def _lock(self, lease: Lease, stop: Signal) -> KeptLock:
         def extend(options: CallOptions) -> Any:
             return self._extend(lease, options)
 

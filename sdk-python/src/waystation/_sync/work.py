@@ -83,13 +83,16 @@ def work_on(
             pass
 
     worker = _Worker(dlq, platform, handler, options, ended, late)
-    waiting = Background(grace)
+    waiting: Background | None = None
     try:
+        # An interrupt may come while its thread starts.
+        waiting = Background(grace)
         all_of([worker.run] * options.concurrency, ended)
     finally:
         forget()
         done.abort()
-        waiting.join()
+        if waiting is not None:
+            waiting.join()
     return worker.summary
 
 
@@ -191,9 +194,17 @@ class _Worker:
         if self._ended.aborted:
             return finished(self._settle(item, "release"))
         stop = Signal()
+        lock = self._lock(item, asked_at, stop)
+        try:
+            return self._under(item, lock, stop)
+        finally:
+            # An interrupt may come between any two steps: nothing may go on extending the lock of an item that nobody handles.
+            lock.leave()
+
+    def _under(self, item: ClaimedDeadLetter, lock: KeptLock, stop: Signal) -> bool:
         forget = follow(self._ended, stop)
         try:
-            lock = self._keep(item, asked_at, stop)
+            lock.begin()
         except BaseException:
             # Of the system, such as of one that gives no thread for it: no other item will fare better.
             forget()
@@ -241,7 +252,7 @@ class _Worker:
             item["id"], lock_token=item["lock_token"], lock_seconds=self._lock_seconds(item), **options
         )
 
-    def _keep(self, item: ClaimedDeadLetter, asked_at: float, stop: Signal) -> KeptLock:
+    def _lock(self, item: ClaimedDeadLetter, asked_at: float, stop: Signal) -> KeptLock:
         def extend(options: CallOptions) -> Any:
             return self._extend(item, options)
 
