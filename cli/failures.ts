@@ -201,17 +201,28 @@ function repeatOf({ cause }: Error): string {
 
 function refused(error: WaystationError): Failure {
   const { code, message, status, request_id, retry_after_seconds, details } = error
-  const of_gateway = code === 'UNEXPECTED_ANSWER' && status >= 502 && status <= 504
-  // The request may have gone on to the service, whose answer was lost.
-  const next = of_gateway ? `${look_first}. ${nextStep(error)}` : nextStep(error)
+  const is_unknown = isUnknown(error)
+  const next = is_unknown ? nextOfUnknown(error) : nextStep(error)
   return {
     code,
     message: `${message.slice(`${code}: `.length)}${repeatOf(error)}`,
-    exit_code: of_gateway ? exit.unavailable : exit[error.exit],
+    exit_code: is_unknown ? exit.unavailable : exit[error.exit],
     next: retry_after_seconds === undefined ? next : `Run it again in ${retry_after_seconds} s. ${next}`,
     status,
     ...(request_id === null ? {} : { request_id }),
     ...(retry_after_seconds === undefined ? {} : { retry_after_seconds }),
     ...(details === undefined ? {} : { details }),
   }
+}
+
+/** As the SDK judges it: with 503 UNAVAILABLE and QUARANTINED the service says that nothing happened. */
+function isUnknown({ status, code }: WaystationError): boolean {
+  const is_of_gateway = (status >= 502 && status <= 504) || (status >= 520 && status <= 530)
+  return is_of_gateway && code !== 'QUARANTINED' && !(status === 503 && code === 'UNAVAILABLE')
+}
+
+/** The request may have gone on to the service, whose answer was lost, whatever code a gateway gives. */
+function nextOfUnknown(error: WaystationError): string {
+  const is_said = error.code === 'OUTCOME_UNKNOWN' || error.code === 'UNAVAILABLE'
+  return is_said ? `${look_first}.` : `${look_first}. ${nextStep(error)}`
 }

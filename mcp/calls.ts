@@ -3,7 +3,14 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { type Arguments, checkedArguments, requestOf } from './arguments.ts'
 import type { ReadyTool } from './contract.ts'
-import { type Failure, local_errors, nextStep, read_next_step } from './errors.ts'
+import {
+  type Failure,
+  isOfGateway,
+  local_errors,
+  nextStep,
+  own_next_steps,
+  read_next_step,
+} from './errors.ts'
 
 /** Calls the API, which may hold the request for `held_seconds`; rejects when it cannot be reached. */
 export type Api = (request: Request, held_seconds: number) => Promise<Response>
@@ -79,23 +86,31 @@ function resultOf(
     return succeeded(`${data_text.slice(0, data_text.lastIndexOf('}'))},"next_step":${next_step}}`)
   }
   const { code, message, details, request_id } = (body?.error ?? {}) as Partial<Failure>
-  if (typeof code !== 'string' || typeof message !== 'string') {
-    const of_gateway = status >= 502 && status <= 504
-    return failed(
-      ready,
-      'UNEXPECTED_ANSWER',
-      `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`,
-      // The call may have gone on to the service, whose answer was lost.
-      of_gateway ? unanswered(ready) : {},
-    )
-  }
   const retry_after = headers.get('retry-after') ?? ''
+  const when = /^\d+$/.test(retry_after) ? { retry_after_seconds: Number(retry_after) } : {}
+  if (typeof code !== 'string' || typeof message !== 'string') {
+    const said = `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`
+    return failed(ready, 'UNEXPECTED_ANSWER', said, { ...stepBefore(ready, status), ...when })
+  }
   return failed(ready, code, message, {
     ...time,
+    ...(isOwn(ready, status, code) ? {} : stepBefore(ready, status)),
     ...(details === undefined ? {} : { details: namingArguments(ready, details) }),
     ...(request_id === undefined ? {} : { request_id }),
-    ...(/^\d+$/.test(retry_after) ? { retry_after_seconds: Number(retry_after) } : {}),
+    ...when,
   })
+}
+
+/** False for the error of something before the service, which may look like one of the API. Of those statuses the API has 503. */
+function isOwn({ errors }: ReadyTool, status: number, code: string): boolean {
+  return Object.hasOwn(errors, code) && (status === 503 || !isOfGateway(status))
+}
+
+/** The next step after an answer of something before the service, unless it is that of the code. */
+function stepBefore(ready: ReadyTool, status: number): Partial<Failure> {
+  // The call may have gone on to the service, whose answer was lost.
+  if (isOfGateway(status)) return unanswered(ready)
+  return status === 429 ? { next_step: own_next_steps.RATE_LIMITED! } : {}
 }
 
 /** True when the data has the fields of the operation's answer: another service may answer JSON, too. */

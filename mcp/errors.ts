@@ -52,6 +52,14 @@ export const local_next_steps: Readonly<Record<string, string>> = {
 /** After no answer to a tool that only reads. */
 export const read_next_step = `Nothing was changed. Wait a moment and repeat the call. ${stays_away}`
 
+/**
+ * True for a status with which a gateway says that the service did not answer it: the call may have arrived. Cloudflare has 520 to
+ * 530 of its own.
+ */
+export function isOfGateway(status: number): boolean {
+  return (status >= 502 && status <= 504) || (status >= 520 && status <= 530)
+}
+
 /** The agent's next step: for a code of the API, that of openapi.json, unless tools have other words for it. */
 export function nextStep(errors: ErrorRows, code: string): string {
   return own_next_steps[code] ?? errors[code]?.next ?? local_next_steps[code] ?? ask_operator

@@ -419,7 +419,16 @@ test.each([
     async () => Response.json({ error: { code: 'OUTCOME_UNKNOWN', message: 'm' } }, { status: 503 }),
   ],
   ['was not there in time for a proxy', 7, async () => new Response('<h1>Time-out</h1>', { status: 504 })],
-])(
+  ['was not there in time for Cloudflare', 7, async () => new Response('error code: 524', { status: 524 })],
+  ...['UPSTREAM_TIMEOUT', 'UNAVAILABLE'].map(
+    (code) =>
+      [
+        `was not there in time for a proxy that says ${code}`,
+        7,
+        async () => Response.json({ error: { code, message: 'm' } }, { status: 504 }),
+      ] as const,
+  ),
+] as const)(
   'A creation whose answer %s ends with %d, and names the key with which a repeat happens once',
   async (_, code, answer) => {
     const keys: string[] = []

@@ -210,19 +210,43 @@ test('the trace that a call names goes with its request', async () => {
   await proxy.stop(true)
 })
 
-test.each([502, 503, 504])(
-  'a gateway that answers %d may have passed the call on, and is worth another look',
-  async (status) => {
+const gateway_error = (code: string) => JSON.stringify({ error: { code, message: 'm' } })
+
+test.each([
+  ...[502, 503, 504, 520, 524, 530].map((status) => [status, '<h1>Bad gateway</h1>', 'UNEXPECTED_ANSWER']),
+  ...[503, 524].map((status) => [status, gateway_error('UPSTREAM_TIMEOUT'), 'UPSTREAM_TIMEOUT']),
+  ...[502, 524].map((status) => [status, gateway_error('UNAVAILABLE'), 'UNAVAILABLE']),
+] as [number, string, string][])(
+  'a gateway that answers %d %s may have passed the call on, and is worth another look',
+  async (status, body, code) => {
     const proxy = Bun.serve({
       ...{ hostname: '127.0.0.1', port: 0 },
-      fetch: () => new Response('<h1>Bad gateway</h1>', { status }),
+      fetch: () => new Response(body, { status }),
     })
     const agent = await connect('stdio', proxy.url.origin, 'svc_agt_any')
     const { data } = await agent.call('audit_append', { action: 'a', idempotency_key: 'a-1' })
     expect([data.code, data.next_step]).toEqual([
-      'UNEXPECTED_ANSWER',
+      code,
       expect.stringContaining('may or may not have happened. Wait a moment and look, or repeat'),
     ])
+    await agent.close()
+    await proxy.stop(true)
+  },
+)
+
+test.each(['<h1>Too many requests</h1>', gateway_error('TOO_MANY_REQUESTS')])(
+  'a gateway that answers 429 %s is called again later',
+  async (body) => {
+    const proxy = Bun.serve({
+      ...{ hostname: '127.0.0.1', port: 0 },
+      fetch: () => new Response(body, { status: 429, headers: { 'retry-after': '7' } }),
+    })
+    const agent = await connect('stdio', proxy.url.origin, 'svc_agt_any')
+    const { data } = await agent.call('kv_put', { namespace: 'a', key: 'b', value: 1 })
+    expect(data).toMatchObject({
+      next_step: 'Wait for retry_after_seconds, or a second without it, then repeat the call.',
+      retry_after_seconds: 7,
+    })
     await agent.close()
     await proxy.stop(true)
   },
