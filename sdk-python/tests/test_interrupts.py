@@ -53,6 +53,35 @@ def test_the_call_after_an_interrupted_one_has_connections_of_its_own(
         assert used == [given] * 3
 
 
+def test_a_call_of_another_thread_does_not_wait_for_an_interrupted_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    locks: dict[httpx.Client, threading.Lock] = {}
+    main = threading.get_ident()
+    sends, interrupted = threading.Event(), threading.Event()
+    came_on: list[bool] = []
+
+    def send(self: httpx.Client, request: httpx.Request, **_: Any) -> httpx.Response:
+        lock = locks.setdefault(self, threading.Lock())
+        if threading.get_ident() == main:
+            assert sends.wait(60)
+            # As of the pool of httpx, met between two steps that belong together.
+            lock.acquire()
+            interrupted.set()
+            raise KeyboardInterrupt
+        sends.set()
+        assert interrupted.wait(60)
+        came_on.append(lock.acquire(timeout=0.1))
+        return httpx.Response(200, json={"id": "log_1"})
+
+    monkeypatch.setattr(httpx.Client, "send", send)
+    with Waystation("http://service.example") as client:
+        other = threading.Thread(target=client.audit.get, args=["log_1"])
+        other.start()
+        with pytest.raises(KeyboardInterrupt):
+            client.audit.get("log_1")
+        other.join()
+    assert came_on == [True]
+
+
 def test_the_call_after_one_that_failed_has_the_same_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[httpx.Client] = []
 

@@ -24,13 +24,14 @@ limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
 
 
 class Connections:
-    """The httpx client of each process. A child that went on with the connections of its parent would read answers to the
-    parent and to its other children for its own."""
+    """The httpx clients of each process. A child that went on with the connections of its parent would read answers to the
+    parent and to its other children for its own. The main thread has one to itself: handlers of signals run there alone, and an
+    interrupt may leave a lock of httpx held, for which every other thread would wait for ever."""
 
     def __init__(self, given: httpx.Client | None) -> None:
         self._given = given
         self._use = GivenClient()
-        self._own: dict[Process, httpx.Client] = {}
+        self._own: dict[tuple[Process, bool], httpx.Client] = {}
         self._closed = False
         if given is None:
             self._certificates = httpx.create_ssl_context()
@@ -45,7 +46,7 @@ class Connections:
         if self._given is not None:
             self._use.use()
             return self._given
-        here = process()
+        here = _here()
         found = self._own.get(here)
         if found is not None:
             return found
@@ -54,22 +55,29 @@ class Connections:
         # Of threads that come here together all get the same one. Without the parent's, its connections end with it.
         found = self._own.setdefault(here, httpx.Client(limits=limits, verify=self._certificates))
         for known in list(self._own):
-            if known != here:
+            if known[0] != here[0]:
                 self._own.pop(known, None)
         return found
 
     def leave(self) -> None:
         """After an interrupt in the midst of a call, which may have met httpx between two steps that belong together: a lock of
         it that nobody holds any more would let the next call wait for ever. So that one gets connections of its own."""
-        self._own.pop(process(), None)
+        self._own.pop(_here(), None)
 
     def close(self) -> None:
         """Closes the connections of this process, unless the client was given."""
         self._closed = True
-        own = self._own.pop(process(), None)
+        here = process()
+        own = [self._own.pop(known, None) for known in list(self._own) if known[0] == here]
         self._own.clear()
-        if own is not None:
-            own.close()
+        for client in own:
+            if client is not None:
+                client.close()
+
+
+def _here() -> tuple[Process, bool]:
+    """This process, and true for its main thread."""
+    return process(), threading.get_ident() == threading.main_thread().ident
 
 
 class Platform:
