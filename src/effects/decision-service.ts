@@ -91,10 +91,13 @@ async function revoked(
   const asked_for = await store.find(tx, tenant_id, id)
   if (asked_for?.checkpoint_id !== checkpoint.id)
     throw new ApiError('INVALID_STATE', { details: { status: 'approved' } })
+  const startable: string[] = []
   for (const under of await permits.openUnder(tx, tenant_id, checkpoint.id)) {
     const effect = await permits.endPermit(tx, tenant_id, under.id)
-    if (effect?.status === 'approved') await permitExpired(tx, dependencies, tenant_id, under.id, cause)
+    if (effect?.status === 'approved') startable.push(under.id)
   }
+  // Only now, since it takes the counter: a report has its effect before that, and the two would deadlock.
+  for (const each of startable) await permitExpired(tx, dependencies, tenant_id, each, cause)
 }
 
 /** Null: the person could not say, and the effect stays unknown. */
