@@ -132,3 +132,11 @@ export function approvalUrl(public_url: string, id: string): string {
 export function resolverOf(caller: AdminCaller | ApprovalCaller): string {
   return caller.kind === 'admin' ? 'admin' : `approval_key:${caller.approval_key_id}`
 }
+
+/** True once nothing may start under the approval of an effect, whatever uses it has: its time is over, or it was revoked. */
+export function isPermitOver(
+  { uses_left, permit_expires_at }: Pick<CheckpointRow, 'uses_left' | 'permit_expires_at'>,
+  now: Millis,
+): boolean {
+  return uses_left === 0 || (permit_expires_at !== null && permit_expires_at <= now)
+}

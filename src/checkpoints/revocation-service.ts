@@ -8,7 +8,7 @@ import { causeOf } from '../contract/event.ts'
 import type { Db } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
 import { aboutOf } from './about.ts'
-import type { CheckpointRow } from './checkpoint.ts'
+import { type CheckpointRow, isPermitOver } from './checkpoint.ts'
 import { events } from './events.ts'
 import { read, readAs } from './service.ts'
 import * as settlements from './settlement-store.ts'
@@ -31,9 +31,8 @@ export function revoke(
     const revoked = await settlements.revoke(tx, tenant_id, id)
     if (!revoked) {
       const found = await read(tx, tenant_id, id)
-      const { status, permit_expires_at } = found
-      if (permit_expires_at === null || permit_expires_at > tx.now)
-        throw new ApiError('INVALID_STATE', { details: { status } })
+      if (!isPermitOver(found, tx.now))
+        throw new ApiError('INVALID_STATE', { details: { status: found.status } })
       return found
     }
     const cause = causeOf(caller)

@@ -45,10 +45,11 @@ const TAKE_USE = sql<CheckpointRow>(
    returning ${columns}`,
 )
 
+// One that was revoked has no use left, and any other has one: the clock of this node may be behind.
 const REVOKE = sql<CheckpointRow>(
   'checkpoints.revoke',
   `update checkpoints set permit_expires_at = :now, uses_left = 0, updated_at = :now
-    where ${here} and status = 'approved' and effect_id is not null
+    where ${here} and status = 'approved' and effect_id is not null and uses_left > 0
       and (permit_expires_at is null or permit_expires_at > :now)
    returning ${columns}`,
 )

@@ -92,8 +92,8 @@ export async function takeUse(
     throw new ApiError('EFFECT_APPROVAL_REQUIRED', { details: { checkpoint_id: id } })
   const taken = await checkpoints.takeUse(tx, tenant_id, id)
   if (taken) return taken.permit_expires_at
-  const { permit_expires_at } = checkpoint
-  const is_over = permit_expires_at !== null && permit_expires_at <= tx.now
+  // It may have been revoked since it was read.
+  const is_over = checkpoints.isPermitOver(await checkpoints.read(tx, tenant_id, id), tx.now)
   const reason = status !== 'approved' ? status : is_over ? 'expired' : 'used_up'
   throw new ApiError('EFFECT_REJECTED', { details: { status: reason, checkpoint_id: id } })
 }

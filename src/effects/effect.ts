@@ -101,6 +101,8 @@ export interface EffectRow {
   /** The approval; null: it needs none. */
   checkpoint_id: string | null
   permit_expires_at: Millis | null
+  /** 1: its approval was revoked. It is over, whatever time another node or a clock that was set back takes for now. */
+  revoked: number
   /** The outcome of the approval that ended it. */
   refused_as: (typeof refusals)[number] | null
   /** The checkpoint that asks what became of it; null: none is open. */

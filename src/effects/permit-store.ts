@@ -37,10 +37,12 @@ const REFUSE = sql<WholeEffect>(
    returning ${columns}`,
 )
 
+const is_over = '(revoked = 1 or permit_expires_at <= :now)'
+
 const EXPIRE_PERMIT = sql<WholeEffect>(
   'effects.expire_permit',
   `update effects set ${refused}, ${no_lease}
-    where ${here} and ${from('expire_permit')} and permit_expires_at <= :now and lease_until is null
+    where ${here} and ${from('expire_permit')} and ${is_over} and lease_until is null
    returning ${columns}`,
 )
 
@@ -48,7 +50,7 @@ const EXPIRE_PERMIT = sql<WholeEffect>(
 const EXPIRE_UNREPORTED = sql<WholeEffect>(
   'effects.expire_unreported',
   `update effects set status = 'unknown', updated_at = :now
-    where ${here} and ${from('expire_permit_unreported')} and permit_expires_at <= :now and lease_until is not null
+    where ${here} and ${from('expire_permit_unreported')} and ${is_over} and lease_until is not null
    returning ${columns}`,
 )
 
@@ -60,8 +62,8 @@ const OPEN_UNDER = sql<{ id: string }>(
 
 const END_PERMIT = sql<WholeEffect>(
   'effects.end_permit',
-  `update effects set permit_expires_at = :now, updated_at = :now
-    where ${here} and finished_at is null and (permit_expires_at is null or permit_expires_at > :now)
+  `update effects set permit_expires_at = :now, revoked = 1, updated_at = :now
+    where ${here} and finished_at is null and revoked = 0
    returning ${columns}`,
 )
 
@@ -115,7 +117,7 @@ export function openUnder(tx: Tx, tenant_id: string, checkpoint_id: string) {
   return tx.all(OPEN_UNDER, { tenant_id, checkpoint_id })
 }
 
-/** Null when it is over, or its permit is. */
+/** Null when it is over, or its permit was ended before. */
 export function endPermit(tx: Tx, tenant_id: string, id: string) {
   return tx.one(END_PERMIT, { tenant_id, id, now: tx.now })
 }

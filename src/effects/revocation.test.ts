@@ -167,6 +167,31 @@ forEachService('A revoked approval', (service) => {
     expect((await read(service, tenant, id)).status).toBe('rejected')
   })
 
+  // Another node's clock may be behind, and the one of a machine may be set back.
+  test('stays so for a clock that is behind its revocation', async () => {
+    const tenant = await service.signUp()
+    const { api_key } = tenant
+    const { id, key, checkpoint_id } = await withUses(service, tenant)
+    const approval = { checkpoint_id }
+    const { lease_token } = (await ask(service, api_key, id, 'start')).body
+    const first = await revoke(service, tenant, checkpoint_id)
+    service.clock.advance(-second_ms)
+    const again = await revoke(service, tenant, checkpoint_id)
+    expect([again.status, again.body]).toEqual([200, first.body])
+    const seen = await eventsOf(service, tenant, checkpoint_id)
+    expect(seen.filter(({ type }: { type: string }) => type === 'checkpoint.revoked')).toHaveLength(1)
+
+    const failure = { lease_token, error: 'busy', retry: true }
+    expect((await ask(service, api_key, id, 'fail', failure)).body.status).toBe('approved')
+    const details = { effect_id: id, status: 'expired', checkpoint_id }
+    expectRefusal(await ask(service, api_key, id, 'start'), 'EFFECT_REJECTED', details)
+    expectRefusal(await claim(service, tenant, { key }), 'EFFECT_REJECTED', details)
+    expectRefusal(await claim(service, tenant, { approval }), 'EFFECT_REJECTED', {
+      status: 'expired',
+      checkpoint_id,
+    })
+  })
+
   test('is revoked in a frozen tenant, too', async () => {
     const tenant = await service.signUp()
     const { id, checkpoint_id } = await approved(service, tenant)

@@ -1,7 +1,7 @@
 -- held: 1 for a lease that would have run out while its tenant is frozen: it holds until the tenant is resumed.
--- checkpoint_id: the approval; question_id: the checkpoint that asks what became of it. kept_ms: how long its texts are kept
--- after its end; forget_at: when they are removed. kept_bytes: of payload, effective_payload and result together. Large
--- columns come last: SQLite reads a row from its beginning.
+-- checkpoint_id: the approval; revoked: 1 once nothing may start under it any more. question_id: the checkpoint that asks what
+-- became of it. kept_ms: how long its texts are kept after its end; forget_at: when they are removed. kept_bytes: of payload,
+-- effective_payload and result together. Large columns come last: SQLite reads a row from its beginning.
 create table effects (
   tenant_id {text} not null,
   id {text} not null,
@@ -17,6 +17,7 @@ create table effects (
   effective_hash {text},
   checkpoint_id {text},
   permit_expires_at {integer},
+  revoked {integer} not null default 0,
   refused_as {text},
   question_id {text},
   fence {integer} not null,

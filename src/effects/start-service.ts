@@ -25,8 +25,8 @@ export function onlyProposes({ mode }: AgentCaller): boolean {
   return mode === 'propose'
 }
 
-export function isOver({ permit_expires_at }: WholeEffect, now: Millis): boolean {
-  return permit_expires_at !== null && permit_expires_at <= now
+export function isOver({ permit_expires_at, revoked }: WholeEffect, now: Millis): boolean {
+  return revoked === 1 || (permit_expires_at !== null && permit_expires_at <= now)
 }
 
 /** A repeat of the call that got this lease: its answer was lost. */

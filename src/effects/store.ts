@@ -5,7 +5,7 @@ import { type Reader, sql, type Tx, writesRow } from '../db/db.ts'
 import { type EffectStatus, type moves as Moves, moves, type WholeEffect } from './effect.ts'
 
 export const listed_columns = `id, status, type, key, agent_id, workflow_id, on_unknown, lease_ms, lease_ms_max, payload_hash,
-     effective_hash, checkpoint_id, permit_expires_at, refused_as, question_id, fence, lease_token_hash, lease_until,
+     effective_hash, checkpoint_id, permit_expires_at, revoked, refused_as, question_id, fence, lease_token_hash, lease_until,
      held_by, resolved_by, finished_at, created_at, updated_at, note, error`
 export const columns = `${listed_columns}, payload, effective_payload, result`
 
@@ -65,7 +65,7 @@ export const new_token = '(lease_until is not null or lease_token_hash is distin
 const START = sql<WholeEffect>(
   'effects.start',
   `update effects set ${new_lease}
-    where ${here} and ${from('start')} and ${new_token} and (permit_expires_at is null or permit_expires_at > :now)
+    where ${here} and ${from('start')} and ${new_token} and revoked = 0 and (permit_expires_at is null or permit_expires_at > :now)
       and (:payload_hash = '' or :payload_hash = coalesce(effective_hash, payload_hash))
       and (checkpoint_id is not null or :policies_known = 1 or :policies_known = 0 and not exists
            (select 1 from effect_policies
@@ -86,6 +86,7 @@ const EXTEND = sql<WholeEffect>(
 /** Members that a new effect does not have yet. */
 const later = {
   ...{ effective_hash: null, effective_payload: null, refused_as: null, question_id: null },
+  revoked: 0,
   ...{ resolved_by: null, finished_at: null, error: null, result: null },
 }
 
