@@ -28,7 +28,7 @@ interface Model {
   status: EffectStatus | 'none'
   fence: number
   on_unknown: 'hold' | 'ask' | 'retry'
-  has_approval: boolean
+  approval: 'none' | 'pending' | 'approved' | 'refused'
   approval_until: number
   question: boolean
   /** Until when its permit holds; null for no end. */
@@ -61,7 +61,7 @@ type Other = (typeof others)[number]
 function newModel(on_unknown: Model['on_unknown'], given_until: number): Model {
   return {
     given_until,
-    ...{ status: 'none', fence: 0, on_unknown, has_approval: false, approval_until: 0, question: false },
+    ...{ status: 'none', fence: 0, on_unknown, approval: 'none', approval_until: 0, question: false },
     ...{ permit_until: null, token: null, until: null, tokens: [], resolved: false, frozen_at: null },
   }
 }
@@ -142,7 +142,7 @@ function overNow(model: Model, now: number): Outcome | null {
   return [403, 'EFFECT_REJECTED']
 }
 
-const startable = (model: Model) => (model.has_approval ? 'approved' : 'ready')
+const startable = (model: Model) => (model.approval === 'none' ? 'ready' : 'approved')
 
 class Claim extends Step {
   constructor(
@@ -163,13 +163,13 @@ class Claim extends Step {
     if (over) return over
     if (status === 'none' || status === 'ready') {
       if (this.approval === 'asks') {
-        Object.assign(model, { status: 'awaiting_approval', has_approval: true, token: null, until: null })
+        Object.assign(model, { status: 'awaiting_approval', approval: 'pending', token: null, until: null })
         model.approval_until = now + 600 * second_ms
         return [202]
       }
       const has_use = this.approval === 'given' && model.given_until > now
       if (this.approval !== 'none' && !has_use) return [403, 'EFFECT_REJECTED']
-      if (has_use) Object.assign(model, { has_approval: true, permit_until: model.given_until })
+      if (has_use) Object.assign(model, { approval: 'approved', permit_until: model.given_until })
       leased(model, now, this.seconds)
       return [201]
     }
@@ -330,6 +330,7 @@ class Decide extends Step {
     const answer: Outcome = this.verb === 'cancel' ? [204] : done
     if (!model.question) {
       model.status = this.approves ? 'approved' : 'rejected'
+      model.approval = this.approves ? 'approved' : 'refused'
       model.permit_until = this.verb === 'approve for a time' ? now + 50 * second_ms : null
       return answer
     }
@@ -354,6 +355,26 @@ class Decide extends Step {
   override toString = () => `${this.verb}(${this.outcome})`
 }
 
+/** Of its approval, or of that of another effect under which it was started. */
+class Revoke extends Step {
+  override check({ approval }: Model) {
+    return approval !== 'none'
+  }
+  expected(model: Model, now: number): Outcome {
+    if (model.approval !== 'approved') return [409, 'INVALID_STATE']
+    if (model.permit_until !== null && model.permit_until <= now) return done
+    if (model.permit_until === model.given_until) model.given_until = now
+    model.permit_until = now
+    overNow(model, now)
+    return done
+  }
+  async ask({ service, tenant, id }: Real) {
+    const { body } = await service.ask('GET', `/v1/effects/${id}`, { key: tenant.api_key })
+    return service.ask('POST', `/v1/checkpoints/${body.checkpoint_id}/revoke`, { key: tenant.admin_key })
+  }
+  override toString = () => 'revoke'
+}
+
 /** Time passes; with a tick, what has run out is seen. */
 class Pass extends Step {
   constructor(
@@ -369,7 +390,7 @@ class Pass extends Step {
       model.status = model.on_unknown === 'retry' ? startable(model) : 'unknown'
       model.question = model.on_unknown === 'ask'
     } else if (status === 'awaiting_approval' && frozen_at === null && model.approval_until <= now)
-      model.status = 'rejected'
+      Object.assign(model, { status: 'rejected', approval: 'refused' })
     return done
   }
   ask({ service }: Real) {
@@ -447,6 +468,7 @@ const steps = [
   fc.tuple(fc.constantFrom(5, 15, 45, 700), fc.boolean()).map((each) => new Pass(...each)),
   fc.constant(new Pass(45, true)),
   fc.constant(new Start('any')),
+  fc.constant(new Revoke()),
   fc.constant(new Freeze()),
   fc.constant(new Resume()),
   fc.constant(new Resume()),
@@ -556,7 +578,8 @@ forEachRacedService('Effects that many work on at once', (service) => {
       async (seed) => {
         const tenant = await tenantOf(service)
         const below = randomFrom(seed + 1)
-        const keys = ['a', 'b', 'c']
+        const keys = ['a', 'b', 'c', 'd']
+        const approved = ['c', 'd']
         const tokens: { id: string; lease_token: string }[] = []
         const known = new Map<string, { id: string; checkpoint_id: string | null }>()
         let granted = 0
@@ -573,9 +596,13 @@ forEachRacedService('Effects that many work on at once', (service) => {
           const held = tokens[below(tokens.length + 1)] ?? tokens.at(-1)
           const post = (id: string, verb: string, body: object, by = tenant.api_key) =>
             service.ask('POST', `/v1/effects/${id}/${verb}`, { key: by, body })
-          const kind = below(12)
+          const kind = below(13)
           if (kind < 3 || !effect) {
-            const approval = key === 'c' ? { approval: { title: 'May I?' } } : {}
+            // The approval of the one is for the other as well.
+            const checkpoint_id = known.get('c')?.checkpoint_id
+            if (key === 'd' && !checkpoint_id) return
+            const approval =
+              key === 'c' ? { approval: { title: 'May I?' } } : key === 'd' && { approval: { checkpoint_id } }
             const body = {
               type: 't',
               key,
@@ -588,7 +615,7 @@ forEachRacedService('Effects that many work on at once', (service) => {
           } else if (kind < 5) learn(await post(effect.id, 'start', {}))
           else if (kind === 5 && effect.checkpoint_id)
             await service.ask('POST', `/v1/checkpoints/${effect.checkpoint_id}/approve`, {
-              key: tenant.admin_key,
+              ...{ key: tenant.admin_key, body: { uses: 3 } },
             })
           else if (kind === 6 && held)
             await post(held.id, 'extend', { lease_token: held.lease_token, lease_seconds: 10 })
@@ -596,7 +623,12 @@ forEachRacedService('Effects that many work on at once', (service) => {
             await post(held.id, 'fail', { lease_token: held.lease_token, error: 'no', retry: true })
           else if (kind === 9 && held && below(4) === 0)
             await post(held.id, 'succeed', { lease_token: held.lease_token })
-          else if (kind === 10) await post(effect.id, 'resolve', { outcome: 'retry' }, tenant.admin_key)
+          else if (kind === 12 && effect.checkpoint_id) {
+            if (below(6) === 0)
+              await service.ask('POST', `/v1/checkpoints/${effect.checkpoint_id}/revoke`, {
+                key: tenant.admin_key,
+              })
+          } else if (kind === 10) await post(effect.id, 'resolve', { outcome: 'retry' }, tenant.admin_key)
           else {
             service.clock.advance(6 * second_ms)
             await service.ask('POST', '/v1/tick', { key: service.app.cron_secret.value })
@@ -616,7 +648,15 @@ forEachRacedService('Effects that many work on at once', (service) => {
           const own = events.filter(({ subject, type }) => subject.id === id && type.startsWith('effect.'))
           starts += own.filter(({ type }) => type === 'effect.claimed' || type === 'effect.started').length
           const effect = await service.ask('GET', `/v1/effects/${id}`, { key: tenant.api_key })
-          expect(replayed(own, key === 'c')).toBe(effect.body.status)
+          expect(replayed(own, approved.includes(key))).toBe(effect.body.status)
+          const revoked = events.filter(
+            ({ subject, type }) => type === 'checkpoint.revoked' && subject.id === effect.body.checkpoint_id,
+          )
+          expect(revoked.length).toBeLessThanOrEqual(1)
+          if (revoked.length === 0) continue
+          const after = events.slice(events.indexOf(revoked[0]!))
+          for (const { subject, type } of after)
+            if (subject.id === id) expect(['effect.claimed', 'effect.started']).not.toContain(type)
         }
         expect(starts).toBe(granted)
       },
