@@ -2,9 +2,10 @@
 
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { day_ms } from '../src/base/clock.ts'
 import { approvers } from './support/approvers.ts'
 import { useChromium } from './support/chromium.ts'
-import { accessibilityFaults, narrow, refusals, signIn, useService } from './support/console.ts'
+import { accessibilityFaults, callsOf, narrow, refusals, signIn, useService } from './support/console.ts'
 import { askForEffect } from './support/effect-checkpoints.ts'
 
 const service = useService()
@@ -154,4 +155,55 @@ test('an approver revokes an approval on its page', async () => {
     narrow,
   )
   expect(await read(tenant, id)).toMatchObject({ status: 'approved', uses_left: 0 })
+})
+
+test('an approval is revoked while its effect runs: the focus stays near, and the effect is not offered again', async () => {
+  const tenant = await service.signUp()
+  const body = { type: 'refund', key: 'order-8', payload: 1, approval: { title: 'Refund order 8?' } }
+  const { id, checkpoint_id } = (await service.ask('POST', '/v1/effects', { key: tenant.api_key, body })).body
+  await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/approve`, { key: tenant.admin_key })
+  const { lease_token } = (await service.ask('POST', `/v1/effects/${id}/start`, { key: tenant.api_key })).body
+  await chromium.visit(
+    service.url,
+    async (page) => {
+      const revoke = page.getByRole('button', { name: 'Revoke the approval' })
+      await signIn(page, tenant, `/console/effects/${id}`)
+      await revoke.click()
+      await page.getByRole('button', { name: 'Yes, revoke' }).click()
+      await page.getByText('Over since').waitFor()
+      expect(await revoke.count()).toBe(0)
+      expect(await page.evaluate('document.activeElement.innerText')).toContain('Over since')
+      const failure = { lease_token, error: 'busy', retry: true }
+      await service.ask('POST', `/v1/effects/${id}/fail`, { key: tenant.api_key, body: failure })
+      await page.getByText('no agent can start it any more').waitFor()
+      expect(await page.getByText('An agent that claims or starts it gets it.').count()).toBe(0)
+    },
+    narrow,
+  )
+})
+
+test('an approval with uses left is revoked also after its payload was removed', async () => {
+  const tenant = await service.signUp()
+  const body = { type: 'refund', key: 'order-9', payload: 1, approval: { title: 'Refund order 9?' } }
+  const { id, checkpoint_id } = (await service.ask('POST', '/v1/effects', { key: tenant.api_key, body })).body
+  const approved = { key: tenant.admin_key, body: { uses: 5 } }
+  await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/approve`, approved)
+  const { lease_token } = (await service.ask('POST', `/v1/effects/${id}/start`, { key: tenant.api_key })).body
+  await service.ask('POST', `/v1/effects/${id}/succeed`, { key: tenant.api_key, body: { lease_token } })
+  const before = service.clock.now()
+  service.clock.advance(8 * day_ms)
+  await callsOf(service).tick()
+  service.clock.advance(before - service.clock.now())
+  expect(await read(tenant, checkpoint_id)).toMatchObject({ payload_hash: null, uses_left: 5 })
+  await chromium.visit(
+    service.url,
+    async (page) => {
+      await signIn(page, tenant, `/console/approvals/${checkpoint_id}`)
+      await page.getByRole('button', { name: 'Revoke the approval' }).click()
+      await page.getByRole('button', { name: 'Yes, revoke' }).click()
+      await page.getByText('0 of 5 uses left. Over since').waitFor()
+    },
+    narrow,
+  )
+  expect(await read(tenant, checkpoint_id)).toMatchObject({ uses_left: 0 })
 })

@@ -1,5 +1,6 @@
 // How far the approval of an effect reaches, and its revocation.
 
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
@@ -24,14 +25,20 @@ interface PermitProps extends RevokeProps {
   is_open: boolean
 }
 
-/** With a button while there is something to revoke. */
+/** With a button while there is something to revoke. It takes the focus when the revocation has taken the button away. */
 export function Permit({ of, payload_hash, is_open, ...revoking }: PermitProps) {
   const { status, effect, permit_expires_at, uses, uses_left } = of
+  const place = useRef<HTMLDivElement>(null)
+  const is_over = uses_left === 0 || isPast(permit_expires_at)
+  const is_revocable = !is_over && (is_open || uses_left > 1)
+  const before = useRef(is_revocable)
+  useLayoutEffect(() => {
+    if (before.current && !is_revocable && document.activeElement === document.body) place.current?.focus()
+    before.current = is_revocable
+  }, [is_revocable])
   if (status !== 'approved' || effect === null || (payload_hash === null && uses === 1)) return null
-  const is_over =
-    uses_left === 0 || (permit_expires_at !== null && Date.parse(permit_expires_at) <= now.value)
   return (
-    <>
+    <div ref={place} tabIndex={-1}>
       {(uses > 1 || permit_expires_at !== null) && (
         <p class="muted small">
           {uses > 1 && `${count(uses_left)} of ${count(uses)} uses left. `}
@@ -43,16 +50,15 @@ export function Permit({ of, payload_hash, is_open, ...revoking }: PermitProps) 
           )}
         </p>
       )}
-      <Asking
-        text="Revoke"
-        kind="danger"
-        label="Revoke the approval"
-        absent={is_over || !(is_open || uses_left > 1)}
-      >
+      <Asking text="Revoke" kind="danger" label="Revoke the approval" absent={!is_revocable}>
         {(onClose) => <Sure {...revoking} {...{ onClose }} />}
       </Asking>
-    </>
+    </div>
   )
+}
+
+export function isPast(at: string | null): boolean {
+  return at !== null && Date.parse(at) <= now.value
 }
 
 function Sure({ title, revoke, onChange, onClose }: RevokeProps & { onClose: () => void }) {

@@ -5,7 +5,7 @@ import type { Checkpoint, Effect } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { type Loaded, useGet, useMember } from '../api/load.ts'
 import { ask } from '../api/session.ts'
-import { Permit } from '../approvals/permit.tsx'
+import { isPast, Permit } from '../approvals/permit.tsx'
 import { outcomeLine } from '../approvals/request.tsx'
 import { to } from '../router.ts'
 import { payloadText } from '../text/json.ts'
@@ -78,6 +78,7 @@ function Standing({ effect }: { effect: Effect }) {
 
 function Stands({ effect }: { effect: Effect }) {
   const { status, checkpoint_id, question_id, error, refused_as, held_by, lease_until } = effect
+  const is_permit_over = status === 'approved' && isPast(effect.permit_expires_at)
   if (status === 'unknown') {
     return (
       <div class="outcome" data-status="expired">
@@ -128,6 +129,8 @@ function Stands({ effect }: { effect: Effect }) {
             <Code>{held_by ?? '–'}</Code> has the lease for{' '}
             <Countdown until={lease_until} over="no longer: it has just run out" held />.
           </>
+        ) : is_permit_over ? (
+          'Its approval is over: no agent can start it any more.'
         ) : (
           'Nobody has the lease. An agent that claims or starts it gets it.'
         )}

@@ -20,7 +20,7 @@ const paths: Record<string, string> = {
 
 function signOf({ type }: JournalEvent): string {
   if (type === 'checkpoint.approved') return 'yes'
-  if (type === 'checkpoint.rejected' || type === 'checkpoint.cancelled') return 'no'
+  if (['checkpoint.rejected', 'checkpoint.cancelled', 'checkpoint.revoked'].includes(type)) return 'no'
   if (type === 'effect.succeeded' || type === 'effect.approved' || type === 'effect.resolved') return 'yes'
   if (type === 'effect.rejected') return 'no'
   if (type === 'effect.unknown') return 'question'

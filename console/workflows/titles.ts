@@ -31,6 +31,7 @@ const words: Record<string, Words> = {
   },
   'checkpoint.expired': { title: 'Expired: nobody decided in time', tone: 'warn' },
   'checkpoint.cancelled': { title: 'Withdrawn' },
+  'checkpoint.revoked': { title: 'The approval was revoked', tone: 'bad' },
   'callback.attempted': {
     title: ({ data }) =>
       data.error
