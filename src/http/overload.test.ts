@@ -27,6 +27,7 @@ describe('a route', () => {
       'POST /v1/agents/:agent_id/rotate-key',
       'POST /v1/checkpoints/:id/approve',
       'POST /v1/checkpoints/:id/reject',
+      'POST /v1/checkpoints/:id/revoke',
       'POST /v1/effects/:id/resolve',
       'POST /v1/tenants/:tenant_id/freeze',
       'POST /v1/tenants/:tenant_id/resume',
