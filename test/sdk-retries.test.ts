@@ -108,6 +108,8 @@ const creating: Record<
 
 const an_effect = { type: 'refund', key: 'order-7', payload: { amount: 30 } }
 const lease_token = 'a-token-of-the-test-01'
+/** Of the lease that was released before. */
+const other_token = 'a-token-of-the-test-02'
 
 /** The id of an effect that the token has the lease of. */
 async function heldEffect(c: Clients): Promise<string> {
@@ -119,6 +121,13 @@ async function freeEffect(c: Clients): Promise<string> {
   const id = await heldEffect(c)
   await c.agent.effects.fail(id, { lease_token, error: 'no', retry: true })
   return id
+}
+
+/** The id of its approval. */
+async function approvedEffect(c: Clients): Promise<string> {
+  const { checkpoint_id } = await c.agent.effects.claim({ ...an_effect, approval: { title: 't' } })
+  await c.admin.checkpoints.approve(checkpoint_id!)
+  return checkpoint_id!
 }
 
 /** Of every other operation that changes something: `make` what it needs, then the call. */
@@ -145,8 +154,8 @@ const changing: [
     'with a lease_token',
     'is sent again',
     freeEffect,
-    (c, id) => c.agent.effects.start(id, { lease_token }),
-    { status: 'running', fence: 2, lease_token },
+    (c, id) => c.agent.effects.start(id, { lease_token: other_token }),
+    { status: 'running', fence: 2, lease_token: other_token },
   ],
   [
     'extendEffect',
@@ -436,6 +445,14 @@ const changing: [
     checkpoint,
     (c, id) => c.admin.checkpoints.reject(id),
     { status: 'rejected' },
+  ],
+  [
+    'revokeApproval',
+    '',
+    'is sent again',
+    approvedEffect,
+    (c, id) => c.admin.checkpoints.revoke(id),
+    { status: 'approved', uses_left: 0 },
   ],
   ['cancelCheckpoint', '', 'is sent again', checkpoint, (c, id) => c.agent.checkpoints.cancel(id), undefined],
   [
