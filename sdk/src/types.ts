@@ -3414,7 +3414,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   EFFECT_NOT_HELD: {
-    next: 'Stop: do not carry out the effect. Read it to see what became of it.',
+    next: 'Stop: do not carry out the effect. Read it to see what became of it. A new claim takes a new lease_token.',
     exit: 'conflict',
   },
   EFFECT_UNKNOWN: {

@@ -27,8 +27,8 @@ export const errors = declareErrors({
   EFFECT_NOT_HELD: {
     status: 409,
     message: 'This is not the current lease of the effect.',
-    when: 'The `lease_token` is not that of the last lease of the [effect](effects.md), or that lease was settled or has run out; `details.status` is the status of the effect.',
-    next: 'Stop: do not carry out the effect. Read it to see what became of it.',
+    when: 'The `lease_token` is not that of the last lease of the [effect](effects.md), or that lease was settled or has run out; a claim or a start has the token of a lease that was released. `details.status` is the status of the effect.',
+    next: 'Stop: do not carry out the effect. Read it to see what became of it. A new claim takes a new lease_token.',
     exit: 'conflict',
   },
   EFFECT_KEY_REUSED: {

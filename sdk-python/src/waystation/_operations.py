@@ -309,7 +309,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "conflict",
     ),
     "EFFECT_NOT_HELD": (
-        "Stop: do not carry out the effect. Read it to see what became of it.",
+        "Stop: do not carry out the effect. Read it to see what became of it. A new claim takes a new lease_token.",
         "conflict",
     ),
     "EFFECT_UNKNOWN": (
