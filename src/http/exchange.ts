@@ -114,6 +114,8 @@ export class Exchange {
   permit: Permit | null = null
   /** The connection may be idle for longer than usual until the answer is there. */
   is_extended = false
+  /** It takes long because it asks to, as may a call in process that is a part of it. */
+  has_waited = false
   /** The answer is sent in pieces: what takes none of them for long holds memory. */
   is_in_pieces = false
   /** On the monotonic clock, where requests are timed. */
@@ -203,6 +205,8 @@ export class Exchange {
   /** Keeps the connection open although nothing is sent for this long. */
   extendTimeout(ms: number): void {
     this.is_extended = true
+    this.has_waited = true
+    if (this.server.outer) this.server.outer.has_waited = true
     this.server.timeout(this.request, Math.ceil(ms / 1_000) + extension_margin_seconds)
   }
 

@@ -120,14 +120,14 @@ function endSpan(span: Span, { caller }: Exchange, { status }: Response): void {
 
 /** Counts it, and logs it where that is wanted. A call in process is part of another request. */
 function noteAnswer({ measures, path }: Served, exchange: Exchange, { status }: Response): void {
-  const { options, is_extended } = exchange
+  const { options, has_waited } = exchange
   if (exchange.server.outer) return
   const ms = options.clock.monotonic() - exchange.began
-  if (measures) measures.answered(status, is_extended ? null : ms)
+  if (measures) measures.answered(status, has_waited ? null : ms)
   if (!options.request_log) return
   const { request_id, traceparent, request, caller } = exchange
   const facts = { request_id, traceparent, method: request.method, route: path, status }
-  options.request_log.answered({ ...facts, ms, waited: is_extended, tenant_id: caller?.tenant_id ?? null })
+  options.request_log.answered({ ...facts, ms, waited: has_waited, tenant_id: caller?.tenant_id ?? null })
 }
 
 /** Logs only what is known to be harmless: the route's pattern, never a path, a header or a body. */

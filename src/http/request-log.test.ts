@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { TestService, type TestTenant } from '../../test/support/service.ts'
+import { watchWaits } from '../../test/support/waits.ts'
 import { type LoggedRequests, RequestLog } from './request-log.ts'
 
 const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -56,6 +57,34 @@ describe('LOG_REQUESTS=all', () => {
     const headers = { traceparent: 'made up' }
     await service.ask('GET', '/v1/agents', { key: 'wrong', headers })
     expect(service.logged[0]!.fields).toMatchObject({ status: 401, trace_id: null, tenant_id: null })
+  })
+})
+
+describe('LOG_REQUESTS=slow', () => {
+  const service = new TestService({ LOG_REQUESTS: 'slow', LOG_LEVEL: 'info' })
+  beforeAll(() => service.start('sqlite::memory:'))
+  afterAll(() => service.stop())
+
+  test.each(['/api/webhook', '/mcp'])('logs no wait that was asked for: %s', async (route) => {
+    const { api_key: key } = await service.signUp()
+    const { id } = (await service.ask('POST', '/api/webhook', { key })).body.data
+    const call = { name: 'inbox_wait', arguments: { id } }
+    const { began, restore } = watchWaits()
+    const answer =
+      route === '/mcp'
+        ? service.ask('POST', route, {
+            ...{ key, headers: { accept: 'application/json' } },
+            body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: call },
+          })
+        : service.ask('GET', `${route}/${id}/messages?wait=50`, { key })
+    await began
+    restore()
+    service.logged = []
+    service.clock.advance(60_000)
+    const { url } = (await service.ask('GET', `/api/webhook/${id}`, { key })).body.data.inbox
+    await service.ask('POST', new URL(url).pathname, { body: { n: 1 } })
+    expect((await answer).text).toContain('"n')
+    expect(service.logged).toEqual([])
   })
 })
 

@@ -151,6 +151,23 @@ forEachRacedService(
         expect(scraped.sum('waystation_http_requests_total', waited)).toBe(1)
         expect(scraped.sum('waystation_http_request_duration_seconds_count', waited)).toBeNull()
       })
+
+      test('leave the time of a call of MCP that waits out, and keep that of others', async () => {
+        const of_calls = async () => {
+          const scraped = await scrape(service)
+          const labels = { method: 'POST', route: '/mcp' }
+          return [
+            scraped.sum('waystation_http_requests_total', labels) ?? 0,
+            scraped.sum('waystation_http_request_duration_seconds_count', labels) ?? 0,
+          ] as const
+        }
+        const client = await connect('http', service.url, tenant.api_key)
+        const [requests, timed] = await of_calls()
+        await client.call('kv_list', { namespace: 'plans' })
+        await client.call('wait_for', { any: [{ type: 'schedule.fired' }], wait_seconds: 1 })
+        expect(await of_calls()).toEqual([requests + 2, timed + 1])
+        await client.close()
+      })
     })
 
     describe('of jobs', () => {
