@@ -4,6 +4,7 @@ import { describe, expect, spyOn, test } from 'bun:test'
 import { answerPost } from '../mcp/http.ts'
 import { ready_tools } from '../mcp/server.ts'
 import { hour_ms, iso } from '../src/base/clock.ts'
+import { becomes } from './support/patience.ts'
 import { type Ask, cron_secret, forEachService } from './support/service.ts'
 import { watchWaits } from './support/waits.ts'
 
@@ -477,8 +478,37 @@ forEachService(
         restore()
       },
     )
+
+    // Otherwise one tenant could fill the memory of a node with the messages of its waits.
+    test.each([both, 'text/event-stream'])(
+      'the message of a call that waits counts in the memory of its tenant until the end (Accept: %s)',
+      async (accept) => {
+        const { api_key: key } = await service.signUp()
+        const { id } = (await service.ask('POST', '/api/webhook', { key })).body.data
+        const gone = new AbortController()
+        const send = (name: string, args: object, signal?: AbortSignal) => {
+          const { params, ...message } = called(1, name, args)
+          return fetch(`${service.url}/mcp`, {
+            ...{ method: 'POST', ...(signal && { signal }) },
+            headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', accept },
+            body: JSON.stringify({ ...message, params: { ...params, _meta: { of: 'x'.repeat(1_000_000) } } }),
+          })
+        }
+        const list = async () => (await send('kv_list', { namespace: 'a' })).status
+        // A quarter of MEMORY_BUDGET is 8 MiB.
+        for (let i = 0; i < 8; i++) {
+          const { began, restore } = watchWaits()
+          send('inbox_wait', { id }, gone.signal).catch(() => {})
+          await began
+          restore()
+        }
+        expect(await list()).toBe(503)
+        gone.abort()
+        await becomes(list, 200)
+      },
+    )
   },
-  { CORS_ORIGINS: friendly_origin },
+  { CORS_ORIGINS: friendly_origin, MEMORY_BUDGET: '32MiB' },
 )
 
 test('a client that has gone while its request was taken in does not wait at all', async () => {

@@ -118,6 +118,8 @@ export class Exchange {
   has_waited = false
   /** The answer is sent in pieces: what takes none of them for long holds memory. */
   is_in_pieces = false
+  /** The answer is made while it is sent: what makes it may need the body until then. */
+  is_being_made = false
   /** On the monotonic clock, where requests are timed. */
   began = 0
   /** Null while nothing is traced. */
@@ -212,7 +214,7 @@ export class Exchange {
 
   /** Ends the longer time of the connection once the answer is there. */
   settle(): void {
-    this.upload?.release()
+    if (!this.is_being_made) this.upload?.release()
     if (this.counted_client !== null) this.options.under_way.leave(this.counted_client)
     if (this.is_extended) this.server.timeout(this.request, idle_timeout_seconds)
     if (!this.is_in_pieces) this.keep()
@@ -220,6 +222,7 @@ export class Exchange {
 
   /** The answer is there, or was sent in all its pieces. */
   keep(): void {
+    this.upload?.release()
     keepForProxy(this.options, this.request, this.server)
   }
 }

@@ -8,7 +8,7 @@ import { type Failing, failed, failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
 import { type Exchange, requireOneHost } from './exchange.ts'
 import type { RouteMeasures } from './measures.ts'
-import { LargeAnswer, type Outgoing, outgoing, undivided } from './outgoing.ts'
+import { isWhole, LargeAnswer, type Outgoing, outgoing, undivided } from './outgoing.ts'
 import { unreadBody } from './unread-body.ts'
 
 /** A route or a page, as the frame sees it. */
@@ -86,6 +86,7 @@ function sent(failing: Failing, exchange: Exchange, answered: LargeAnswer): Resp
   const { options, request, server, caller, request_id } = exchange
   exchange.permit?.releaseSoon()
   exchange.is_in_pieces = true
+  exchange.is_being_made = !isWhole(answered.body)
   return options.deliveries.send(answered, {
     request,
     address: clientKey(exchange.address),

@@ -81,7 +81,8 @@ export function close(body: LargeAnswer['body']): void {
   if (!isWhole(body)) body.return?.().catch(() => {})
 }
 
-function isWhole(body: LargeAnswer['body']): body is Part {
+/** False when the rest of it is still to be made. */
+export function isWhole(body: LargeAnswer['body']): body is Part {
   return typeof body === 'string' || body instanceof Uint8Array || body instanceof InParts
 }
 
