@@ -1,5 +1,6 @@
 // Jobs as numbers: attempts and their outcomes, how late they began, and leases that expired.
 
+import type { Millis } from '../base/clock.ts'
 import { Counter, Family, Histogram } from '../base/measures.ts'
 import type { AttemptResult, LeasedJob } from './job.ts'
 
@@ -11,16 +12,18 @@ export class JobMeasures {
   readonly attempts = new Family(() => new Counter())
   /** By kind. */
   readonly attempt_seconds = new Family(() => new Histogram(attempt_bounds))
-  /** By kind: from the time when a job was due to its lease. */
+  /** By kind: from the time when a job was due to its beginning. */
   readonly start_delay_seconds = new Family(() => new Histogram(late_bounds))
   /** By kind: a job was leased again because the node that had leased it did not settle it. */
   readonly leases_expired = new Family(() => new Counter())
 
-  leased(jobs: readonly LeasedJob[], now: number): void {
-    for (const { kind, due_at = now, lease_expired } of jobs) {
-      this.start_delay_seconds.of(kind).observe(Math.max(0, now - due_at) / 1_000)
-      if (lease_expired) this.leases_expired.of(kind).add()
-    }
+  leased(jobs: readonly LeasedJob[]): void {
+    for (const { kind, lease_expired } of jobs) if (lease_expired) this.leases_expired.of(kind).add()
+  }
+
+  /** A lease alone begins nothing: it may be released with nothing sent, and the job is leased again. */
+  begun({ kind, due_at }: LeasedJob, at: Millis): void {
+    this.start_delay_seconds.of(kind).observe(Math.max(0, at - (due_at ?? at)) / 1_000)
   }
 
   ended(kind: string, { sequence, ...last }: AttemptResult): void {

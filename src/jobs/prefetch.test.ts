@@ -9,6 +9,7 @@ import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { lane_max } from './concurrency.ts'
 import { lease_ms } from './job.ts'
+import { JobMeasures } from './measures.ts'
 import { prefetch_max, quick_ms } from './prefetch.ts'
 import type { JobWorker } from './worker.ts'
 
@@ -23,9 +24,12 @@ forEachDatabase('jobs that are prefetched', (databases) => {
   })
 
   /** A tenant whose one receiver has shown that it is quick, and holds 12 of `count` requests now. */
-  async function quickLane(count: number): Promise<{ caller: AgentCaller; worker: JobWorker }> {
+  async function quickLane(
+    count: number,
+  ): Promise<{ caller: AgentCaller; worker: JobWorker; measures: JobMeasures }> {
     const caller = await bench.tenant()
-    const worker = bench.worker()
+    const measures = new JobMeasures()
+    const worker = bench.worker({ measures })
     bench.network.answer = () => 204
     await manySchedules(bench, caller, lane_max)
     await bench.dispatch(worker)
@@ -36,7 +40,7 @@ forEachDatabase('jobs that are prefetched', (databases) => {
     await worker.dispatchNew()
     await bench.db.quiet()
     expect(bench.network.held).toHaveLength(lane_max)
-    return { caller, worker }
+    return { caller, worker, measures }
   }
 
   const isLeased = ({ lease_until }: { lease_until: number }) => lease_until > bench.clock.now()
@@ -134,6 +138,21 @@ forEachDatabase('jobs that are prefetched', (databases) => {
     expect(rows).toHaveLength(prefetch_max)
     // After a slow answer the next follows it; one that did not come leaves eleven in flight, and one place.
     expect(rows.filter(isUntried)).toHaveLength(verdict === 204 ? prefetch_max - 1 : prefetch_max)
+  })
+
+  test('has begun, for the metrics, when it was sent', async () => {
+    const { caller, measures } = await quickLane(84)
+    const begun = measures.start_delay_seconds.of('schedule')
+    expect(begun.count).toBe(lane_max)
+    bench.clock.advance(5_000)
+    await bench.settle(204, bench.network.held.slice(0, lane_max))
+    expect([begun.count, begun.sum]).toEqual([2 * lane_max, 0])
+    bench.network.duration_ms = quick_ms + 1 // most of the others are released, and leased again as there is room
+    await bench.settle(204, bench.network.held.slice(0, lane_max))
+    expect([begun.count, begun.sum]).toEqual([3 * lane_max, 5 * lane_max])
+    await bench.drain()
+    await becomes(() => fired(caller), lane_max + 84)
+    expect(begun.count).toBe(lane_max + 84)
   })
 
   test('is not sent when it is cancelled meanwhile', async () => {

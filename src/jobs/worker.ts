@@ -195,7 +195,7 @@ export class JobWorker {
         lease_until = tx.now + lease_ms
         leased = await store.lease(tx, tenant_id, kind, ids, lease_until, this.#fence_step)
       })
-      this.options.measures?.leased(leased, clock.now())
+      this.options.measures?.leased(leased)
       const got = new Set(leased.map(({ source_id }) => source_id))
       for (const item of items) if (!got.has(item.source_id)) this.#limiter.release(item)
       // For example, another transaction holds the row: the job may still be due.
@@ -247,13 +247,19 @@ export class JobWorker {
   /** One leased job, from its permit to its settlement. */
   async #run({ job, kind, leased_at }: Running): Promise<void> {
     if (!(await this.#limiter.start(job))) return this.#releasePrefetched({ job, kind, leased_at })
-    if (kind.message === null) return this.#withPermit(job, () => this.#outcomes.settleLocal(job, kind))
+    const { measures, clock } = this.options
+    const began_at = clock.now()
+    if (kind.message === null) {
+      measures?.begun(job, began_at)
+      return this.#withPermit(job, () => this.#outcomes.settleLocal(job, kind))
+    }
     const running = { job, kind, leased_at }
     const progress = { begun: () => this.#outcomes.count(kind.begun), mayGoOn: () => !this.#stopped }
     const result = await this.#withPermit(job, () => attempt(this.options, running, progress))
     if (!this.#unread.isEmpty && !isUnread(result)) this.#unread.forget(unreadId(running))
     if ('unsent' in result) return this.#endUnsent(running, result)
-    this.options.measures?.ended(kind.name, result)
+    measures?.begun(job, began_at)
+    measures?.ended(kind.name, result)
     await this.#coalescer.wait(this.#commitFollows(job, kind))
     if (!this.#queue.isDrained) {
       this.#dispatchWaiting() // the jobs that follow are leased in the commit that settles this one

@@ -24,6 +24,7 @@ import {
   redrives,
 } from '../../src/features.ts'
 import { type JobKind, kindsOf } from '../../src/jobs/kind.ts'
+import type { JobMeasures } from '../../src/jobs/measures.ts'
 import * as store from '../../src/jobs/store.ts'
 import { JobTimer } from '../../src/jobs/timer.ts'
 import { JobWorker } from '../../src/jobs/worker.ts'
@@ -137,6 +138,12 @@ export class TestNode {
   }
 }
 
+interface Given {
+  internal?: boolean
+  fence_step?: number
+  measures?: JobMeasures
+}
+
 /** A database with what workers need: their dependencies, their clock, and a network that the test answers for. */
 export class Bench {
   readonly network = new Network()
@@ -222,10 +229,10 @@ export class Bench {
   }
 
   /** The worker of one more node. */
-  worker({ internal = true, fence_step = 1 }: { internal?: boolean; fence_step?: number } = {}): JobWorker {
+  worker({ internal = true, fence_step = 1, measures }: Given = {}): JobWorker {
     const { db, clock, dependencies } = this
     const worker = new JobWorker({
-      ...{ db, clock, dependencies, internal, kinds: job_kinds, fence_step },
+      ...{ db, clock, dependencies, internal, kinds: job_kinds, fence_step, measures },
       send: (_, request) => this.network.send(request as Outgoing),
       onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
       onError: (error) => this.errors.push(error),
