@@ -1,7 +1,7 @@
 // The delay of the event loop of this process, looked at by one timer: new work is refused while it lasts, and metrics show it.
 
 import type { Clock } from '../base/clock.ts'
-import { LoopDelay } from '../base/loop-delay.ts'
+import { delaysWithin, LoopDelay } from '../base/loop-delay.ts'
 import { Overload } from '../base/overload.ts'
 import type { Measures } from '../metrics/service.ts'
 import type { AppOptions } from './start.ts'
@@ -25,7 +25,8 @@ export function overloadOf(
     })
   const loop_delay = new LoopDelay(clock, (delay_ms) => {
     if (!given) overload.delayed(delay_ms, clock.monotonic())
-    measures?.loop_delay_seconds.observe(delay_ms / 1_000)
+    if (measures)
+      for (const each_ms of delaysWithin(delay_ms)) measures.loop_delay_seconds.observe(each_ms / 1_000)
   })
   return { overload, loop_delay }
 }

@@ -74,7 +74,7 @@ export async function serviceFigures(measured: Measured): Promise<Figure[]> {
     ...sharedFigures(dependencies),
     histogram(
       'waystation_event_loop_delay_seconds',
-      'Seconds by which a timer fired later than asked, looked at 20 times a second.',
+      'Seconds by which a timer fired later than asked, 20 times a second, also of each while the loop stood still.',
       [{ measure: loop_delay_seconds }],
     ),
     ...processFigures(measured.started_at),

@@ -64,6 +64,13 @@ async function lateTurns(driven: Driven, count: number, ms: number): Promise<voi
   }
 }
 
+/** So many looks at the event loop, in time. */
+async function turns(driven: Driven, count: number): Promise<void> {
+  const seen = async () => (await driven.scraped()).sum('waystation_event_loop_delay_seconds_count')!
+  const before = await seen()
+  await until(async () => (await seen()) >= before + count)
+}
+
 /** So many writes more than those that hold all connections; SQLite, which writes one at a time, holds the others up as well. */
 async function whileWritesWait(driven: Driven, count: number, look: () => Promise<void>): Promise<void> {
   const { db } = driven.service.app
@@ -184,6 +191,14 @@ export const drivers: Readonly<Record<string, Driver>> = {
       await driven.minutes(1, () => lateTurns(driven, 20, 200))
       await driven.silent()
       await driven.minutes(1, () => lateTurns(driven, 20, 1_000))
+      await driven.holds()
+      await driven.minutes(6)
+      await driven.silent()
+      // It stands still for more than half of the time, and few of its turns are late.
+      await driven.minutes(1, async () => {
+        await turns(driven, 30)
+        await lateTurns(driven, 1, 2_000)
+      })
       await driven.holds()
     },
   },
