@@ -64,6 +64,10 @@ async function lateTurns(driven: Driven, count: number, ms: number): Promise<voi
   }
 }
 
+function linesOfFailures({ service }: Driven): number {
+  return service.logged.filter(({ message }) => message === 'request failed').length
+}
+
 /** So many looks at the event loop, in time. */
 async function turns(driven: Driven, count: number): Promise<void> {
   const seen = async () => (await driven.scraped()).sum('waystation_event_loop_delay_seconds_count')!
@@ -162,6 +166,7 @@ export const drivers: Readonly<Record<string, Driver>> = {
       await driven.silent()
       await driven.minutes(2, requests(20, 3))
       await driven.holds()
+      expect(linesOfFailures(driven)).toBe(9) // as docs/metrics.md says, of each 500
       await driven.minutes(6, requests(20, 0))
       await driven.silent()
     },
@@ -181,6 +186,7 @@ export const drivers: Readonly<Record<string, Driver>> = {
       await driven.silent()
       await driven.minutes(3, refused(90))
       await driven.holds()
+      expect(linesOfFailures(driven)).toBe(0) // and of no 503
     },
   },
   WaystationSlow: { engines: both, drive: slowWrites },
