@@ -37,7 +37,7 @@ export async function sendFor(
   const outcome = await ('url' in request
     ? sender.send(job.tenant_id, traceparent ? withTrace(request, traceparent) : request)
     : mailer.send(request))
-  if (span) endAttempt(span, outcome)
+  if (span && outcome.error !== 'untried') endAttempt(span, outcome) // one that was not made has none
   return outcome
 }
 
