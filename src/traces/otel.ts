@@ -58,16 +58,17 @@ export function openTracer({ endpoint, version, onError }: TracerOptions): Trace
   const tracer = provider.getTracer('waystation', version)
   const times = new SpanTimes()
   return {
-    start({ kind, name, parent, attributes = {}, began_at }: SpanStart): Span {
+    start({ kind, name, parent, attributes = {}, began_at = systemClock.monotonic() }: SpanStart): Span {
+      const origin_ms = times.origin()
       const context = parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, contextOf(parent))
-      const started = { kind: kinds[kind], attributes, startTime: times.at(began_at) }
+      const started = { kind: kinds[kind], attributes, startTime: origin_ms + began_at }
       const span = tracer.startSpan(name, started, context)
       return {
         traceparent: traceparentFrom(span.spanContext()),
         end(more, failed) {
           span.setAttributes(more)
           if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
-          span.end(times.at())
+          span.end(origin_ms + systemClock.monotonic())
         },
       }
     },
@@ -79,16 +80,17 @@ const clock_set_ms = 50
 
 /**
  * The times of all spans, in milliseconds since the Unix epoch with their fractions, by one clock: OpenTelemetry's own are up to a
- * millisecond apart, so that a transaction could begin before its request. Follows a wall clock that is set.
+ * millisecond apart, so that a transaction could begin before its request. Follows a wall clock that is set, from the next span on:
+ * one during which that happens lasts as long as it took.
  */
 class SpanTimes {
   #origin_ms = Number.NaN
 
-  /** `monotonic` as of `Clock`; now without it. */
-  at(monotonic = systemClock.monotonic()): number {
+  /** When the monotonic clock was 0. */
+  origin(): number {
     const origin_ms = systemClock.now() - systemClock.monotonic()
     if (!(Math.abs(origin_ms - this.#origin_ms) <= clock_set_ms)) this.#origin_ms = origin_ms
-    return this.#origin_ms + monotonic
+    return this.#origin_ms
   }
 }
 
