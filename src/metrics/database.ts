@@ -58,7 +58,7 @@ function gaugesOf({ bytes, disk, waiting, connections }: DbGauges): Figure[] {
     ),
     gauge(
       'waystation_writes_waiting',
-      'Writes that wait for their turn, a batch or the disk.',
+      'Writes that wait for their turn, a batch or the disk; on PostgreSQL also reads that wait for a connection.',
       value(waiting),
     ),
     gauge(

@@ -273,6 +273,22 @@ forEachRacedService(
         expect(await steps()).toBeGreaterThan(before)
       })
 
+      test('show what waits for the database: on PostgreSQL also reads', async () => {
+        const released = Promise.withResolvers<void>()
+        const reads = Array.from({ length: 20 }, (_, i) =>
+          service.app.db.read({ key: `${i}` }, () => released.promise),
+        )
+        const ended = Promise.allSettled(reads) // those that wait for long are refused
+        const scraped = await scrape(service)
+        released.resolve()
+        await ended
+        const waiting = scraped.sum('waystation_writes_waiting')
+        if (service.engine === 'sqlite') expect(waiting).toBe(0)
+        else expect(waiting).toBeWithin(8, 12) // of 12 connections, and statements of the scrape itself
+        expect(scraped.text).toContain('on PostgreSQL also reads that wait for a connection')
+        expect((await scrape(service)).sum('waystation_writes_waiting')).toBe(0)
+      })
+
       test('show the delay of the event loop', async () => {
         const looks = async () => (await scrape(service)).sum('waystation_event_loop_delay_seconds_count')!
         const long = async () => {
