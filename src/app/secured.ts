@@ -1,5 +1,6 @@
 // Row-level security at the start: the tables are prepared by their owner, then the service takes the role that it binds.
 
+import { OnceAMinute } from '../base/once-a-minute.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
@@ -25,6 +26,8 @@ const lost_role =
 
 /** The pause after which tables that were in use are tried again. */
 const again_ms = 10_000
+/** Of lines: a table is still in use. */
+const late = 'late'
 
 function unsecured({ row_level_security }: Config, log: Log, reason: string): void {
   if (row_level_security === 'required') throw new ConfigError('ROW_LEVEL_SECURITY', reason)
@@ -41,13 +44,17 @@ export async function securedRows(config: Config, options: AppOptions): Promise<
 /** Brings row-level security into force in a service that began without it, because a table was in use. */
 export class LateRows {
   readonly #repeat = new Repeat(again_ms, () => this.secure())
+  readonly #lines: OnceAMinute
   #is_over = false
 
   constructor(
     private readonly config: Config,
     private readonly options: AppOptions,
     private readonly db: Db,
-  ) {}
+  ) {
+    this.#lines = new OnceAMinute(options.clock)
+    this.#lines.isDue(late) // the start has told it
+  }
 
   start(onError: (error: unknown) => void): void {
     this.#repeat.start(onError)
@@ -65,7 +72,7 @@ export class LateRows {
     const found = await prepareRows(this.config, this.options)
     if ('off' in found) {
       this.#is_over = !found.is_late
-      unsecured(this.config, log, found.off)
+      if (this.#is_over || this.#lines.isDue(late)) unsecured(this.config, log, found.off)
       return
     }
     const { role } = found
