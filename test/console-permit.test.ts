@@ -134,29 +134,6 @@ test('an approval is revoked on the page of its effect, and on its own while it 
   expect(await read(tenant, id)).toMatchObject({ status: 'approved', uses_left: 0 })
 })
 
-test('an approver revokes an approval on its page', async () => {
-  const tenant = await service.signUp()
-  const body = { type: 'refund', key: 'order-7', payload: 1, approval: { title: 'Refund order 7?' } }
-  const { checkpoint_id: id } = (await service.ask('POST', '/v1/effects', { key: tenant.api_key, body })).body
-  const link = linkOf(id, await keyOf(tenant))
-  await chromium.visit(
-    service.url,
-    async (page) => {
-      await page.goto(link)
-      await approve(page)
-      await page.getByRole('button', { name: 'Yes, approve' }).click()
-      await page.getByText('You approved this').waitFor()
-      await page.getByRole('button', { name: 'Revoke the approval' }).click()
-      await page.getByRole('button', { name: 'Yes, revoke' }).click()
-      await page.getByText('Over since').waitFor()
-      expect(await page.getByRole('button', { name: 'Revoke the approval' }).count()).toBe(0)
-      expect(await accessibilityFaults(page)).toEqual([])
-    },
-    narrow,
-  )
-  expect(await read(tenant, id)).toMatchObject({ status: 'approved', uses_left: 0 })
-})
-
 test('an approval is revoked while its effect runs: the focus stays near, and the effect is not offered again', async () => {
   const tenant = await service.signUp()
   const body = { type: 'refund', key: 'order-8', payload: 1, approval: { title: 'Refund order 8?' } }

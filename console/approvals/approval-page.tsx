@@ -14,7 +14,6 @@ import { Code, Countdown, Facts, Text, Time } from '../ui/basics.tsx'
 import { ErrorBox, Skeleton } from '../ui/page.tsx'
 import { Decide } from './decide.tsx'
 import { type Asking, Comments, useVotes, Votes } from './discussion.tsx'
-import { Permit } from './permit.tsx'
 import { Content, EffectPayload, Outcome } from './request.tsx'
 import {
   type Decision,
@@ -121,13 +120,13 @@ function useApproval(id: string, approval_key: string) {
   const onEnd = (result: Result<Checkpoint>) => {
     const current = followed.peek()
     if (!result.ok || !current) return void again()
-    const { status, approvals, rejections } = result.value
+    const { status, reason, resolved_by, resolved_at, answer, approvals, rejections } = result.value
     if (status === 'pending') return void again()
     // An answer that is still under way is older than this one.
     running.current.abort()
     own.value = true
     problem.value = null
-    const approval = decidedAs(current.approval, result.value)
+    const approval = { ...current.approval, status, reason, resolved_by, resolved_at, answer }
     const effective = exactMember(result.text, 'effective_payload')
     const of = { ...current.of, status, approvals, rejections, effective, edited: null }
     followed.value = { ...current, approval, of }
@@ -135,14 +134,8 @@ function useApproval(id: string, approval_key: string) {
   }
   return {
     ...{ followed: followed.value, problem: problem.value, own: own.value, decide, present, onEnd },
-    ...{ ask, path: checkpoint_path, onChange: () => void again() },
+    ...{ ask, path: checkpoint_path },
   }
-}
-
-function decidedAs(approval: Approval, decided: Checkpoint): Approval {
-  const { status, reason, resolved_by, resolved_at, answer, permit_expires_at, uses, uses_left } = decided
-  const permit = { permit_expires_at, uses, uses_left }
-  return { ...approval, status, reason, resolved_by, resolved_at, answer, ...permit }
 }
 
 function titleOf({ status, title }: Approval): string {
@@ -162,10 +155,9 @@ interface RequestProps extends Followed {
   decide: (verb: Verb, decision: Decision) => Promise<Result<Checkpoint>>
   present: () => Promise<Result<Standing>>
   onEnd: (result: Result<Checkpoint>) => void
-  onChange: () => void
 }
 
-function Request({ approval, payload, of, own, entered, path, ask, onChange, ...deciding }: RequestProps) {
+function Request({ approval, payload, of, own, entered, path, ask, ...deciding }: RequestProps) {
   const { title, prompt, agent, status, created_at, expires_at } = approval
   const pending = status === 'pending'
   const votes = useVotes(of, path, ask)
@@ -186,17 +178,8 @@ function Request({ approval, payload, of, own, entered, path, ask, onChange, ...
         }}
       />
       <Outcome of={approval} own={own}>
-        <p>{afterwards(approval, own)}</p>
+        <p>{afterwards(status, own)}</p>
       </Outcome>
-      {approval.may_decide && (
-        <Permit
-          of={approval}
-          payload_hash={approval.effect_payload_hash}
-          is_open
-          revoke={() => ask('POST', `${path}/revoke`)}
-          {...{ title, onChange }}
-        />
-      )}
       <Content heading="h2" prompt={prompt} payload={payload} />
       <EffectPayload {...{ of }} />
       <Votes {...{ of, votes }} />
@@ -238,12 +221,11 @@ function TimeUp({ expires_at }: { expires_at: string }) {
   )
 }
 
-function afterwards({ status, effect }: Approval, own: boolean): string {
+function afterwards(status: Approval['status'], own: boolean): string {
   if (status === 'cancelled') return 'There is nothing left to decide.'
   if (status === 'expired') {
     return 'The request was put aside for the team to look at. It can no longer be decided.'
   }
-  if (!own && status === 'approved' && effect !== null) return 'It has been decided already.'
   if (!own) return 'It can no longer be changed.'
   return frozen_at.value === null
     ? 'The agent is being notified. You can close this page.'

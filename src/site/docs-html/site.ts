@@ -59,7 +59,7 @@ index</a>.</p>
 }
 
 /** Of the text of a section: a browser gets the whole index with the first search. */
-const searched_characters = 1_700
+const searched_characters = 1_650
 
 /** The index of the search: where each section is, and how its text begins. An id that follows from the heading is left out. */
 export async function searchIndex({ documents }: Site, turn: () => Promise<void>): Promise<string> {
