@@ -1,40 +1,19 @@
 // Operations on dead letters beside the jobs that leave dead letters, on an engine with locks of rows.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { SQL } from 'bun'
+import { expect, test } from 'bun:test'
 import { receivers, usedOf } from '../../test/support/again.ts'
 import { onPostgres } from '../../test/support/databases.ts'
-import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
-import { cron_secret, TestService, type TestTenant } from '../../test/support/service.ts'
+import { countingDeadlocks } from '../../test/support/deadlocks.ts'
+import { cron_secret, type TestTenant } from '../../test/support/service.ts'
 
 const receiverOf = receivers()
 
 onPostgres('On PostgreSQL no deadlock comes of', () => {
-  let url: string
-  const service = new TestService()
-  beforeAll(async () => {
-    url = await newPostgresDatabase()
-    await service.start(url)
-  })
-  afterAll(async () => {
-    await service.stop()
-    await dropPostgresDatabase(url)
-  })
+  const { service, deadlocks } = countingDeadlocks()
 
   const tick = () => service.ask('POST', '/v1/tick', { key: cron_secret })
   const ask = async (method: string, path: string, key: string, body?: object) =>
     (await service.ask(method, path, { key, ...(body && { body }) })).body
-
-  /** A connection that ends has reported all that it counted. */
-  async function deadlocks(): Promise<number> {
-    await service.stop()
-    const client = new SQL({ url, max: 1 })
-    const [row] = await client.unsafe(
-      'select deadlocks from pg_stat_database where datname = current_database()',
-    )
-    await client.close()
-    return Number(row.deadlocks)
-  }
 
   /** Letters of both kinds in turn, so that a step has some of each. */
   async function plant(tenant: TestTenant, count: number): Promise<void> {

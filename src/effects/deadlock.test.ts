@@ -1,34 +1,12 @@
 // A revocation, which changes many effects, beside their reports, on an engine with locks of rows.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { SQL } from 'bun'
+import { expect, test } from 'bun:test'
 import { onPostgres } from '../../test/support/databases.ts'
+import { countingDeadlocks } from '../../test/support/deadlocks.ts'
 import { ask, claimed, decide, proposed, quotaOf, read } from '../../test/support/effects.ts'
-import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
-import { TestService } from '../../test/support/service.ts'
 
 onPostgres('On PostgreSQL no deadlock comes of', () => {
-  let url: string
-  const service = new TestService()
-  beforeAll(async () => {
-    url = await newPostgresDatabase()
-    await service.start(url)
-  })
-  afterAll(async () => {
-    await service.stop()
-    await dropPostgresDatabase(url)
-  })
-
-  /** A connection that ends has reported all that it counted. */
-  async function deadlocks(): Promise<number> {
-    await service.stop()
-    const client = new SQL({ url, max: 1 })
-    const [row] = await client.unsafe(
-      'select deadlocks from pg_stat_database where datname = current_database()',
-    )
-    await client.close()
-    return Number(row.deadlocks)
-  }
+  const { service, deadlocks } = countingDeadlocks()
 
   test('a revocation while effects that run under the approval are reported', async () => {
     const tenant = await service.signUp('pro')
