@@ -59,13 +59,7 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
           <DetailTitle>{checkpoint.title}</DetailTitle>
           <CheckpointFacts {...{ checkpoint }} />
           <Outcome of={checkpoint} own={own} />
-          <Permit
-            of={checkpoint}
-            is_open={false}
-            revoke={() => ask('POST', `${path}/revoke`)}
-            onChange={onPermit}
-            {...checkpoint}
-          />
+          <Permit is_open={false} onChange={onPermit} {...{ checkpoint }} />
           <Content heading="h4" prompt={checkpoint.prompt} {...{ payload }} />
           <EffectPayload of={of(checkpoint)} />
           <Votes of={of(checkpoint)} {...{ votes }} />

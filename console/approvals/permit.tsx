@@ -4,30 +4,24 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
-import type { Result } from '../api/client.ts'
+import { pathOf } from '../api/address.ts'
+import { ask } from '../api/session.ts'
 import { now } from '../text/time.ts'
 import { count } from '../text/words.ts'
 import { Time } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 
-interface RevokeProps {
-  title: string
-  revoke: () => Promise<Result<unknown>>
+interface PermitProps {
+  checkpoint: Checkpoint
+  /** The effect that it was asked for may still be started. */
+  is_open: boolean
   onChange: () => void
 }
 
-interface PermitProps extends RevokeProps {
-  of: Pick<Checkpoint, 'status' | 'effect' | 'permit_expires_at' | 'uses' | 'uses_left'>
-  /** The bytes that it approves; null when they were removed, and for a question about an effect. */
-  payload_hash: string | null
-  /** The effect that it was asked for may still be started. */
-  is_open: boolean
-}
-
 /** With a button while there is something to revoke. It takes the focus when the revocation has taken the button away. */
-export function Permit({ of, payload_hash, is_open, ...revoking }: PermitProps) {
-  const { status, effect, permit_expires_at, uses, uses_left } = of
+export function Permit({ checkpoint, is_open, onChange }: PermitProps) {
+  const { status, effect, payload_hash, permit_expires_at, uses, uses_left } = checkpoint
   const place = useRef<HTMLDivElement>(null)
   const is_over = uses_left === 0 || isPast(permit_expires_at)
   const is_revocable = !is_over && (is_open || uses_left > 1)
@@ -36,6 +30,7 @@ export function Permit({ of, payload_hash, is_open, ...revoking }: PermitProps) 
     if (before.current && !is_revocable && document.activeElement === document.body) place.current?.focus()
     before.current = is_revocable
   }, [is_revocable])
+  // A question about an effect approves no bytes; those of an approval may have been removed.
   if (status !== 'approved' || effect === null || (payload_hash === null && uses === 1)) return null
   return (
     <div ref={place} tabIndex={-1}>
@@ -51,7 +46,7 @@ export function Permit({ of, payload_hash, is_open, ...revoking }: PermitProps) 
         </p>
       )}
       <Asking text="Revoke" kind="danger" label="Revoke the approval" absent={!is_revocable}>
-        {(onClose) => <Sure {...revoking} {...{ onClose }} />}
+        {(onClose) => <Sure {...{ checkpoint, onChange, onClose }} />}
       </Asking>
     </div>
   )
@@ -61,9 +56,13 @@ export function isPast(at: string | null): boolean {
   return at !== null && Date.parse(at) <= now.value
 }
 
-function Sure({ title, revoke, onChange, onClose }: RevokeProps & { onClose: () => void }) {
+interface SureProps extends Omit<PermitProps, 'is_open'> {
+  onClose: () => void
+}
+
+function Sure({ checkpoint: { id, title }, onChange, onClose }: SureProps) {
   const work = async () => {
-    const revoked = await revoke()
+    const revoked = await ask<Checkpoint>('POST', `${pathOf('/v1/checkpoints', id)}/revoke`)
     onChange()
     return revoked
   }

@@ -4,7 +4,6 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint, Effect } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { type Loaded, useGet, useMember } from '../api/load.ts'
-import { ask } from '../api/session.ts'
 import { isPast, Permit } from '../approvals/permit.tsx'
 import { outcomeLine } from '../approvals/request.tsx'
 import { to } from '../router.ts'
@@ -253,8 +252,7 @@ interface ApprovalProps {
 }
 
 function Approval({ id, effect, onChange }: ApprovalProps) {
-  const path = pathOf('/v1/checkpoints', id)
-  const loaded = useGet<Checkpoint>(path, {}, { on: ['checkpoint'] })
+  const loaded = useGet<Checkpoint>(pathOf('/v1/checkpoints', id), {}, { on: ['checkpoint'] })
   const reload = () => {
     loaded.reload()
     onChange()
@@ -271,13 +269,7 @@ function Approval({ id, effect, onChange }: ApprovalProps) {
               <Badge>{checkpoint.status}</Badge>
             </p>
             <p class="muted small">{standingOf(checkpoint)}</p>
-            <Permit
-              of={checkpoint}
-              is_open={effect.finished_at === null}
-              revoke={() => ask('POST', `${path}/revoke`)}
-              onChange={reload}
-              {...checkpoint}
-            />
+            <Permit is_open={effect.finished_at === null} onChange={reload} {...{ checkpoint }} />
           </>
         )}
       </LoadedView>

@@ -7,7 +7,7 @@ import { systemClock } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
-import { stateOf } from '../db/errors.ts'
+import { translate } from '../db/errors.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDb, sqlitePath } from '../db/open.ts'
 import { fillPostgres, isEmptyPostgres } from '../db/postgres-copy.ts'
@@ -55,9 +55,6 @@ export async function restoreBackup(
     path === null ? await intoPostgres(target, backup, keys) : await intoSqlite(path, backup, keys)
   return { backup, ...restored }
 }
-
-/** SQLSTATE of a row that is there already. */
-const unique_violation = '23505'
 
 function inUse(): Error {
   return new Error('this database is in use: restore into an empty one')
@@ -136,7 +133,7 @@ async function fillFrom(url: string, draft: string): Promise<void> {
     await fillPostgres(url, copy)
   } catch (error) {
     // Another restore, which began at the same time, has filled it.
-    throw stateOf(error) === unique_violation ? inUse() : error
+    throw (translate('postgres', error) as { kind?: unknown }).kind === 'unique' ? inUse() : error
   }
 }
 

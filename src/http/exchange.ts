@@ -214,7 +214,7 @@ export class Exchange {
 
   /** Ends the longer time of the connection once the answer is there. */
   settle(): void {
-    if (!this.is_being_made) this.upload?.release()
+    if (this.is_in_pieces && !this.is_being_made) this.upload?.release()
     if (this.counted_client !== null) this.options.under_way.leave(this.counted_client)
     if (this.is_extended) this.server.timeout(this.request, idle_timeout_seconds)
     if (!this.is_in_pieces) this.keep()
