@@ -35,7 +35,7 @@ export class WorkerFigures {
   readonly #asked = new Map<number, Asked>()
   #last_id = 0
 
-  /** Workers that ended and were started again. */
+  /** Workers that ended and were started again; each start that the system refuses counts as well. */
   restarts = 0
 
   /** `started_at`: when this process did. */
@@ -59,7 +59,7 @@ export class WorkerFigures {
       gauge('waystation_workers', 'Processes that serve behind one port.', value(workers.length)),
       counter(
         'waystation_worker_restarts_total',
-        'Processes that ended and were started again.',
+        'Processes that ended and were started again, and starts that the system refused.',
         value(this.restarts),
       ),
     ]

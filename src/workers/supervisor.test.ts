@@ -18,11 +18,15 @@ interface Started {
 interface Behaviour {
   /** True when the worker that is started as this one, from 1, says that it serves. */
   serves?(nth: number): boolean
+  /** False when the system refuses this start, from 1. */
+  starts?(attempt: number): boolean
   /** False: workers do not end when they are told to. */
   drains?: boolean
 }
 
-function supervise(workers: number, { serves = () => true, drains = true }: Behaviour = {}) {
+function supervise(workers: number, behaviour: Behaviour = {}) {
+  const { serves = () => true, starts = () => true, drains = true } = behaviour
+  let attempts = 0
   const clock = new TestClock()
   const started: Started[] = []
   const logged: object[] = []
@@ -31,6 +35,8 @@ function supervise(workers: number, { serves = () => true, drains = true }: Beha
     clock,
     log: { debug() {}, info() {}, warn() {}, error: (fields) => logged.push(fields) },
     start(number, onMessage) {
+      attempts += 1
+      if (!starts(attempts)) throw new Error('EAGAIN')
       const { promise: exited, resolve } = Promise.withResolvers<number>()
       const received: ToWorker[] = []
       started.push({ number, received, says: onMessage, ends: resolve })
@@ -127,6 +133,30 @@ test('a worker that crashes is started again, later each time, and soon when it 
     { worker: 1, code: 1, restart_in_ms: 400 },
     { worker: 1, code: 1, restart_in_ms: 200 },
   ])
+  expect(await supervisor.stop()).toBe(true)
+})
+
+test('a worker that the system does not start is tried again, while the others go on', async () => {
+  const { supervisor, started, logged, until } = supervise(2, { starts: (attempt) => attempt !== 3 })
+  await supervisor.start()
+  started[0]!.ends(137)
+  await until(3)
+  expect(started.map(({ number, received }) => [number, received])).toEqual([
+    [1, []],
+    [2, []],
+    [1, []],
+  ])
+  expect(logged).toEqual([
+    { worker: 1, code: 137, restart_in_ms: 200 },
+    { worker: 1, error: 'Error: EAGAIN', restart_in_ms: 400 },
+  ])
+  const figures = supervisor.collect()
+  for (const { received, says } of started.slice(1)) {
+    const asked = received.findLast(({ type }) => type === 'collect')
+    if (asked?.type === 'collect') says({ type: 'figures', id: asked.id, figures: [] })
+  }
+  const restarts = (await figures).find(({ name }) => name === 'waystation_worker_restarts_total')
+  expect(restarts?.values).toEqual(value(2))
   expect(await supervisor.stop()).toBe(true)
 })
 

@@ -120,11 +120,22 @@ export class Supervisor {
     return { ready, exited: child.exited }
   }
 
+  /** The system may refuse a process for a while: no memory, too many processes, a program that is just replaced. */
   async #restart(number: number, code: number, crashes: number): Promise<void> {
-    const wait_ms = Math.min(restart_ms_min * 2 ** crashes, restart_ms_max)
-    this.options.log.error({ worker: number, code, restart_in_ms: wait_ms }, 'a worker ended')
+    const { log } = this.options
+    const wait_ms = restartMs(crashes)
+    log.error({ worker: number, code, restart_in_ms: wait_ms }, 'a worker ended')
     await Bun.sleep(wait_ms)
-    if (!this.#stopping) this.#run(number, crashes + 1)
+    for (let starts = crashes + 1; !this.#stopping; starts++) {
+      try {
+        return void this.#run(number, starts)
+      } catch (error) {
+        this.#figures.restarts += 1
+        const restart_in_ms = restartMs(starts)
+        log.error({ worker: number, error: String(error), restart_in_ms }, 'a worker could not be started')
+        await Bun.sleep(restart_in_ms)
+      }
+    }
   }
 
   #count(number: number, child: WorkerProcess, message: Extract<FromWorker, { limit: LimitName }>): void {
@@ -172,4 +183,9 @@ export class Supervisor {
   kill(): void {
     for (const { child } of this.#slots.values()) child.kill()
   }
+}
+
+/** The wait before the next start of a worker that has ended this often in a row before. */
+function restartMs(crashes: number): number {
+  return Math.min(restart_ms_min * 2 ** crashes, restart_ms_max)
 }
