@@ -106,7 +106,7 @@ async function serve(config: Config): Promise<void> {
 
 /** `number`: of the worker, from 1. Its supervisor prints the banner. */
 async function serveAsWorker(config: Config, number: number): Promise<void> {
-  const log = logOf(config).child({ worker: number })
+  const log = logOf(config, number)
   let stop: () => void = () => process.exit(0)
   const worker = new SupervisedWorker(
     channelOfProcess(),
@@ -181,8 +181,10 @@ function backupsOf({ backups }: Config, log: Logger): BackupTimer | null {
   return new BackupTimer({ ...backups, clock: systemClock, log, write })
 }
 
-function logOf(config: Config): Logger {
-  const log = pino({ level: config.log_level, base: null }, { write: logLine })
+/** `worker`: the number of this process, if it is a worker. */
+function logOf(config: Config, worker?: number): Logger {
+  const base = worker === undefined ? null : { worker }
+  const log = pino({ level: config.log_level, base }, { write: logLine })
   process.on('uncaughtException', (error) => crash(log, error, 'uncaught exception'))
   process.on('unhandledRejection', (error) => crash(log, error, 'unhandled rejection'))
   return log

@@ -1,7 +1,7 @@
 // A service of several processes behind one port, as its operator runs it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SQL } from 'bun'
@@ -45,7 +45,7 @@ onPostgres('WORKERS=2', () => {
     startServer({ ...settings(), WORKERS: String(workers), ...environment })
 
   /** The processes of a service beside the one that was started. */
-  function workersOf({ pid }: ServerProcess): number[] {
+  function workersOf({ pid }: { pid: number }): number[] {
     return readdirSync('/proc')
       .map(Number)
       .filter((other) => Number.isInteger(other) && parentOf(other) === pid)
@@ -122,6 +122,31 @@ onPostgres('WORKERS=2', () => {
       for (const pid of workersOf(service)) process.kill(pid, 'SIGTERM')
       expect(await service.stop()).toBe(0)
     })
+  })
+
+  test('the last line of a worker that a fault of the code ends has its number', async () => {
+    const script = join(data_dir, 'fault.ts')
+    writeFileSync(
+      script,
+      `process.on('SIGUSR2', () => { throw new Error('a fault') })
+       const { main } = await import(${JSON.stringify(join(import.meta.dir, '../src/serve.ts'))})
+       await main([])`,
+    )
+    const service = spawnServer({ ...settings(), WORKERS: '2' }, [process.execPath, script])
+    const log = new Response(service.stderr).text()
+    const { value } = await service.stdout.getReader().read()
+    expect(new TextDecoder().decode(value)).toContain('is ready')
+    const faulty = workersOf(service)
+    for (const pid of faulty) process.kill(pid, 'SIGUSR2')
+    await until(() => faulty.every((pid) => parentOf(pid) === null))
+    service.kill('SIGTERM')
+    expect(await service.exited).toBe(0)
+    const lines = (await log)
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const last = lines.filter(({ msg }) => msg === 'uncaught exception')
+    expect(last.map(({ worker }) => worker).toSorted()).toEqual([1, 2])
   })
 
   test('it is refused on the port of a service of one process', async () => {
