@@ -128,7 +128,7 @@ async function serveAsWorker(config: Config, number: number): Promise<void> {
   const address = app.listen()
   const trouble = app.nodesTrouble()
   if (trouble !== null) log.warn({ reason: trouble }, polled_message)
-  worker.ready(address, app.metrics && (() => app.metrics!.collect()))
+  worker.ready({ address, is_polled: trouble !== null }, app.metrics && (() => app.metrics!.collect()))
 }
 
 /** Secrets, schema and port first, so that a start that fails says so once. */
@@ -158,11 +158,11 @@ async function supervise(config: Config): Promise<void> {
   const supervisor = new Supervisor({ workers: config.workers, start, clock: systemClock, log })
   const metrics_url = listenAsSupervisor(config, supervisor, log)
   running = supervisor
-  const address = await supervisor.start()
-  if (address === null) return // the signal ends the process
+  const ready = await supervisor.start()
+  if (ready === null) return // the signal ends the process
   backups?.start()
   const secret_files = [cron_secret.file, secret_key.file]
-  console.log(banner(config, { address, metrics_url, secret_files, is_polled: false }))
+  console.log(banner(config, { ...ready, metrics_url, secret_files }))
 }
 
 /** The workers have no listener for metrics of their own. */

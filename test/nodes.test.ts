@@ -424,9 +424,11 @@ onPostgres('A node that cannot listen', () => {
       CRON_SECRET: cron_secret,
       DATA_DIR: folder,
     }
-    const polled = await startServer({ ...settings, DATABASE_LISTEN_URL: elsewhere })
-    expect(polled.banner).toContain('warning     LISTEN does not work here')
-    expect(await polled.stop()).toBe(0)
+    for (const WORKERS of ['1', '2']) {
+      const polled = await startServer({ ...settings, DATABASE_LISTEN_URL: elsewhere, WORKERS })
+      expect(polled.banner).toContain('warning     LISTEN does not work here')
+      expect(await polled.stop()).toBe(0)
+    }
     await until(async () => (await cluster.listening()) === 1)
     const hearing = await startThatHears(settings)
     await until(async () => (await cluster.listening()) === 2)

@@ -5,9 +5,14 @@ import type { Figure } from '../metrics/figure.ts'
 
 export type LimitName = keyof AddressLimits
 
+export interface Ready {
+  address: string
+  is_polled: boolean
+}
+
 export type FromWorker =
-  /** It listens. */
-  | { type: 'ready'; address: string }
+  /** It listens. `is_polled`: it does not hear other nodes, and looks for their changes. */
+  | ({ type: 'ready' } & Ready)
   /** Asks to count one of this address. `id` is the worker's own. */
   | { type: 'count'; id: number; limit: LimitName; address: string }
   /** The request that was counted under this id had no effect. */

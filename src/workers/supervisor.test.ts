@@ -40,8 +40,7 @@ function supervise(workers: number, behaviour: Behaviour = {}) {
       const { promise: exited, resolve } = Promise.withResolvers<number>()
       const received: ToWorker[] = []
       started.push({ number, received, says: onMessage, ends: resolve })
-      if (serves(started.length))
-        queueMicrotask(() => onMessage({ type: 'ready', address: `http://worker-${number}` }))
+      if (serves(started.length)) queueMicrotask(() => onMessage({ type: 'ready', ...readyAs(number) }))
       return {
         send(message) {
           received.push(message)
@@ -58,6 +57,8 @@ function supervise(workers: number, behaviour: Behaviour = {}) {
   return { supervisor, clock, started, logged, until }
 }
 
+const readyAs = (number: number, is_polled = false) => ({ address: `http://worker-${number}`, is_polled })
+
 /** Lets everything run that is ready. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await Promise.resolve()
@@ -67,7 +68,7 @@ const counted = (id: number) => ({ type: 'counted' as const, id, retry_after_sec
 
 test('all workers start, and the service is ready when each of them is', async () => {
   const { supervisor, started } = supervise(3)
-  expect(await supervisor.start()).toBe('http://worker-1')
+  expect(await supervisor.start()).toEqual(readyAs(1))
   expect(started.map(({ number }) => number)).toEqual([1, 2, 3])
   expect(await supervisor.stop()).toBe(true)
   expect(started.map(({ received }) => received)).toEqual([
@@ -75,6 +76,18 @@ test('all workers start, and the service is ready when each of them is', async (
     [{ type: 'drain' }],
     [{ type: 'drain' }],
   ])
+})
+
+test.each([
+  [true, true],
+  [true, false],
+])('changes of other nodes are polled for when no worker hears them: %p and %p', async (one, other) => {
+  const { supervisor, started } = supervise(2, { serves: () => false })
+  const starting = supervisor.start()
+  started[0]!.says({ type: 'ready', ...readyAs(1, one) })
+  started[1]!.says({ type: 'ready', ...readyAs(2, other) })
+  expect(await starting).toEqual(readyAs(1, other))
+  await supervisor.stop()
 })
 
 test('a worker that ends at its start ends the others, and is not started again', async () => {
@@ -96,8 +109,8 @@ test('a worker that crashes before the others serve is started again, until it s
   started[2]!.ends(1)
   await until(4)
   expect(started.map(({ number }) => number)).toEqual([1, 2, 1, 1])
-  started[1]!.says({ type: 'ready', address: 'http://worker-2' })
-  expect(await starting).toBe('http://worker-1')
+  started[1]!.says({ type: 'ready', ...readyAs(2) })
+  expect(await starting).toEqual(readyAs(1))
   expect(logged).toEqual([
     { worker: 1, code: 139, restart_in_ms: 200 },
     { worker: 1, code: 1, restart_in_ms: 400 },
@@ -171,7 +184,7 @@ test.each([
     started[0]!.ends(1)
     await until(2)
     const restarted = started[1]!
-    if (serves) restarted.says({ type: 'ready', address: '' })
+    if (serves) restarted.says({ type: 'ready', ...readyAs(1) })
     const stopped = supervisor.stop()
     restarted.ends(143)
     expect(await stopped).toBe(in_order)
@@ -295,7 +308,7 @@ describe('Metrics of workers', () => {
   test('are sent by a worker under the id of the question, and not when they cannot be collected', async () => {
     const { made, sent, answer } = worker()
     let fails = false
-    made.ready('http://worker', async () => {
+    made.ready(readyAs(1), async () => {
       if (fails) throw new Error('no')
       return things(1, 2)
     })

@@ -8,7 +8,7 @@ import type { Log } from '../http/answers.ts'
 import type { Counted } from '../http/limits.ts'
 import type { Figure } from '../metrics/figure.ts'
 import { WorkerFigures } from './figures.ts'
-import type { FromWorker, LimitName, WorkerProcess } from './messages.ts'
+import type { FromWorker, LimitName, Ready, WorkerProcess } from './messages.ts'
 
 const restart_ms_min = limit(
   'workers.restart_ms',
@@ -72,14 +72,15 @@ export class Supervisor {
   }
 
   /**
-   * Resolves with the address when all have served; null when it is stopped before. Throws when one ends before it
-   * serves: its own line says why.
+   * Resolves when all have served, `is_polled` when it is true of each: the log says so of one. Resolves with null
+   * when it is stopped before. Throws when one ends before it serves: its own line says why.
    */
-  async start(): Promise<string | null> {
+  async start(): Promise<Ready | null> {
     const numbers = Array.from({ length: this.options.workers }, (_, i) => i + 1)
     try {
-      const [address] = await Promise.all(numbers.map((number) => this.#first(number)))
-      return this.#stopping ? null : address!
+      const ready = await Promise.all(numbers.map((number) => this.#first(number)))
+      if (this.#stopping) return null
+      return { address: ready[0]!.address, is_polled: ready.every(({ is_polled }) => is_polled) }
     } catch (error) {
       if (this.#stopping) return null
       await this.stop()
@@ -87,7 +88,7 @@ export class Supervisor {
     }
   }
 
-  async #first(number: number): Promise<string> {
+  async #first(number: number): Promise<Ready> {
     const { ready, exited } = this.#run(number, 0)
     const failed = exited.then((code) => {
       throw new Error(`worker ${number} ended with ${code} at its start`)
@@ -96,13 +97,13 @@ export class Supervisor {
   }
 
   /** `crashes`: how often in a row this worker has ended before. */
-  #run(number: number, crashes: number): { ready: Promise<string>; exited: Promise<number> } {
+  #run(number: number, crashes: number): { ready: Promise<Ready>; exited: Promise<number> } {
     const began_ms = this.options.clock.monotonic()
-    const { promise: ready, resolve } = Promise.withResolvers<string>()
+    const { promise: ready, resolve } = Promise.withResolvers<Ready>()
     const child = this.options.start(number, (message) => {
       if (message.type === 'ready') {
         slot.serves = true
-        resolve(message.address)
+        resolve(message)
       } else if (message.type === 'figures') this.#figures.receive(message.id, message.figures)
       else this.#count(number, child, message)
     })

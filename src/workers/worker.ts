@@ -3,7 +3,7 @@
 import { limit } from '../base/limit.ts'
 import type { Admission, Limiter, Limiters } from '../http/limits.ts'
 import type { Figure } from '../metrics/figure.ts'
-import type { FromWorker, LimitName, ToWorker } from './messages.ts'
+import type { FromWorker, LimitName, Ready, ToWorker } from './messages.ts'
 
 const answer_ms_max = limit(
   'workers.count_ms',
@@ -57,9 +57,9 @@ export class SupervisedWorker {
   }
 
   /** `collect`: the metrics of this process; null when nothing is counted. */
-  ready(address: string, collect: (() => Promise<readonly Figure[]>) | null = null): void {
+  ready(ready: Ready, collect: (() => Promise<readonly Figure[]>) | null = null): void {
     if (collect) this.#collect = collect
-    this.channel.send({ type: 'ready', address })
+    this.channel.send({ type: 'ready', ...ready })
   }
 
   /** The supervisor goes on without an answer. */

@@ -412,7 +412,7 @@ function supervised() {
     start(_, onMessage) {
       const { promise: exited, resolve } = Promise.withResolvers<number>()
       ends.push(resolve)
-      queueMicrotask(() => onMessage({ type: 'ready', address: 'http://worker' }))
+      queueMicrotask(() => onMessage({ type: 'ready', address: 'http://worker', is_polled: false }))
       const send = (message: { type: string; id?: number }) => {
         if (message.type === 'drain') resolve(0)
         if (message.type === 'collect') onMessage({ type: 'figures', id: message.id!, figures: [] })
