@@ -156,6 +156,10 @@ describe('the unit of systemd', () => {
     expect(Number(/^TimeoutStopSec=(\d+)s$/m.exec(unit)![1])).toBeGreaterThanOrEqual(stop_seconds_min)
   })
 
+  test('goes on when one of its processes runs out of memory: systemd would stop all of them', () => {
+    expect(unit).toMatch(/^OOMPolicy=continue$/m)
+  })
+
   test('lets it lower the priority of its backups, and shows how their folder is made writable', () => {
     const filters = [...unit.matchAll(/^SystemCallFilter=(.*)$/gm)].map(([, filter]) => filter)
     expect(filters).toEqual(['@system-service', '~@privileged @resources', 'setpriority'])
