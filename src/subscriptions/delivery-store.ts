@@ -29,7 +29,7 @@ const SELECTION = sql<Selected>(
 
 const ADVANCE = sql(
   'subscriptions.advance',
-  `update subscriptions set position = :position where ${here} and position < :position`,
+  `update subscriptions set position = :position, attempts = 0 where ${here} and position < :position`,
 )
 
 const PASS_OVER = sql(
@@ -87,7 +87,7 @@ export function selection(q: Reader, tenant_id: string, id: string) {
   return q.one(SELECTION, { tenant_id, id })
 }
 
-/** Passes over events that it does not take. */
+/** Passes over events that it does not take: what was tried, if anything, is behind it or no longer kept. */
 export function advance(tx: Tx, tenant_id: string, id: string, position: number) {
   return tx.run(ADVANCE, { tenant_id, id, position })
 }

@@ -3,7 +3,7 @@
 
 import { limit } from '../base/limit.ts'
 import { type EventRow, service_cause } from '../contract/event.ts'
-import type { Tx } from '../db/db.ts'
+import type { Reader, Tx } from '../db/db.ts'
 import { type AttemptResult, errorText, type LeasedJob, nextAttemptAt } from '../jobs/job.ts'
 import type { MessageContext, SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
@@ -52,7 +52,8 @@ export const subscription_job: SendingKind = {
       events_max,
     )
     if (events.length === 0) return { seen: reached }
-    const delivery = { subscription, events, more, reached, results: [] }
+    const attempt = await attemptOf(db, job, subscription, events[0]!)
+    const delivery = { subscription, events, more, reached, attempt, results: [] }
     if (subscription.format === 'mail') return mailAbout(context, job, delivery)
     return { ...delivery, next: () => nextRequest(context, job, delivery, secrets) }
   },
@@ -75,13 +76,33 @@ export const subscription_job: SendingKind = {
     if (delivery && !delivery.events)
       await endAsking(tx, job.tenant_id, delivery.subscription.address_hash!, result.ok)
     const held = await jobs.repeat(tx, dependencies.jobs, job, again_at, waits ? tried : undefined)
-    if (delivery?.events) await logAttempts(tx, job, entriesOf(job, delivery.events, results), held)
+    if (delivery?.events)
+      await logAttempts(tx, job, entriesOf(delivery.attempt, delivery.events, results), held)
     if (!held) return null
-    await settleRow(tx, job, delivery, result, { taken, attempts: result.ok ? 0 : tried.attempts })
+    const attempt = taken > 0 ? 1 : (delivery?.attempt ?? tried.attempts)
+    await settleRow(tx, job, delivery, result, { taken, attempts: result.ok ? 0 : attempt })
     if (!result.ok && !waits) await giveUp(tx, job, result)
     if (result.ok && !is_behind) await lookAgain(tx, dependencies, job)
     return null
   },
+}
+
+/**
+ * The number of this attempt to deliver the first event that waits. The job counts attempts that were refused in a row: they may have
+ * begun with an event that is no longer kept.
+ */
+async function attemptOf(
+  q: Reader,
+  { tenant_id, source_id, attempts: in_a_row }: LeasedJob,
+  { position }: deliveries.Deliverable,
+  { id, seq }: EventRow,
+): Promise<number> {
+  if (in_a_row === 1) return 1
+  const logged = await attempts.kept(q, tenant_id, source_id)
+  const before = logged.find(({ event_id }) => event_id !== id)
+  const is_gone = before && before.error !== null && before.event_seq > position && before.event_seq < seq
+  if (!is_gone) return in_a_row
+  return before === logged[0] ? 1 : logged[0]!.attempt + 1
 }
 
 /**
@@ -147,10 +168,14 @@ async function giveUp(tx: Tx, { tenant_id, source_id }: LeasedJob, result: Attem
 
 type Entry = Omit<attempts.LoggedAttempt, 'number'>
 
-function entriesOf(job: LeasedJob, events: readonly EventRow[], results: readonly AttemptResult[]): Entry[] {
+function entriesOf(
+  attempt_of_first: number,
+  events: readonly EventRow[],
+  results: readonly AttemptResult[],
+): Entry[] {
   return results.map(({ started_at, duration_ms, status_code, error }, n) => {
     const { id: event_id, seq: event_seq, type: event_type } = events[n]!
-    const attempt = n === 0 ? job.attempts : 1
+    const attempt = n === 0 ? attempt_of_first : 1
     return { event_id, event_seq, event_type, attempt, started_at, duration_ms, status_code, error }
   })
 }

@@ -28,6 +28,8 @@ export interface Delivery extends Sequence {
   more: boolean
   /** Up to this number there are no others; null for the mail that asks for a confirmation. */
   reached: number | null
+  /** The number of this attempt to deliver the first of them, or the mail that asks. */
+  attempt: number
 }
 
 /** The webhook-id: the same on every attempt to deliver this event to this subscription. */
@@ -39,7 +41,7 @@ export function deliveryId(event_id: string, subscription_id: string): string {
 export async function nextRequest(
   { db, dependencies }: MessageContext,
   job: LeasedJob,
-  { subscription, events, results }: Omit<Delivery, 'next'>,
+  { subscription, events, attempt, results }: Omit<Delivery, 'next'>,
   secrets: readonly string[],
 ): Promise<Sendable | null> {
   const at = results.length
@@ -59,7 +61,7 @@ export async function nextRequest(
       body,
       secrets,
     },
-    ...{ id: deliveryId(event.id, subscription.id), attempt: at === 0 ? job.attempts : 1 },
+    ...{ id: deliveryId(event.id, subscription.id), attempt: at === 0 ? attempt : 1 },
     sent_at: realTime(dependencies.clock),
   })
   const added = { [subscription_header]: subscription.id, ...(await hopsOfEvent(db, tenant_id, event)) }
@@ -96,7 +98,14 @@ export function askForConfirmation(
   job: LeasedJob,
   subscription: deliveries.Deliverable,
 ): Promise<Delivery | Later | null> {
-  const delivery = { subscription, events: null, more: false, reached: null, results: [] }
+  const delivery = {
+    subscription,
+    events: null,
+    more: false,
+    reached: null,
+    attempt: job.attempts,
+    results: [],
+  }
   return oneMail(context, job, delivery, async (to) => confirmationMail(to))
 }
 

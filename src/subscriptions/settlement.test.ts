@@ -39,6 +39,7 @@ forEachService('A settlement of a subscription', (service) => {
         events,
         reached,
         more: false,
+        attempt: 1,
         results,
         next: async () => null,
       } as unknown as Sequence,
