@@ -1,6 +1,7 @@
 // The job of a subscription. There is one as long as the subscription exists: it is idle while there is nothing to send,
 // and due as soon as an event that the subscription takes has its number.
 
+import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type EventRow, service_cause } from '../contract/event.ts'
 import type { Reader, Tx } from '../db/db.ts'
@@ -68,7 +69,7 @@ export const subscription_job: SendingKind = {
     const results = delivery?.results ?? []
     const taken = results.filter(({ ok }) => ok).length
     const tried = triesOf(job, result, taken)
-    const next_at = nextAttemptAt({ ...job, ...tried }, result, attempts_max, attempt_offsets_ms)
+    const next_at = nextTryAt(tried, result)
     const is_behind = delivery !== undefined && (delivery.more || taken < (delivery.events?.length ?? 0))
     const again_at = result.ok ? (is_behind ? tx.now : jobs.idle_at) : (next_at ?? jobs.idle_at)
     const waits = next_at !== null
@@ -112,6 +113,20 @@ async function attemptOf(
 function triesOf({ attempts, first_attempt_at }: LeasedJob, result: AttemptResult, taken: number) {
   if (taken > 0) return { attempts: 1, first_attempt_at: result.started_at }
   return { attempts: Math.min(attempts, attempts_max), first_attempt_at }
+}
+
+/**
+ * Null after the last one. One that was made late, because the service was stopped say, has those after it later: all would be due
+ * at once otherwise, and none be left for the days that a receiver has.
+ */
+function nextTryAt(
+  { attempts, first_attempt_at }: { attempts: number; first_attempt_at: Millis },
+  result: AttemptResult,
+): Millis | null {
+  const at = nextAttemptAt({ attempts, first_attempt_at }, result, attempts_max, attempt_offsets_ms)
+  if (at === null) return null
+  const pause_ms = attempt_offsets_ms[attempts]! - attempt_offsets_ms[attempts - 1]!
+  return Math.max(at, result.started_at + pause_ms)
 }
 
 /**
