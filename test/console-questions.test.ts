@@ -149,4 +149,29 @@ describe('The operator', () => {
       await receiver.stop()
     }
   })
+
+  test('deletes no value that came after the question about the one before, though the page shows it', async () => {
+    const tenant = await service.signUp()
+    const agent = agentOf(tenant)
+    await agent.kv.put('state', 'cursor', 7)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/kv/state/cursor')
+        await press(page, 'Delete…')
+        await page.getByRole('dialog', { name: 'Delete this key?' }).waitFor()
+        await agent.kv.put('state', 'cursor', 8)
+        await lookAgain(page)
+        await detail(page).locator('.tree').getByText('8').waitFor()
+        await dialog(page).getByText('unless it has changed since version 1.').waitFor()
+        await press(page, 'Create the agent and delete')
+        await dialog(page).getByText('It has changed in the meantime.').waitFor()
+        await press(page, 'Go back')
+        await press(page, 'Delete…')
+        await press(page, 'Yes, delete')
+        await page.getByText('Deleted.').last().waitFor()
+      },
+      { ...wide, expected: refusals(412, 404) },
+    )
+  })
 })

@@ -1,7 +1,7 @@
 // One stored value, and the commands that change it.
 
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Entry, ListedKey } from '../../sdk/src/types.ts'
 import { Asking } from '../actions/asking.tsx'
 import { AgentQuestion } from '../actions/own-agent.tsx'
@@ -105,9 +105,8 @@ interface DeleteProps extends ValueProps {
 /** Its own agent may read and write a private namespace, and nobody else. */
 const private_prefix = '__'
 
-function Delete({ path, namespace, stored_key, entry: { version }, onChange }: DeleteProps) {
-  const { leaveRemoved } = useWayOn()
-  if (namespace.startsWith(private_prefix)) {
+function Delete(props: DeleteProps) {
+  if (props.namespace.startsWith(private_prefix)) {
     return (
       <div class="mend">
         <div class="detail-actions parts">
@@ -120,28 +119,36 @@ function Delete({ path, namespace, stored_key, entry: { version }, onChange }: D
   return (
     <div class="detail-actions parts">
       <Asking text="Delete" kind="danger">
-        {(close) => (
-          <AgentQuestion
-            title="Delete this key?"
-            verb="delete"
-            work={() => askAsAgent('DELETE', path, { headers: { 'if-match': `"${version}"` } })}
-            done_by={['KEY_NOT_FOUND']}
-            onDone={() => {
-              announce('Deleted.')
-              leaveRemoved(pathOf('/console/kv', namespace), Object.fromEntries(address.value.query))
-              onChange()
-            }}
-            onClose={close}
-          >
-            <Emphasis>{stored_key}</Emphasis>
-            <p>
-              Its value is removed for good, unless it has changed since version {count(version)}. Agents that
-              read it get the answer that there is no such key.
-            </p>
-          </AgentQuestion>
-        )}
+        {(onClose) => <DeleteQuestion {...props} {...{ onClose }} />}
       </Asking>
     </div>
+  )
+}
+
+function DeleteQuestion(props: DeleteProps & { onClose: () => void }) {
+  const { path, namespace, stored_key, entry, onChange, onClose } = props
+  // Of the value that was looked at: another one may be put while this is open.
+  const version = useRef(entry.version).current
+  const { leaveRemoved } = useWayOn()
+  return (
+    <AgentQuestion
+      title="Delete this key?"
+      verb="delete"
+      work={() => askAsAgent('DELETE', path, { headers: { 'if-match': `"${version}"` } })}
+      done_by={['KEY_NOT_FOUND']}
+      onDone={() => {
+        announce('Deleted.')
+        leaveRemoved(pathOf('/console/kv', namespace), Object.fromEntries(address.value.query))
+        onChange()
+      }}
+      {...{ onClose }}
+    >
+      <Emphasis>{stored_key}</Emphasis>
+      <p>
+        Its value is removed for good, unless it has changed since version {count(version)}. Agents that read
+        it get the answer that there is no such key.
+      </p>
+    </AgentQuestion>
   )
 }
 
