@@ -150,6 +150,34 @@ describe('The operator', () => {
     }
   })
 
+  test('discards a dead letter once its lock has ended, in the question that said that an agent works on it', async () => {
+    const tenant = await service.signUp()
+    const agent = agentOf(tenant)
+    const { id } = await agent.dlq.create({ payload: 1, error: 'card declined' })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, `/console/dlq/${id}`)
+        await detail(page).getByRole('button', { name: 'Discard…' }).click()
+        await page.getByRole('dialog', { name: 'Discard this dead letter?' }).waitFor()
+        await agent.dlq.claim(id)
+        const confirm = async (words: string) => {
+          await press(page, 'Yes, discard')
+          await until(async () => {
+            await tick()
+            return page.getByText(words).last().isVisible()
+          })
+        }
+        await confirm('An agent works on it now.')
+        await agent.dlq.release(id)
+        await confirm('Discarded.')
+        await dialog(page).waitFor({ state: 'detached' })
+      },
+      wide,
+    )
+    expect((await agent.dlq.get(id)).status).toBe('archived')
+  })
+
   test('deletes no value that came after the question about the one before, though the page shows it', async () => {
     const tenant = await service.signUp()
     const agent = agentOf(tenant)

@@ -1,5 +1,6 @@
 // Changes of one dead letter: it is sent again, or discarded.
 
+import type { RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
 import { Asking } from '../actions/asking.tsx'
 import { ChangeQuestion } from '../actions/question.tsx'
@@ -114,7 +115,7 @@ function announceSuccessor(id: string | null, text: string): void {
 }
 
 function DiscardQuestion({ letter, onChange, onClose }: MendProps) {
-  const idempotency_key = useRef(newKey()).current
+  const idempotency_key = useRef(newKey())
   return (
     <ChangeQuestion
       title="Discard this dead letter?"
@@ -146,9 +147,9 @@ const look_again_ms = 250
 const looks_max = 40
 
 /** The API discards by an operation, also a single letter. Answers its outcome, or `running` when that takes long. */
-async function discard(id: string, idempotency_key: string): Promise<Result<'done' | 'running'>> {
+async function discard(id: string, idempotency_key: RefObject<string>): Promise<Result<'done' | 'running'>> {
   const body = { filter: { ids: [id] } }
-  const headers = { 'idempotency-key': idempotency_key }
+  const headers = { 'idempotency-key': idempotency_key.current! }
   let operation = await ask<Operation>('POST', '/v1/dlq/discard', { body, headers })
   for (let looks = 0; operation.ok && operation.value.status === 'running'; looks += 1) {
     if (looks === looks_max) return { ok: true, value: 'running', text: '' }
@@ -159,5 +160,7 @@ async function discard(id: string, idempotency_key: string): Promise<Result<'don
   if (operation.value.done > 0) return { ok: true, value: 'done', text: '' }
   const items = await ask<PageOf<Outcome>>('GET', `${pathOf('/v1/dlq/operations', operation.value.id)}/items`)
   const code = items.ok ? items.value.items[0]?.code : null
+  // It has ended, with nothing done: the next try is another operation.
+  idempotency_key.current = newKey()
   return failed((code as 'INVALID_STATE' | null) ?? 'INVALID_STATE', 'It was skipped.')
 }
