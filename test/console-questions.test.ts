@@ -1,7 +1,7 @@
 // Questions about what leaves its list while they are open, and about what is sent while nothing is.
 
 import { describe, expect, test } from 'bun:test'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
 import { callsOf, lookAgain, refusals, signIn, useRealTime, useService } from './support/console.ts'
 import { until } from './support/patience.ts'
@@ -201,5 +201,29 @@ describe('The operator', () => {
       },
       { ...wide, expected: refusals(412, 404) },
     )
+  })
+
+  test('sets a policy once more after a lost answer, and hears of no other administrator', async () => {
+    const tenant = await service.signUp()
+    const look = async (page: Page) => {
+      await signIn(page, tenant, '/console/effects?status=policies')
+      await press(page, 'Set a policy…')
+      await dialog(page).getByLabel('Type of effects').fill('refund')
+      await dialog(page).getByLabel('An administrator').check()
+      const lose = async (route: Route) => {
+        if (route.request().method() !== 'PUT') return route.continue()
+        await route.fetch()
+        return route.abort()
+      }
+      await page.route('**/v1/effect-policies/refund', lose)
+      await press(page, 'Set the policy')
+      await dialog(page).getByText('The service does not answer.').waitFor()
+      await page.unroute('**/v1/effect-policies/refund', lose)
+      await press(page, 'Set the policy')
+      await page.getByText('Set. It counts for what is claimed or started from now on.').last().waitFor()
+    }
+    await chromium.visit(service.url, look, { ...wide, expected: [...refusals(404), /ERR_FAILED/] })
+    const { items } = (await service.ask('GET', '/v1/effect-policies', { key: tenant.admin_key })).body
+    expect(items).toMatchObject([{ type: 'refund', approvers: ['admin'] }])
   })
 })

@@ -122,13 +122,15 @@ function usePolicy({ policy, onSet, onClose }: SetPolicyProps) {
     const body = {
       approval: approval.value,
       required_approvals: Number(approvals.value),
-      ...(approvers.value.length > 0 && { approvers: approvers.value }),
+      ...(approvers.value.length > 0 && { approvers: [...approvers.value] }),
       ...(lease.value.trim() !== '' && { lease_seconds_max: Number(lease.value) }),
     }
     const path = pathOf('/v1/effect-policies', type.value.trim())
     const is_set = await action.run(async () => {
       const unread = await unreadPolicy(path, [policy, found.peek()])
       if (!unread.ok) return unread
+      // It was set before, with an answer that was lost.
+      if (unread.value !== null && hasTerms(unread.value, body)) return { ...unread, value: true }
       if (unread.value !== null) {
         found.value = unread.value
         return { ...unread, value: false }
@@ -167,6 +169,18 @@ async function unreadPolicy(
   const { type, updated_at } = current.value
   const is_read = read.some((one) => one?.type === type && one.updated_at === updated_at)
   return is_read ? { ...current, value: null } : current
+}
+
+type Wanted = Pick<EffectPolicy, 'approval' | 'required_approvals'> & Partial<EffectPolicy>
+
+function hasTerms(policy: EffectPolicy, wanted: Wanted): boolean {
+  const { approval, required_approvals, approvers = null, lease_seconds_max = null } = wanted
+  return (
+    policy.approval === approval &&
+    policy.required_approvals === required_approvals &&
+    policy.lease_seconds_max === lease_seconds_max &&
+    JSON.stringify(policy.approvers) === JSON.stringify(approvers)
+  )
 }
 
 function isBetween(text: string, most: number): boolean {
