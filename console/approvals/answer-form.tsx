@@ -171,7 +171,9 @@ function numberFault(type: AnswerField['type'], text: string): string | undefine
   if (!/^-?\d+(\.\d+)?$/.test(written))
     return 'Write a number with digits and at most one point, such as 1000 or 0.5.'
   const digits = written.replace(/[-.]/g, '').replace(/^0+/, '')
-  return digits.length > digits_max ? `Write at most ${digits_max} digits.` : undefined
+  return digits.length > digits_max && String(Number(written)) !== written
+    ? `Write at most ${digits_max} digits.`
+    : undefined
 }
 
 /** Fields with numbers that can be read in two ways, or not at all, and those in which `half`, paths, have a part of a date. */
