@@ -6,7 +6,7 @@ import { isoOf } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { Check, Field, Select } from '../ui/form.tsx'
 
-interface AnswerField {
+export interface AnswerField {
   type: 'string' | 'number' | 'integer' | 'boolean'
   title?: string
   description?: string

@@ -6,11 +6,12 @@ import type { Comment, Vote } from '../../sdk/src/types.ts'
 import { newKey, useAction } from '../api/action.ts'
 import type { Ask, Method, PageOf, Result } from '../api/client.ts'
 import { type Loaded, useLoad } from '../api/load.ts'
+import { isoOf, moment } from '../text/time.ts'
 import { count, counted, shown } from '../text/words.ts'
 import { Badge, Button, LongText, setTo, Text, Time } from '../ui/basics.tsx'
 import { Field, Form } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
-import type { AnswerSchema } from './answer-form.tsx'
+import type { AnswerField, AnswerSchema } from './answer-form.tsx'
 import { useFocusAt } from './focus-at.ts'
 import type { Steered } from './steered.ts'
 
@@ -108,23 +109,30 @@ interface AnswerProps {
 
 /** The members of an answer, one a line. */
 export function Answer({ of, schema }: AnswerProps) {
+  const { properties = {} } = schema ?? {}
   return (
     <dl class="answer-shown">
-      {Object.entries(of).map(([name, value]) => (
-        <div key={name}>
-          <dt>{shown(titleIn(schema, name))}</dt>
-          <dd>
-            <Text>{typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value)}</Text>
-          </dd>
-        </div>
-      ))}
+      {Object.entries(of).map(([name, value]) => {
+        const field = Object.hasOwn(properties, name) ? properties[name] : undefined
+        return (
+          <div key={name}>
+            <dt>{shown(field?.title || name)}</dt>
+            <dd>
+              <Text>
+                {typeof value === 'boolean' ? (value ? 'yes' : 'no') : valueText(String(value), field)}
+              </Text>
+            </dd>
+          </div>
+        )
+      })}
     </dl>
   )
 }
 
-function titleIn(schema: AnswerSchema | null, name: string): string {
-  const { properties = {} } = schema ?? {}
-  return (Object.hasOwn(properties, name) && properties[name]!.title) || name
+/** A time is said as it was written: in the time zone of the reader. */
+function valueText(text: string, field: AnswerField | undefined): string {
+  const at = field?.format === 'date-time' && isoOf(text)
+  return at ? moment(at) : text
 }
 
 function Name({ id, label }: { id: string; label: string | null }) {
