@@ -60,3 +60,22 @@ test('A time in an answer is said in the time zone of the approver, before and a
   await chromium.visit(service.url, look, { timezoneId: 'Europe/Berlin' })
   expect((await read(tenant, id)).answer).toEqual({ at: '2027-03-28T01:30:00.000Z' })
 })
+
+test('A phone shows the keyboard of digits, which has no minus, only for numbers that are not negative', async () => {
+  const tenant = await service.signUp()
+  const properties = {
+    count: { type: 'integer', title: 'Count', minimum: 0 },
+    change: { type: 'number', title: 'Change', minimum: -5 },
+    balance: { type: 'integer', title: 'Balance' },
+    note: { type: 'string', title: 'Note', maxLength: 20 },
+  }
+  const id = await ask(tenant, { answer_schema: { type: 'object', properties } })
+  await chromium.visit(service.url, async (page) => {
+    await page.goto(linkOf(id, await keyOf(tenant)))
+    await page.getByRole('button', { name: 'Approve…' }).waitFor()
+    const keyboards = await page
+      .locator('.answer input')
+      .evaluateAll((fields) => fields.map((field) => (field as unknown as { inputMode: string }).inputMode))
+    expect(keyboards).toEqual(['decimal', '', '', ''])
+  })
+})

@@ -97,7 +97,8 @@ function Control({ name, field, required, value, error, onInput }: ControlProps)
       name={`${answer_path}${name}`}
       type={inputOf(field)}
       value={text}
-      {...(field.type !== 'string' && { inputmode: 'decimal' as const })}
+      // The keyboard of an iPhone for them has no minus.
+      {...((field.minimum ?? -1) >= 0 && { inputmode: 'decimal' as const })}
       {...(field.type === 'string' &&
         field.maxLength !== undefined && { characters_max: 2 * field.maxLength })}
     />
