@@ -117,3 +117,59 @@ test('Enter that is pressed twice at once on a button opens its form, and does n
     expect(body.items.length).toBe(1)
   })
 })
+
+const ways: [way: string, press: (page: Page) => Promise<void>][] = [
+  [
+    'held down',
+    async (page) => {
+      for (let times = 0; times < 3; times += 1) await page.keyboard.down('Escape')
+      await page.keyboard.up('Escape')
+    },
+  ],
+  [
+    'pressed twice at once',
+    async (page) => {
+      for (let times = 0; times < 2; times += 1) await page.keyboard.press('Escape')
+    },
+  ],
+]
+
+describe('Escape', () => {
+  test.each(ways)('that is %s asks whether a key is saved, and does not close it', async (_, press) => {
+    const tenant = await service.signUp()
+    await chromium.visit(service.url, async (page) => {
+      await page.clock.install()
+      await signIn(page, tenant, '/console/keys')
+      await page.getByRole('button', { name: 'Create an agent…' }).click()
+      await dialog(page).getByLabel('Name').fill('worker-2')
+      await dialog(page).getByRole('button', { name: 'Create', exact: true }).click()
+      const key = page.getByRole('dialog', { name: 'The key of worker-2' })
+      await key.waitFor()
+      await page.clock.pauseAt(Date.now() + 60_000)
+      await press(page)
+      await key.getByText('Press Escape once more, or Done, to close.').waitFor()
+      await page.clock.fastForward(500)
+      await page.keyboard.press('Escape')
+      await key.waitFor({ state: 'detached' })
+    })
+  })
+
+  test.each(ways)('that is %s closes a question, and not the record behind it', async (_, press) => {
+    const tenant = await service.signUp()
+    const { id } = await agentOf(tenant).checkpoints.create({ title: 'Refund order 7?', callback_url: null })
+    await chromium.visit(service.url, async (page) => {
+      await page.clock.install()
+      await signIn(page, tenant, `/console/approvals/${id}`)
+      await page.getByLabel('Reason').fill('The order was late.')
+      await page.clock.pauseAt(Date.now() + 60_000)
+      await page.getByRole('button', { name: 'Reject…' }).click()
+      await dialog(page).waitFor()
+      await press(page)
+      await dialog(page).waitFor({ state: 'detached' })
+      expect(await page.getByLabel('Reason').inputValue()).toBe('The order was late.')
+      await page.clock.fastForward(500)
+      await page.keyboard.press('Escape')
+      await page.getByLabel('Reason').waitFor({ state: 'detached' })
+    })
+  })
+})

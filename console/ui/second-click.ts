@@ -54,6 +54,19 @@ document.addEventListener(
   { capture: true },
 )
 
+let escaped_at_ms = Number.NEGATIVE_INFINITY
+
+/** Escape that closes a question, or asks whether a secret is saved, does not go on to close what is behind it, or the secret. */
+document.addEventListener(
+  'keydown',
+  (event) => {
+    if (event.key !== 'Escape') return
+    if (event.repeat || event.timeStamp - escaped_at_ms < quick_ms) event.preventDefault()
+    else escaped_at_ms = event.timeStamp
+  },
+  { capture: true },
+)
+
 function textOf(control: Element | null): string | null {
   return control instanceof HTMLButtonElement ? control.textContent : null
 }
