@@ -226,4 +226,38 @@ describe('The operator', () => {
     const { items } = (await service.ask('GET', '/v1/effect-policies', { key: tenant.admin_key })).body
     expect(items).toMatchObject([{ type: 'refund', approvers: ['admin'] }])
   })
+
+  test('chooses a dead letter again that an agent has had meanwhile, before it is among the chosen', async () => {
+    const tenant = await service.signUp()
+    const agent = agentOf(tenant)
+    const [kept, claimed] = [
+      await agent.dlq.create({ payload: 1, error: 'card declined' }),
+      await agent.dlq.create({ payload: 2, error: 'no such order' }),
+    ]
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/dlq')
+        await page.getByRole('checkbox', { name: 'Select all 2 that are shown' }).check()
+        await page.getByText('2 selected').waitFor()
+        const { lock_token } = await agent.dlq.claim(claimed.id)
+        await page.getByText('no such order').waitFor({ state: 'detached' })
+        await page.getByText('1 selected').waitFor()
+        await agent.dlq.release(claimed.id, { lock_token })
+        await page.getByText('no such order').waitFor()
+        expect(await page.getByText('1 selected').isVisible()).toBe(true)
+        await press(page, 'Discard…')
+        await page.getByRole('dialog', { name: 'Discard 1 dead letter?' }).waitFor()
+        await press(page, 'Yes, discard 1')
+        await detail(page).getByText('Discard of 1 dead letter').waitFor()
+        await until(async () => {
+          await tick()
+          return detail(page).getByText('1 discarded.').first().isVisible()
+        })
+      },
+      wide,
+    )
+    expect((await agent.dlq.get(kept.id)).status).toBe('archived')
+    expect((await agent.dlq.get(claimed.id)).status).toBe('failed')
+  })
 })

@@ -42,6 +42,11 @@ export function useSelection(of: string, ids: readonly string[]): Selection {
   useEffect(() => {
     latest.current = null
   }, [of])
+  useLayoutEffect(() => {
+    // One that comes back, as after the lock of an agent, has to be chosen again.
+    const left = ids.filter((id) => chosen.has(id))
+    if (left.length < chosen.size) keep(new Set(left))
+  }, [ids.join()])
   return {
     chosen: everything ? [...ids] : ids.filter((id) => chosen.has(id)),
     everything,
