@@ -123,3 +123,40 @@ forEachService(
   },
   { CRON_SECRET: cron_secret },
 )
+
+const foreign_secret = 'schlüssel für 夜 😀'
+
+forEachService(
+  'A cron secret of other letters than ASCII',
+  (service) => {
+    const statusOf = async (secret: string) =>
+      (await service.ask('POST', '/v1/tick', { headers: { authorization: `Bearer ${secret}` } })).status
+    /** A header holds a character for each byte. */
+    const sent = (text: string) => Buffer.from(text).toString('latin1')
+
+    test('opens the tick when its UTF-8 is sent, as curl does', async () => {
+      expect(await statusOf(sent(foreign_secret))).toBe(200)
+    })
+
+    test.each(['schlüssel für 夜', 'schlüssel für 夜 😁', ''])('is not %j', async (other) => {
+      expect(await statusOf(sent(other))).toBe(401)
+    })
+  },
+  { CRON_SECRET: foreign_secret },
+)
+
+forEachService(
+  'A cron secret of Latin letters',
+  (service) => {
+    test('opens the tick when it is sent with a byte for each letter, too', async () => {
+      for (const secret of [
+        'schlüssel für die Nacht',
+        Buffer.from('schlüssel für die Nacht').toString('latin1'),
+      ]) {
+        const headers = { authorization: `Bearer ${secret}` }
+        expect((await service.ask('POST', '/v1/tick', { headers })).status).toBe(200)
+      }
+    })
+  },
+  { CRON_SECRET: 'schlüssel für die Nacht' },
+)
