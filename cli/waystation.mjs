@@ -57,12 +57,23 @@ function command() {
   const { npm_command, PATH = '' } = process.env
   if (npm_command === 'exec') return 'npx waystation'
   const started = process.argv[1]
+  const here = currentFolder()
+  if (here === null) return started
   const on_path = PATH.split(delimiter).some(
-    (folder) => folder !== '' && resolve(folder) === dirname(started),
+    (folder) => folder !== '' && resolve(here, folder) === dirname(started),
   )
   if (on_path && basename(started) === 'waystation') return 'waystation'
-  const path = relative(process.cwd(), started)
+  const path = relative(here, started)
   return path.startsWith('..') ? started : `.${sep}${path}`
+}
+
+/** Null when it was removed, in which every command still runs. */
+function currentFolder() {
+  try {
+    return process.cwd()
+  } catch {
+    return null
+  }
 }
 
 // A terminal sends its signals to the child as well, and a second one would end a service that drains.

@@ -443,6 +443,14 @@ describe('The CLI without a service', () => {
     expect(JSON.parse(as_json.stderr).error).toMatchObject({ code: 'UNREACHABLE', exit_code: 7 })
   })
 
+  test('runs in a folder that was removed', async () => {
+    const launcher = join(root, 'cli/waystation.mjs')
+    const cwd = bench.folder()
+    const command = ['sh', '-c', 'rmdir "$1" && shift && exec "$@"', 'sh', cwd, 'node', launcher]
+    const none = await bench.run(['profiles'], {}, { command, cwd })
+    expect(none).toEqual({ code: 0, stdout: '', stderr: `There are none; ${launcher} login keeps one.\n` })
+  })
+
   /** Under Yarn's Plug'n'Play a script runs first. It says of a file in which project it is installed, if any. */
   function underYarn(owner: object | null) {
     const script = join(bench.folder(), 'plug-n-play.cjs')
