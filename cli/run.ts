@@ -39,7 +39,7 @@ export async function run(args: string[], io: Io): Promise<number> {
  * `admin --help`.
  */
 function wordsOfAdmin(program: Command, args: string[]): string[] | null {
-  const taking = program.options.flatMap(({ long, required }) => (required ? [long] : []))
+  const taking = takingOf(program)
   const before: string[] = []
   for (let i = 0; i < args.length; i++) {
     const word = args[i]!
@@ -51,6 +51,11 @@ function wordsOfAdmin(program: Command, args: string[]): string[] | null {
   return null
 }
 
+/** The options of every command whose value is the next word. */
+function takingOf({ options }: Command): string[] {
+  return options.flatMap(({ long, required }) => (required && long ? [long] : []))
+}
+
 /** With what the command has done, or may have done. */
 function explained(failure: Failure, cli: Cli): Failure {
   if (cli.made) return withMade(failure, cli.made)
@@ -58,11 +63,13 @@ function explained(failure: Failure, cli: Cli): Failure {
   return withKey(failure, cli.counts_from_now ? undefined : cli.key_sent)
 }
 
-/** The words of the command that is meant, as far as they name one. */
+/** The words of the command that is meant, as far as they name one. The value of an option before it may be called as one is. */
 function commandIn(program: Command, words: string[]): string[] {
+  const taking = takingOf(program)
   const found: string[] = []
   let command = program
-  for (const word of words) {
+  for (const [i, word] of words.entries()) {
+    if (taking.includes(word) || taking.includes(words[i - 1] ?? '')) continue
     const next = command.commands.find((each) => each.name() === word || each.aliases().includes(word))
     if (next) {
       found.push(next.name())

@@ -301,6 +301,9 @@ describe('Wrong usage', () => {
   test.each([
     [['kv', 'get', 'state'], 'waystation kv get'],
     [['--profile', 'x', 'dlq', 'redrive-many'], 'waystation dlq redrive-many'],
+    [['--profile', 'admin', 'kv', 'get', 'state'], 'waystation kv get'],
+    [['kv', '--profile', 'admin', 'get', 'state'], 'waystation kv get'],
+    [['--timeout', '5', '--profile', 'wait', 'kvv'], 'waystation'],
     [['kvv'], 'waystation'],
   ])('%j names its own help', async (args, command) => {
     expect((await runInside(args)).stderr).toEndWith(` Next: ${command} --help shows how.\n`)
