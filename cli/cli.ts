@@ -194,6 +194,6 @@ export function checkedUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const fits =
     url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username && !url.password
-  if (fits) return url.href.replace(/\/+$/, '')
+  if (fits) return (url.origin + url.pathname).replace(/\/+$/, '') // without a ? or # that nothing follows
   throw usageError('The address must be an http or https URL, such as http://127.0.0.1:8420.')
 }

@@ -67,6 +67,12 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
       'http://example.com:80/base//',
       { public_url: 'http://example.com/base', loopback_only: false },
     ],
+    ['PUBLIC_URL', 'https://example.com/?', { public_url: 'https://example.com', loopback_only: false }],
+    [
+      'PUBLIC_URL',
+      'https://example.com/base/#',
+      { public_url: 'https://example.com/base', loopback_only: false },
+    ],
     ['PUBLIC_URL', 'http://127.0.0.1:9', { public_url: 'http://127.0.0.1:9' }],
     ['PUBLIC_URL', 'http://[::1]:9/', { public_url: 'http://[::1]:9' }],
     ['DATABASE_URL', 'sqlite::memory:', { database_url: 'sqlite::memory:' }],

@@ -189,7 +189,7 @@ function publicUrl(text: string | undefined): string | null {
   if (text === undefined) return null
   const url = URL.parse(text)
   const plain = url && !url.search && !url.hash && !url.username && !url.password
-  const base = url?.href.replace(/\/+$/, '')
+  const base = url && (url.origin + url.pathname).replace(/\/+$/, '') // without a ? or # that nothing follows
   // An address below a path that begins with two slashes names another host.
   if (!plain || !base || !/^https?:$/.test(url.protocol) || /^[a-z]+:\/\/[^/]+\/\//.test(base)) {
     throw new ConfigError('PUBLIC_URL', `"${withoutUser(text)}" is not a plain http or https URL`)

@@ -582,6 +582,16 @@ describe('What is sent', () => {
     expect(own.asked[0]!.headers.authorization).toBe('Bearer svc_agt_of-a-test')
   })
 
+  test('an address may end in a ? or # that nothing follows', async () => {
+    for (const url of ['http://service.test/?', 'http://service.test/#', 'http://service.test?#']) {
+      const { asked } = await runInside(['audit', 'list', '--url', url])
+      expect(asked[0]!.headers.authorization).toBe('Bearer svc_agt_of-a-test')
+      const env = { WAYSTATION_URL: url, WAYSTATION_KEY: 'svc_agt_of-a-test' }
+      const { stdout } = await runInside(['mcp', 'config'], { env })
+      expect(JSON.parse(stdout).mcpServers.waystation.url).toBe('http://service.test/mcp')
+    }
+  })
+
   test('a sign-up and a look at the health carry no key', async () => {
     for (const args of [commands.createTenant!, commands.readyz!, commands.openapi!]) {
       const { asked } = await runInside(args)
