@@ -160,6 +160,18 @@ forEachDatabase("The operator's command", (databases) => {
     expect(await place.operator.refusal('show', 'nobody')).toBe('waystation admin: there is no tenant nobody')
   })
 
+  test('a tenant is found by each spelling of its name, and by its id before the name of another', async () => {
+    const { operator, tenant } = place
+    const made = await operator.json('create-tenant', 'Cr\u00e8me', 'creme@example.com')
+    const taken = 'waystation admin: A tenant with this name already exists.'
+    for (const name of ['Cr\u00e8me', 'CR\u00c8ME', 'cre\u0300me']) {
+      expect(await operator.refusal('create-tenant', name, 'creme@example.com')).toBe(taken)
+      expect(await operator.json('set-plan', name, 'pro')).toMatchObject({ tenant_id: made.tenant_id })
+    }
+    await operator.does('create-tenant', tenant.tenant_id, 'mallory@example.com')
+    expect(await operator.json('set-plan', tenant.tenant_id, 'free')).toMatchObject({ name: tenant.name })
+  })
+
   test('freeze and resume stop and start the agents of a tenant, with events by the operator', async () => {
     const { tenant } = place
     await place.operator.does('freeze', tenant.name, 'under attack')

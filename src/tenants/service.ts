@@ -45,7 +45,7 @@ import {
 
 export type { Frozen } from './freeze-store.ts'
 export type { FrozenDeadlines } from './move-service.ts'
-export { FreezeReason, frozenSince, hasControls, OwnerEmail, read, requireOwnOrMe, TenantName }
+export { FreezeReason, frozenSince, hasControls, nameKey, OwnerEmail, read, requireOwnOrMe, TenantName }
 export const { freeze, resume } = freezes
 export const { deadlineAt, deadlineNow, frozenDeadlines, lockFreeze } = moves
 export const { describe, freezeByOperator, resetAdminKey, resumeByOperator, revokeKeys } = operator
