@@ -482,6 +482,12 @@ describe('The words of the command', () => {
     }
   })
 
+  test('help is a string with --json', async () => {
+    const operator = new Operator({})
+    for (const words of [[], ['help'], ['show', '--help']])
+      expect(await operator.json(...words)).toBe(helpText('npm run admin --'))
+  })
+
   const empty = mkdtempSync(join(folder, 'empty-'))
 
   test.each([

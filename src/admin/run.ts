@@ -33,7 +33,8 @@ export async function runAdmin(words: readonly string[], terminal: Terminal): Pr
   const [name = 'help', ...rest] = args
   try {
     if (name === 'help' || options.has('help')) {
-      terminal.print(helpText(terminal.command))
+      const help = helpText(terminal.command)
+      terminal.print(options.has('json') ? JSON.stringify(help) : help)
       return 0
     }
     const command = commandCalled(name, rest, { options, values }, terminal.command)
