@@ -538,6 +538,18 @@ describe('The words of the command', () => {
       )
   })
 
+  test('a name cannot turn the direction in which the terminal writes', async () => {
+    const name = 'evil\u202eemca\u2066\u2028'
+    const [id, plain] = ['ten_1', 'evil?emca??']
+    for (const aligned of [false, true])
+      expect(textOf({ rows: [{ name, id }] }, { json: false, aligned })).toEndWith(
+        aligned ? `${plain}  ${id}` : `${plain}\t${id}`,
+      )
+    const sentence = { text: `${id} (${name}) is frozen`, value: { name } }
+    expect(textOf(sentence, { json: false, aligned: true })).toBe(`${id} (${plain}) is frozen`)
+    expect(JSON.parse(textOf(sentence, { json: true, aligned: true }))).toEqual({ name })
+  })
+
   test('a name with control characters cannot move the cursor of the terminal', () => {
     const printed = { rows: [{ name: 'a\u001b[2Jb\nc' }] }
     expect(textOf(printed, { json: false, aligned: true })).toBe('name\na?[2Jb?c')

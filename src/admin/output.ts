@@ -29,7 +29,7 @@ export async function printEach(
 }
 
 export function textOf(printed: Exclude<Printed, { each: unknown }>, { json, aligned }: Form): string {
-  if ('text' in printed) return json ? JSON.stringify(printed.value) : printed.text
+  if ('text' in printed) return json ? JSON.stringify(printed.value) : straight(printed.text)
   const { rows, none = 'none' } = printed
   if (json) return JSON.stringify(rows)
   if (rows.length === 0) return aligned ? none : ''
@@ -57,5 +57,10 @@ function table(rows: readonly Record<string, Cell>[]): string {
 
 /** Names and reasons come from tenants: controls could move the cursor. */
 function shown(cell: Cell): string {
-  return cell === null ? '-' : String(cell).replace(/\p{Cc}/gu, '?')
+  return cell === null ? '-' : straight(String(cell).replace(/\p{Cc}/gu, '?'))
+}
+
+/** Without the characters at which a terminal turns or breaks a line: a name may have them, though no controls. */
+export function straight(text: string): string {
+  return text.replace(/[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '?')
 }

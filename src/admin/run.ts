@@ -12,7 +12,7 @@ import { migrations } from '../features.ts'
 import { requireWhole } from '../quarantine/service.ts'
 import type { Command, Given, Printed } from './command.ts'
 import { commands, helpText, options as shared_options } from './commands.ts'
-import { printEach, textOf } from './output.ts'
+import { printEach, straight, textOf } from './output.ts'
 
 export interface Terminal {
   env: Readonly<Record<string, string | undefined>>
@@ -110,7 +110,7 @@ async function ran(
     say: (line) => terminal.complain(line),
     async confirm(question) {
       if (options.has('yes')) return
-      const answer = await terminal.ask(`${question} [y/N] `, false)
+      const answer = await terminal.ask(`${straight(question)} [y/N] `, false)
       if (answer === null) throw new Error('there is nobody to ask: add --yes')
       if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was done')
     },
