@@ -76,6 +76,18 @@ describe('An address has one spelling', () => {
       ])
     }
   })
+
+  test('a range is of proxies in every spelling, also as IPv6 carries IPv4', () => {
+    for (const range of ['::ffff:10.0.0.1', '::ffff:a00:1/128', '::ffff:10.0.0.0/104', '::ffff:0:0/96'])
+      for (const peer of ['10.0.0.1', '::ffff:10.0.0.1'])
+        expect([range, clientAddress(peer, '198.51.100.7', parseRanges(range))]).toEqual([
+          range,
+          '198.51.100.7',
+        ])
+    const trusted = parseRanges('::ffff:10.0.0.0/104')
+    expect(clientAddress('11.0.0.1', '198.51.100.7', trusted)).toBe('11.0.0.1')
+    expect(clientAddress('fd00::1', '198.51.100.7', parseRanges('::ffff:0:0/96'))).toBe('fd00::1')
+  })
 })
 
 test('A client is its IPv4 address, or its /64 of IPv6', () => {

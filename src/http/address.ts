@@ -12,10 +12,16 @@ export function parseRanges(text: string): Range[] {
     // ipaddr.js also reads 10, 127.1 and 0x7f.1, which are not meant here.
     if (!ipaddr.IPv4.isValidFourPartDecimal(host) && !ipaddr.IPv6.isValid(host))
       throw new Error(`no address: ${item}`)
-    if (item !== host) return ipaddr.parseCIDR(item) as Range
+    if (item !== host) return unmapped(ipaddr.parseCIDR(item) as Range)
     const address = ipaddr.parse(host)
-    return [address, address.kind() === 'ipv4' ? 32 : 128] as Range
+    return unmapped([address, address.kind() === 'ipv4' ? 32 : 128])
   })
+}
+
+/** A range of IPv4 addresses that IPv6 carries, as those of IPv4, which peers are compared as. */
+function unmapped([first, bits]: Range): Range {
+  const is_mapped = first instanceof ipaddr.IPv6 && first.isIPv4MappedAddress() && bits >= 96
+  return is_mapped ? [first.toIPv4Address(), bits - 96] : [first, bits]
 }
 
 /**
