@@ -394,13 +394,19 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     ],
   ),
   ['CALLBACK_HTTPS_ONLY', '1', 'CALLBACK_HTTPS_ONLY: "1" is not one of true, false'],
-  ...['example.com', 'https://a.example/', 'https://a.example/x', 'null', 'https://A.example', '**'].map(
-    (value): [SettingName, string, string] => [
-      'CORS_ORIGINS',
-      value,
-      `CORS_ORIGINS: "${value}" is not an origin such as https://app.example.com`,
-    ],
-  ),
+  ...[
+    'example.com',
+    'https://a.example/',
+    'https://a.example/x',
+    'null',
+    'https://A.example',
+    '**',
+    'https://*.example',
+  ].map((value): [SettingName, string, string] => [
+    'CORS_ORIGINS',
+    value,
+    `CORS_ORIGINS: "${value}" is not an origin such as https://app.example.com`,
+  ]),
   ['CORS_ORIGINS', '*, nope', 'CORS_ORIGINS: "nope" is not an origin such as https://app.example.com'],
   ['CORS_ORIGINS', 'https://a.example,', 'CORS_ORIGINS: "" is not an origin such as https://app.example.com'],
   ...[

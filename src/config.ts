@@ -393,7 +393,8 @@ function origins(text: string | undefined): string[] {
   if (text === undefined) return []
   return text.split(',').map((part) => {
     const origin = part.trim()
-    if (origin === '*' || URL.parse(origin)?.origin === origin) return origin
+    // The URL of a pattern can be parsed, and no page has such an origin.
+    if (origin === '*' || (URL.parse(origin)?.origin === origin && !origin.includes('*'))) return origin
     const shown = text.includes('@') ? withoutUser(text) : origin // a password may have the comma
     throw new ConfigError('CORS_ORIGINS', `"${shown}" is not an origin such as https://app.example.com`)
   })
