@@ -29,6 +29,8 @@ export interface Io {
   fetch?: Fetch | undefined
   /** From now on the command itself says what signals do. */
   leaveSignals(): void
+  /** Takes what Ctrl-C has to say before the process ends. */
+  onInterrupt(tell: () => void): void
   /** The exit code that the command has decided on: it holds also when its output can no longer be read. */
   decided(exit_code: number): void
 }

@@ -8,7 +8,11 @@ import { commandWords } from './hints.ts'
 import { directHosts } from './proxies.ts'
 import { run } from './run.ts'
 
-const interrupt = () => process.exit(exit.interrupted)
+let last_words = () => {}
+const interrupt = () => {
+  last_words()
+  process.exit(exit.interrupted)
+}
 process.on('SIGINT', interrupt)
 
 let verdict: number = exit.ok
@@ -37,6 +41,9 @@ process.exitCode = await run(process.argv.slice(2), {
   stderr: process.stderr,
   now: Date.now,
   leaveSignals: () => void process.off('SIGINT', interrupt),
+  onInterrupt: (tell) => {
+    last_words = tell
+  },
   decided: (code) => {
     verdict = code
   },

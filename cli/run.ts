@@ -13,6 +13,9 @@ export async function run(args: string[], io: Io): Promise<number> {
   const end_of_options = args.indexOf('--')
   const options = end_of_options === -1 ? args : args.slice(0, end_of_options)
   const cli = new Cli(io, options.includes('--json'))
+  io.onInterrupt(() => {
+    if (cli.made) cli.out.failure(withMade(interrupted, cli.made))
+  })
   const program = programOf(cli)
   const admin_words = wordsOfAdmin(program, args)
   if (admin_words) return runAdmin(admin_words)
@@ -54,6 +57,13 @@ function wordsOfAdmin(program: Command, args: string[]): string[] | null {
 /** The options of every command whose value is the next word. */
 function takingOf({ options }: Command): string[] {
   return options.flatMap(({ long, required }) => (required && long ? [long] : []))
+}
+
+const interrupted: Failure = {
+  code: 'INTERRUPTED',
+  message: 'Interrupted.',
+  exit_code: exit.interrupted,
+  next: '',
 }
 
 /** With what the command has done, or may have done. */

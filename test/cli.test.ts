@@ -405,6 +405,18 @@ forEachService('The CLI', (service) => {
     expect(await at_terminal.child.exited).toBe(130)
   })
 
+  test('Ctrl-C in a wait says how to go on with what was made before it', async () => {
+    const { agent } = await signUp()
+    const child = bench.start(['checkpoint', 'create', 'Deploy?', '--wait'], agent)
+    const told = follow(child.stderr)
+    await told.until('waits for its decision')
+    child.kill('SIGINT')
+    expect(await child.exited).toBe(130)
+    const [{ id }] = (await json(['checkpoint', 'list'], agent)).items
+    const next = `The question stays open: waystation checkpoint wait ${id} continues the wait.`
+    await told.until(`\nwaystation: INTERRUPTED: Interrupted. Next: ${next}\n`)
+  })
+
   test('the launcher passes arguments, streams, signals and the exit code', async () => {
     const { agent } = await signUp()
     const launcher = join(root, 'cli/waystation.mjs')

@@ -170,6 +170,7 @@ export async function runInside(
     stderr: sinkTo('stderr'),
     now: () => Date.UTC(2026, 0, 1),
     leaveSignals() {},
+    onInterrupt() {},
     decided() {},
     fetch: async (url, { method, headers, body }) => {
       const path = url.slice('http://service.test'.length)
