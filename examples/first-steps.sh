@@ -543,7 +543,7 @@ tick() {
 seal() {
   echo 'The seal of the journal'
   call 'a checkpoint to keep elsewhere' 200 GET /v1/seal "${admin[@]}"
-  has "\"origin\":\"waystation/$tenant_id\""
+  has "\"origin\":\"waystation/$tenant_id" # and its epoch, once the service was restored
   call 'proof that the first event is in it' 200 GET '/v1/seal/proof?event=1' "${admin[@]}"
   has '"type":"tenant.created"'
   call 'proof that it goes on from an earlier one' 200 GET '/v1/seal/consistency?from=0' "${admin[@]}"

@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { routes } from '../src/features.ts'
+import { Operator } from './support/admin.ts'
 import { forEachDatabase } from './support/databases.ts'
 import { type Received, startReceiver } from './support/receiver.ts'
 import { type ServerProcess, startServer } from './support/server-process.ts'
@@ -103,9 +104,11 @@ forEachWholeService('Examples', (service) => {
 // In a process of its own, because signatures are of now: a receiver refuses those of a clock that stands still.
 forEachDatabase('Examples that are called back', ({ newUrl }) => {
   const folder = mkdtempSync(join(tmpdir(), 'waystation-examples-'))
+  const environment = { DATABASE_URL: '', DATA_DIR: folder }
   let server: ServerProcess
   beforeAll(async () => {
-    server = await startServer({ DATABASE_URL: await newUrl(), DATA_DIR: folder })
+    environment.DATABASE_URL = await newUrl()
+    server = await startServer(environment)
   })
   afterAll(async () => {
     await server.stop()
@@ -166,6 +169,14 @@ forEachDatabase('Examples that are called back', ({ newUrl }) => {
       stdout: '',
       stderr: 'callbacks: POST /v1/tenants answered 404: There is no such path.\n',
     })
+  })
+
+  test('examples/first-steps.sh gets the answers it expects of a service that was restored', async () => {
+    await server.stop()
+    const operator = new Operator(environment)
+    for (const command of ['quarantine', 'release']) await operator.does(command, '--yes')
+    server = await startServer(environment)
+    expect(await bash([example, server.url])).toMatchObject({ exit_code: 0, stderr: '' })
   })
 })
 
