@@ -248,17 +248,16 @@ export async function right(request: Request): Promise<void> {
   /** Tells the compiler that the next line is wrong. Put together, because our own code must not contain it. */
   const expected_error = ['// @ts', 'expect', 'error'].join('-')
 
-  async function compile(name: string, text: string): Promise<Finished> {
+  async function compile(
+    name: string,
+    text: string,
+    lib = ['es2022', 'dom', 'dom.asynciterable'],
+  ): Promise<Finished> {
     const place = join(project, name)
     mkdirSync(place)
     writeFileSync(join(place, 'consumer.ts'), text)
     const options = {
-      ...{
-        target: 'es2022',
-        module: 'nodenext',
-        moduleResolution: 'nodenext',
-        lib: ['es2022', 'dom', 'dom.asynciterable'],
-      },
+      ...{ target: 'es2022', module: 'nodenext', moduleResolution: 'nodenext', lib },
       ...{ types: [], strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
       ...{ skipLibCheck: false, noEmit: true },
     }
@@ -281,6 +280,24 @@ export async function right(request: Request): Promise<void> {
     )
     expect(exit_code).not.toBe(0)
     expect(stdout).toContain('TS2578')
+  }, 300_000)
+
+  test('needs of the environment only what the types of Node 18 have', async () => {
+    // As there: no Crypto, and a RequestInit without cache.
+    const text = `
+declare global {
+  interface AbortSignal { readonly aborted: boolean; readonly reason: unknown }
+  interface Headers { get(name: string): string | null }
+  interface Request { readonly headers: Headers; readonly bodyUsed: boolean }
+  interface RequestInit { method?: string; body?: string; signal?: AbortSignal | null; redirect?: 'manual' }
+  interface Response { readonly status: number; text(): Promise<string> }
+}
+import { verifyCallback, Waystation } from 'waystation'
+export const client = new Waystation({ url: 'http://x' })
+export const { event }: { event: string | null } = await verifyCallback({ headers: {}, body: '' }, 'whsec_a')
+`
+    const compiled = await compile('node', text, ['es2022'])
+    expect(compiled).toEqual({ exit_code: 0, stdout: '', stderr: '' })
   }, 300_000)
 
   test('resolves as bundlers do, too', async () => {

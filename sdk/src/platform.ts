@@ -87,6 +87,7 @@ function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
 /**
  * Keeps an answer from being one of a cache: Next.js 14 keeps those of its `fetch` for good unless it is told not to.
  * Nothing where a request takes no such option, as in workers of Cloudflare with a compatibility date before 2024-11-11.
+ * @internal The types of Node before 26 know no such option, nor the `Crypto` of the next function.
  */
 export function uncached(): Pick<RequestInit, 'cache'> {
   const option = { cache: 'no-store' } as const
@@ -98,6 +99,7 @@ export function uncached(): Pick<RequestInit, 'cache'> {
   }
 }
 
+/** @internal */
 export async function webCrypto(): Promise<Crypto> {
   return globalThis.crypto ?? (await nodeCrypto())
 }
