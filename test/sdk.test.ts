@@ -305,6 +305,20 @@ describe('JSON as text', () => {
     expect(encodeJson(value)).toBe(text)
   })
 
+  test('asks toJSON once, with the name of the member, as JSON.stringify does', () => {
+    class Order {
+      id = 7
+      toJSON = () => ({ ...this })
+    }
+    const itself = { a: 1, toJSON: () => itself }
+    const named = { toJSON: (name: string) => name }
+    const value = { order: new Order(), itself, list: [named], named }
+    expect(encodeJson(value)).toBe(JSON.stringify(value))
+    expect(encodeJson(named)).toBe('""')
+    expect(encodeJson({ toJSON: () => [1n, new RawJson('1e400')] })).toBe('[1,1e400]')
+    expect(encodeJson({ toJSON: () => new RawJson('1e400') })).toBe('1e400')
+  })
+
   test('that is none is refused', () => {
     expect(() => new RawJson('{')).toThrow(SyntaxError)
     expect(() => encodeJson(undefined)).toThrow(TypeError)

@@ -31,19 +31,28 @@ export function isNotFinite(value: unknown): boolean {
   return typeof value === 'number' && !Number.isFinite(value)
 }
 
-function textOf(value: unknown): string | undefined {
+/** `name`: of the member that has it, its index in an array, empty for the whole value. */
+function textOf(given: unknown, name = ''): string | undefined {
+  const value = replaced(given, name)
   if (isMadeBy(RawJson, value)) return value.text
   if (typeof value === 'bigint') return String(value)
   if (isRawJSON?.(value)) return value.rawJSON
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  if ('toJSON' in value && typeof value.toJSON === 'function') return textOf(value.toJSON())
-  if (Array.isArray(value)) return `[${Array.from(value, (item) => textOf(item) ?? 'null').join(',')}]`
+  if (Array.isArray(value)) {
+    return `[${Array.from(value, (item, index) => textOf(item, String(index)) ?? 'null').join(',')}]`
+  }
   if (isBoxed(value)) return JSON.stringify(value)
   const members = Object.entries(value).flatMap(([name, member]) => {
-    const text = textOf(member)
+    const text = textOf(member, name)
     return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]
   })
   return `{${members.join(',')}}`
+}
+
+/** The value, or the one that its toJSON returns. That one is not asked again: it may be the value itself, or a copy of it. */
+function replaced(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  return 'toJSON' in value && typeof value.toJSON === 'function' ? value.toJSON(name) : value
 }
 
 function isBoxed(value: object): boolean {
