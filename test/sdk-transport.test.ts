@@ -11,6 +11,7 @@ import {
   type WaystationError,
   WaystationNetworkError,
   type WaystationOptions,
+  WaystationTimeoutError,
 } from '../sdk/src/index.ts'
 import { encodeJson } from '../sdk/src/json.ts'
 import { NoFetch, platform } from '../sdk/src/platform.ts'
@@ -43,6 +44,24 @@ function answered(answers: (() => Response | Promise<Response>)[], options: Part
   })
   return { client, asked, slept: test_platform.slept }
 }
+
+describe('A call whose fetch minds no signal', () => {
+  const never = () => new Promise<never>(() => {})
+  const endless = async () => new Response(new ReadableStream())
+
+  test.each([
+    ['answer', never],
+    ['end of its body', endless],
+  ])('ends in time, and with its own signal, without an %s', async (_, fetch) => {
+    const client = new Waystation({ url: 'http://service.test', fetch, timeout_ms: 1, retries: 0 })
+    expect(await failureOf(client.kv.get('n', 'k'))).toBeInstanceOf(WaystationTimeoutError)
+    const stop = new AbortController()
+    const stopped = failureOf(client.kv.get('n', 'k', { timeout_ms: 60_000, signal: stop.signal }))
+    const reason = new Error('The caller has what it wants.')
+    stop.abort(reason)
+    expect(await stopped).toBe(reason)
+  })
+})
 
 describe('A call whose first try was lost', () => {
   test.each([

@@ -168,8 +168,7 @@ export class Transport {
 
   /** Returns the error of a failed try; an aborted call throws. */
   async #try(request: Request): Promise<Answer | FailedTry> {
-    const { operation, url, headers, body, timeout_ms, signal, harmless } = request
-    const { method } = operation
+    const { timeout_ms, signal } = request
     throwIfAborted(signal)
     const { platform } = this.#settings
     const controller = new AbortController()
@@ -180,21 +179,8 @@ export class Transport {
       controller.abort()
     })
     try {
-      // The fetch of a browser must not be called as a method.
-      const { fetch } = platform
-      const response = await fetch(url, {
-        method,
-        headers,
-        ...(body === undefined ? {} : { body }),
-        signal: controller.signal,
-        ...this.#uncached,
-        // The service never redirects, and the key must not be sent elsewhere.
-        redirect: 'manual',
-        // Bun sends a PUT or DELETE again by itself when a connection that it kept turns out to be closed. On one of its
-        // own it does not; elsewhere this is the default and says something else.
-        ...(harmless || method === 'POST' ? {} : { keepalive: false }),
-      })
-      return answerOf(response, await response.text(), request, platform.now())
+      // Not every fetch, and not every body of its answer, ends with the signal.
+      return await Promise.race([this.#ask(request, controller.signal), endOf(controller.signal)])
     } catch (error) {
       throwIfAborted(signal)
       if (isControlFlow(error) || error instanceof NoFetch) throw error
@@ -206,6 +192,26 @@ export class Transport {
       stopTimer()
       stopListening()
     }
+  }
+
+  async #ask(request: Request, signal: AbortSignal): Promise<Answer | WaystationError> {
+    const { operation, url, headers, body, harmless } = request
+    const { method } = operation
+    // The fetch of a browser must not be called as a method.
+    const { fetch, now } = this.#settings.platform
+    const response = await fetch(url, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+      signal,
+      ...this.#uncached,
+      // The service never redirects, and the key must not be sent elsewhere.
+      redirect: 'manual',
+      // Bun sends a PUT or DELETE again by itself when a connection that it kept turns out to be closed. On one of its
+      // own it does not; elsewhere this is the default and says something else.
+      ...(harmless || method === 'POST' ? {} : { keepalive: false }),
+    })
+    return answerOf(response, await response.text(), request, now())
   }
 
   /** Ms; undefined when another try makes no sense. Full jitter, never earlier than Retry-After. */
@@ -243,6 +249,13 @@ export class Transport {
     const text = done.answer === undefined ? '' : JSON.stringify({ success: true, data: done.answer })
     return Promise.resolve({ status: 200, text })
   }
+}
+
+/** Rejects once the signal, which is not aborted yet, is. */
+function endOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
 }
 
 /**
