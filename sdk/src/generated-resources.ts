@@ -96,8 +96,8 @@ export class Tenants extends Resource {
   }
 
   /**
-   * Stop everything: agents may change nothing, and nothing due is sent. Takes effect on all nodes
-   * within a second. A tenant that is already frozen stays as it is.
+   * Stop everything: agents may change nothing, and only subscriptions deliver. Takes effect on all
+   * nodes within a second. A tenant that is already frozen stays as it is.
    */
   freeze(tenant_id: string, given: Body<'freezeTenant'> & CallOptions = {}): Promise<Tenant> {
     const [body, options] = split(given)

@@ -1121,7 +1121,7 @@ export interface Workflow {
   last_type: string
 }
 
-/** Events that are delivered to a URL or an address, and how far delivery is. */
+/** Events that are delivered to a URL or an address, and their progress. */
 export interface Subscription {
   id: string
   /** unconfirmed: the holder of the address has not confirmed it yet, by the link in the mail. */

@@ -50,7 +50,7 @@ export const events = declareEvents({
   'checkpoint.approved': settled('It was approved.'),
   'checkpoint.rejected': settled('It was rejected, by a person or by its timeout.'),
   'checkpoint.expired': settled('Nobody decided in time, and its timeout_action is dlq.'),
-  'checkpoint.cancelled': settled('The agent that asked cancelled it.'),
+  'checkpoint.cancelled': settled('It was cancelled before a decision.'),
   'checkpoint.revoked': {
     about: 'The approval of an effect was revoked: nothing starts under it any more.',
     subject: 'checkpoint',

@@ -15,7 +15,7 @@ export const statuses = [
 ] as const
 export type EffectStatus = (typeof statuses)[number]
 
-/** The end of a lease that nobody has settled: a person decides, a person is asked, or the effect is free again. */
+/** When a lease ends unsettled: the effect waits for an admin, a person is asked, or it is free again. */
 export const unknown_actions = ['hold', 'ask', 'retry'] as const
 export type OnUnknown = (typeof unknown_actions)[number]
 
@@ -60,7 +60,7 @@ export const lease_seconds_max = limit(
   'effects.lease',
   3_600,
   'seconds',
-  'The longest lease of an effect; a longer one is extended. Past it 400.',
+  'The longest lease of an effect; longer work extends it. Past it 400.',
 )
 export const key_characters_max = limit(
   'effects.key',
@@ -101,7 +101,7 @@ export interface EffectRow {
   /** The approval; null: it needs none. */
   checkpoint_id: string | null
   permit_expires_at: Millis | null
-  /** 1: its approval was revoked. It is over, whatever time another node or a clock that was set back takes for now. */
+  /** 1: its approval was revoked, and is over, whatever time it is by another node or a clock that was set back. */
   revoked: number
   /** The outcome of the approval that ended it. */
   refused_as: (typeof refusals)[number] | null
@@ -122,7 +122,7 @@ export interface EffectRow {
   error: string | null
 }
 
-/** With what its retention removes. JSON texts. */
+/** With the JSON texts that retention removes. */
 export interface WholeEffect extends EffectRow {
   payload: string | null
   effective_payload: string | null

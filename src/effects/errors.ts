@@ -27,7 +27,7 @@ export const errors = declareErrors({
   EFFECT_NOT_HELD: {
     status: 409,
     message: 'This is not the current lease of the effect.',
-    when: 'The `lease_token` is not that of the last lease of the [effect](effects.md), or that lease was settled or has run out; a claim or a start has the token of a lease that was released. `details.status` is the status of the effect.',
+    when: 'The `lease_token` is not that of the last lease of the [effect](effects.md), or that lease was settled or has run out; or a claim or start reuses the token of a released lease. `details.status` is the status of the effect.',
     next: 'Stop: do not carry out the effect. Read it to see what became of it. A new claim takes a new lease_token.',
     exit: 'conflict',
   },
@@ -41,14 +41,14 @@ export const errors = declareErrors({
   EFFECT_REJECTED: {
     status: 403,
     message: 'The approval of this effect was refused.',
-    when: 'The approval of the [effect](effects.md) was rejected, has expired or was cancelled; `details.status` says which, and `details.checkpoint_id` names it. This is final.',
+    when: 'The approval of the [effect](effects.md) was rejected, has expired or was cancelled, which is final. Or the one that a claim names is over or `used_up`. `details` has its `status` and `checkpoint_id`.',
     next: 'Do not do it. If it is still wanted, propose another effect under another key.',
     exit: 'forbidden',
   },
   EFFECT_APPROVAL_REQUIRED: {
     status: 403,
     message: 'This effect needs an approval first.',
-    when: 'A [policy](effects.md#policies) requires approval for effects of this type, and this one has none: it was claimed before the policy existed. Or the approval that it names, `details.checkpoint_id`, was given by fewer voters than the policy now requires, or by other voters.',
+    when: 'A [policy](effects.md#policies), or the mode `propose` of the agent, requires an approval, and this effect has none. Or the approval that it names, `details.checkpoint_id`, was given by fewer voters than the policy now requires, or by other voters.',
     next: 'POST the effect again, without a checkpoint_id: that asks for its approval.',
     exit: 'forbidden',
   },

@@ -33,7 +33,7 @@ export const Paused = Type.Boolean({ description: 'True: nothing is delivered un
 
 export const Subscription = Shape(
   'Subscription',
-  'Events that are delivered to a URL or an address, and how far delivery is.',
+  'Events that are delivered to a URL or an address, and their progress.',
   {
     id: Type.String(),
     status: Type.Enum([...statuses], {

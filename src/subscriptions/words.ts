@@ -12,7 +12,7 @@ export interface Told {
     agent_id: string | null
     data: Readonly<Record<string, unknown>>
   }
-  /** One sentence about its type: `The agent that asked cancelled it.` */
+  /** One sentence about its type: `It was cancelled before a decision.` */
   about: string
   /** The checkpoint that it asks about; null for other events, and for one that is gone. */
   checkpoint: { id: string; title: string; status: string; agent_id: string; expires_at: Millis } | null

@@ -47,7 +47,7 @@ export const events = declareEvents({
     data: { purge_at: Time('When all of its data is removed, including its events.') },
   },
   'tenant.frozen': {
-    about: 'It is frozen: its agents may change nothing, and nothing due is sent.',
+    about: 'It is frozen: its agents may change nothing, and only subscriptions deliver.',
     subject: 'tenant',
     data: { reason: Nullable(Type.String({ description: 'Why.' })) },
   },

@@ -14,7 +14,7 @@ export const freezeTenant = (Tenant: TenantShape) =>
     method: 'POST',
     path: '/v1/tenants/:tenant_id/freeze',
     tag,
-    summary: 'Stop everything: agents may change nothing, and nothing due is sent',
+    summary: 'Stop everything: agents may change nothing, and only subscriptions deliver',
     description: 'Takes effect on all nodes within a second. A tenant that is already frozen stays as it is.',
     sdk: { name: 'tenants.freeze', retry: { safe: true, why: 'a tenant that is frozen stays as it is' } },
     cli: {

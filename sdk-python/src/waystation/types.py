@@ -1640,7 +1640,7 @@ class SealedEvent(TypedDict):
 
 
 class Subscription(TypedDict):
-    """Events that are delivered to a URL or an address, and how far delivery is."""
+    """Events that are delivered to a URL or an address, and their progress."""
 
     id: str
     status: Literal["unconfirmed", "active", "paused"]

@@ -134,8 +134,8 @@ class AsyncTenants(AsyncResource):
         return answer_
 
     async def freeze(self, tenant_id: str, *, reason: str | None = None, **options: Unpack[CallOptions]) -> Tenant:
-        """Stop everything: agents may change nothing, and nothing due is sent. Takes effect on all nodes within a
-        second. A tenant that is already frozen stays as it is.
+        """Stop everything: agents may change nothing, and only subscriptions deliver. Takes effect on all nodes
+        within a second. A tenant that is already frozen stays as it is.
 
         tenant_id: The tenant that the admin key belongs to; any other is refused with 403.
         reason: Shown to the agents that are refused.
