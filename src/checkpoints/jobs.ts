@@ -204,7 +204,7 @@ export async function ended(
   cause: Cause,
 ): Promise<void> {
   const { id, status, resolved_by } = settled
-  const waited = await jobs.cancelled(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
+  const waited = await jobs.cancelTraced(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
   // The trace of the agent that asked goes on, not that of the person who decided.
   if (waited?.traceparent) tx.origin = waited
   if (settled.escalate !== null) await jobs.cancel(tx, jobs.keyOf({ tenant_id }, escalation_job, id))

@@ -8,7 +8,6 @@ import type { SendingKind } from './kind.ts'
 import type { Running } from './outcomes.ts'
 import type { WorkerOptions } from './worker-options.ts'
 
-/** No request of a sequence begins later than this after the first. */
 const sequence_ms_max = limit(
   'jobs.sequence',
   2_000,
@@ -74,9 +73,9 @@ function unread(error: unknown): Unread {
 }
 
 /**
- * One request after the other until one is not taken, for a bounded time: then others may have the permit, and the
- * lease does not end during an attempt. When the next one cannot be read, those that were taken are settled: they would all
- * be sent again otherwise.
+ * One request after the other until one is not accepted, for a bounded time: then others may have the permit, and the
+ * lease does not end during an attempt. When the next one cannot be read, those accepted are settled: otherwise all of
+ * them would be sent again.
  */
 async function attemptEach(
   { clock, send, onError }: Attempting,

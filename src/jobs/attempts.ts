@@ -8,7 +8,7 @@ import { Nullable, Page, Shape, Time } from '../contract/schemas.ts'
 import { type AttemptResult, attemptOf, attempts_max, type LeasedJob } from './job.ts'
 import * as jobs from './service.ts'
 
-/** Of the table that the CLI prints. */
+/** In the table that the CLI prints. */
 export const attempt_columns = ['attempt', 'started_at', 'duration_ms', 'status_code', 'error', 'webhook_id']
 
 export const AttemptPage = Page(
@@ -26,14 +26,14 @@ export const AttemptPage = Page(
   }),
 )
 
-/** Members of the event of an attempt. */
+/** The data of an attempt's event. */
 export const attempted_data = {
   attempt: Type.Integer({ description: '1, 2 or 3.' }),
   status_code: Nullable(Type.Integer({ description: 'The status of the answer; null when none came.' })),
   error: Nullable(Type.String({ description: 'The class of the failure; null for a success.' })),
 }
 
-/** The same of an outcome. Null for a lease past the last attempt, which is not an attempt. */
+/** Its values. Null for a lease past the last attempt, which is not an attempt. */
 export function attemptedOf({ attempts: attempt }: Pick<LeasedJob, 'attempts'>, result: AttemptResult) {
   const { status_code, error } = result
   return attempt > attempts_max ? null : { attempt, status_code, error }

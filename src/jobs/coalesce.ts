@@ -1,5 +1,5 @@
-// Results that are written together, on SQLite: while more attempts go out under leases that are there already, those that have
-// ended wait a moment for others, so that one commit holds them all.
+// Results that are written together, on SQLite: while more attempts go out under existing leases, those that have ended wait
+// a moment for others, so that one commit holds them all.
 
 import { limit } from '../base/limit.ts'
 
@@ -13,7 +13,7 @@ export const wait_ms_max = limit(
 export class Coalescer {
   #group: PromiseWithResolvers<void> | null = null
 
-  /** Resolves when the group is written: when a result comes after which no more follow, or when the time is over. */
+  /** Resolves when the group is to be written: at a result that no more follow, or when the time is over. */
   wait(more_follow: boolean): Promise<void> | undefined {
     if (!more_follow) {
       this.end()

@@ -4,35 +4,30 @@ import { limit } from '../base/limit.ts'
 import { Permits } from '../base/permits.ts'
 import { type Ended, node_prefetch_max, Prefetch } from './prefetch.ts'
 
-/** Attempts in flight on this node. */
 export const node_max = limit(
   'jobs.in_flight',
   320,
   'attempts',
   'Attempts in flight on a node. Past it due jobs wait until an attempt ends.',
 )
-/** Permits of these that a tenant leaves to others, however much it has to send. */
 export const reserve = limit(
   'jobs.in_flight_reserve',
   64,
   'attempts',
   'Of these, those kept for tenants that have few in flight: however much one tenant sends, others find room.',
 )
-/** Attempts in flight for one destination: scheme, host and port. */
 export const destination_max = limit(
   'jobs.destination',
   16,
   'attempts',
   'Attempts in flight from a node to one scheme, host and port. Past it its jobs wait.',
 )
-/** Of these, for one tenant. */
 export const lane_max = limit(
   'jobs.destination_of_tenant',
   12,
   'attempts',
   'Of these, for one tenant, so that tenants that share a receiver all reach it.',
 )
-/** Lanes remembered between their attempts. */
 const remembered_max = limit(
   'jobs.destinations_remembered',
   10_000,
@@ -63,15 +58,15 @@ interface LaneState {
 }
 
 /**
- * A receiver that never answers holds one permit of this node, not twelve: a lane gets more only as it shows that it
- * is answered (as in slow start, RFC 5681 section 3.1). It is the tenant's own lane, so that no tenant can make a
+ * A receiver that never answers holds one permit of this node, not twelve: a lane gets more only as its receiver
+ * answers (as in slow start, RFC 5681 section 3.1). It is the tenant's own lane, so that no tenant can make a
  * receiver slow for others.
  *
  * A permit is held for up to 10 s, by a mail for up to 20 s, and cannot be withdrawn, so a tenant with many such receivers
  * must not get all of them: some are kept in reserve for tenants that hold little (base/permits.ts). Timeouts are counted on an
  * account of their own. They send nothing and end within a commit, so they do not wait behind their tenant's silent receivers.
  *
- * A lane that has shown to be quick, and is alone at its destination, prefetches: such jobs hold no permit, start as
+ * A lane whose receiver is quick, and that is alone at its destination, prefetches: such jobs hold no permit, start as
  * permits of the lane become free, and are cancelled when an answer is slow or does not come, or when the
  * reserve is in use: a lane that passes its permits to its own prefetched jobs would keep them from other tenants. Last
  * attempts are not prefetched: should the node die, the job would fail for good without ever having been sent.
@@ -187,11 +182,11 @@ export class ConcurrencyLimiter {
       state.allowed = ended.answered ? Math.min(lane_max, state.allowed + 1) : 1
       state.prefetch.judge(ended)
     }
-    if (this.#permits.isReserveInUse) state.prefetch.cancelAll() // so that the permit goes to the tenant with least
+    if (this.#permits.isReserveInUse) state.prefetch.cancelAll() // so that the permit goes to the tenant with the fewest
     if (state.prefetch.startNext()) state.in_flight += 1
   }
 
-  /** Cancels what is prefetched; nothing more is until the receiver is quick again. */
+  /** Cancels what is prefetched, and prefetches no more until the receiver is quick again. */
   slowDown(lane: Lane): void {
     this.#lanes.get(keyOf(lane))?.prefetch.slowDown()
   }

@@ -15,7 +15,7 @@ const counted_max = limit(
 export interface DueOfKind {
   kind: string
   due: number
-  /** When the longest due of them was due. */
+  /** When the oldest of them fell due. */
   oldest_at: Millis
 }
 
@@ -38,7 +38,6 @@ const OLDEST_DUE = searchOfAll<{ tenant_status: string | null; kind: string }>(
   `select ${tenant_status}, kind from jobs where paused = 0 and next_at <= :due_at order by next_at limit :rows_max`,
 )
 
-/** Stragglers that are passed in search of a job that is still to run. */
 const stragglers_passed_max = limit(
   'jobs.stragglers_passed',
   1_000,

@@ -12,14 +12,12 @@ import { RoundRobin } from './round-robin.ts'
 import * as search from './search-store.ts'
 import * as store from './store.ts'
 
-/** The number of the longest due jobs that are read. */
 const buffer_rows_max = limit(
   'jobs.buffer',
   1_000,
   'rows',
   'Longest due jobs that are read in one go. Past it tenants take turns.',
 )
-/** Tenants whose last turn is remembered. */
 const served_remembered_max = limit(
   'jobs.tenants_remembered',
   10_000,
@@ -153,7 +151,7 @@ export class JobQueue {
     return batchesOf(this.#take(limiter, wanted))
   }
 
-  /** The tenant with least in flight comes first, and of those with the same the one that was served longest ago. */
+  /** The tenant with the least in flight comes first, and among equals the one that was served longest ago. */
   #take(limiter: ConcurrencyLimiter, wanted: (job: QueuedJob) => boolean): QueuedJob[] {
     const order = this.#buffer.tenant_ids
       .map((tenant_id) => ({
@@ -200,7 +198,7 @@ export class JobQueue {
     )
     const continues = this.#full && !kept.some((job) => limiter.mayAcquire(job))
     const behind = this.#full ? kept : []
-    this.#fill(oldest, behind) // it starts whatever becomes of the round robin
+    this.#fill(oldest, behind) // these start even if the round robin fails
     if (continues) this.#fill(oldest, [...behind, ...(await this.#nextBehind(now, limiter))])
   }
 
@@ -213,7 +211,7 @@ export class JobQueue {
     this.#buffer = new JobBuffer([...oldest, ...found])
   }
 
-  /** A round robin that failed has found nothing, and those whose turn it was have it when the buffer is read again. */
+  /** A round robin that failed has found nothing, and those whose turn it was keep it. */
   async #nextBehind(now: Millis, limiter: ConcurrencyLimiter): Promise<QueuedJob[]> {
     try {
       return this.#queued(await this.#round_robin.next(now, limiter))
@@ -223,7 +221,7 @@ export class JobQueue {
     }
   }
 
-  /** A look that failed has found nothing. */
+  /** After a read that failed the buffer is stale. */
   async #orExpired<T>(read: Awaitable<T>): Promise<T> {
     try {
       return await read

@@ -67,7 +67,7 @@ export interface AttemptResult {
   sequence?: Sequence
 }
 
-/** Requests that are sent one after the other under one lease, as long as each is taken. */
+/** Requests that are sent one after the other under one lease, as long as each is accepted. */
 export interface Sequence {
   /** The request that follows; null when none does, or when the lease is lost. The first is never null. */
   next(): Promise<Sendable | null>
@@ -86,7 +86,7 @@ export function nextAttemptAt(
   return job.first_attempt_at + offsets_ms[job.attempts]!
 }
 
-/** 1, 2 or 3. A lease past the last attempt only says that no node lived to end it. */
+/** 1, 2 or 3. A lease past the last attempt only says that no node ended that one. */
 export function attemptNumber({ attempts }: Pick<LeasedJob, 'attempts'>): number {
   return Math.min(attempts, attempts_max)
 }

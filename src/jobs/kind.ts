@@ -29,7 +29,7 @@ interface KindBase {
   logged_as: string | null
 }
 
-/** Sends one request an attempt. */
+/** Sends requests. */
 export interface SendingKind extends KindBase {
   /** The number of its attempts, at as many of `attempt_offsets_ms`. A job past its last attempt has failed. */
   attempts_max: number
@@ -65,7 +65,7 @@ export interface Later {
   not_before: Millis
 }
 
-/** Nothing is left to send; `seen` says how far was searched; `idle` gets it. */
+/** Nothing is left to send; `seen`, for `idle`, says how far was searched. */
 export interface Nothing {
   seen: number
 }

@@ -8,11 +8,11 @@ const late_bounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_8
 const attempt_bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export class JobMeasures {
-  /** By kind and outcome: `ok`, or a class of failures. */
+  /** By kind and outcome: `ok`, or a failure class. */
   readonly attempts = new Family(() => new Counter())
   /** By kind. */
   readonly attempt_seconds = new Family(() => new Histogram(attempt_bounds))
-  /** By kind: from the time when a job was due to its beginning. */
+  /** By kind: from the time when a job was due to its start. */
   readonly start_delay_seconds = new Family(() => new Histogram(late_bounds))
   /** By kind: a job was leased again because the node that had leased it did not settle it. */
   readonly leases_expired = new Family(() => new Counter())

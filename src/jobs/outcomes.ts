@@ -48,7 +48,7 @@ export class Outcomes {
     await this.#counted(this.#writeWithRetry(running, settle))
   }
 
-  /** The lease of a job that sends nothing: as long as this fails, the job is leased again. */
+  /** Settles a job that sends nothing: as long as this fails, the job is leased again. */
   async settleLocal(job: LeasedJob, kind: LocalKind): Promise<undefined> {
     const { db, dependencies } = this.options
     await this.#counted(
@@ -125,7 +125,7 @@ export class Outcomes {
     return counted
   }
 
-  /** By -1: it was not so after all. One that was taken meanwhile is left out of those that follow. */
+  /** By -1: it was not so after all. If it was reported meanwhile, the next report has one less. */
   count(counter: Counter, by: 1 | -1 = 1): void {
     if (counter !== null) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
   }
@@ -137,7 +137,7 @@ export class Outcomes {
     return new Map(counts.filter(([, count]) => count > 0))
   }
 
-  /** Writes nothing again that fails, and waits for nothing. */
+  /** Repeats no write that fails, and waits for nothing. */
   stop(): void {
     this.#stopped = true
   }

@@ -9,7 +9,7 @@ interface Position {
   source_id: string
 }
 
-/** Which jobs of a tenant are to be paused: `frozen` leaves out those that go on while it is frozen. */
+/** Which jobs of a tenant are to be paused: `frozen` leaves out those that run while it is frozen. */
 export type Paused = 'none' | 'frozen' | 'all'
 
 interface Change {
@@ -39,7 +39,7 @@ const changes: Record<Paused, Change[]> = {
   all: [PAUSE],
 }
 
-// The tenant by an equal sign: between two bounds SQLite walks all jobs of the tenant, and compares the place of each.
+// `change` names the tenant by an equal sign: between bounds SQLite would walk all its jobs, and compare each position.
 function changeOf(
   first: string,
   change: string,

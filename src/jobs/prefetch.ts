@@ -3,7 +3,7 @@
 
 import { limit } from '../base/limit.ts'
 
-/** Jobs that a lane may have leased in addition to its permits, to follow at once when an attempt ends. */
+/** For one lane, in addition to its permits. */
 export const prefetch_max = limit(
   'jobs.prefetch_of_destination',
   72,

@@ -54,7 +54,7 @@ export class RoundRobin {
   /** Tenant -> the destination to begin with. */
   readonly #next_lane = new Map<string, string>()
 
-  /** `onError`: some could not be read, which keeps others from no turn. */
+  /** `onError`: some could not be read, which costs no others their turn. */
   constructor(
     private readonly db: Db,
     private readonly onError: (error: unknown) => void,
@@ -119,7 +119,7 @@ export class RoundRobin {
     return found.flat()
   }
 
-  /** Those that succeed. The first failure is reported: the others have its cause, more often than not. */
+  /** Those that succeed. The first failure is reported: the others mostly have the same cause. */
   async #readable<T>(reads: Promise<T>[]): Promise<T[]> {
     const ends = await Promise.allSettled(reads)
     const failure = ends.find((end) => end.status === 'rejected')

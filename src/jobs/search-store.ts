@@ -53,8 +53,8 @@ const DUE_IN_LANE = dueStatement<DueJobOfAny>(
   'and tenant_id = :tenant_id and destination = :destination',
 )
 
-// Where the earliest of a tenant are wanted, it is named as a range, and the order begins with it. With an equal sign
-// PostgreSQL may scan jobs_due and leave out the others, however many rows those have.
+// Where the earliest of a tenant are wanted, the tenant is a range, and comes first in the order. With an equal sign
+// PostgreSQL may scan jobs_due and skip the rows of other tenants, however many there are.
 const DUE_OF_TENANT = searchOfTenant<DueJobOfAny>(
   'jobs.due_of_tenant',
   `select ${due_columns}, ${own_status} from jobs
@@ -81,7 +81,7 @@ const TENANTS = searchOfAll<TenantAhead>(
                     order by jobs.tenant_id limit 1), number + 1
              from skip where skip.tenant_id is not null and number < :rows_max)
         select tenant_id from skip where tenant_id is not null) as scan`,
-  // Shards are asked all at once, where nothing skips from one tenant to the next of another shard.
+  // All shards are asked at once, and no scan can skip from one shard to the next tenant in another.
   `select tenant_id, status as tenant_status, next_at
      from (select tenant_id, status,
                   (select next_at from jobs

@@ -12,7 +12,7 @@ import { type Paused, setPaused } from './pause-store.ts'
 import * as store from './store.ts'
 import * as wake from './wake-store.ts'
 
-export const { attempts, cancel, cancelled, changeEvent, complete, retarget } = store
+export const { attempts, cancel, cancelTraced, changeEvent, complete, retarget } = store
 export const { lock } = wake
 export { countDue, dueOverview, idle_at, moveDue, type Paused, setPaused }
 
@@ -39,7 +39,7 @@ export async function reschedule(
 }
 
 /**
- * A job that is done in steps has its next one at `next_at`, with `tried` attempts of it made. False when the
+ * A job that is done in steps has its next one at `next_at`; `tried`: the attempts already made. False when the
  * lease was lost, or when this was done before: a transaction whose answer was lost may run again.
  */
 export async function repeat(

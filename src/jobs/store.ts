@@ -72,7 +72,7 @@ const RELEASE = sql(
     where ${leased}`,
 )
 
-/** Rows of one lease at most: the list of ids has this many places. */
+/** The list of ids has this many places. */
 export const lease_rows_max = limit('jobs.lease_rows', 16, 'rows', 'Jobs that one lease takes.')
 const id_names = idNames(lease_rows_max)
 const id_list = listOf(id_names)
@@ -183,14 +183,14 @@ export function changeEvent(tx: Tx, key: JobKey, event_id: string) {
   return tx.run(CHANGE_EVENT, { ...keyOf(key), event_id })
 }
 
-/** The trace of the job; null when it is gone. */
-export async function cancelled(tx: Tx, key: JobKey): Promise<Origin | null> {
+/** Returns the trace of the job; null when it is gone. */
+export async function cancelTraced(tx: Tx, key: JobKey): Promise<Origin | null> {
   return tx.one(CANCEL, keyOf(key))
 }
 
 /** False when the job is gone. */
 export async function cancel(tx: Tx, key: JobKey): Promise<boolean> {
-  return (await cancelled(tx, key)) !== null
+  return (await cancelTraced(tx, key)) !== null
 }
 
 /** The job is done. False when the lease was lost, and with it the right to say so. */
@@ -266,8 +266,8 @@ export async function lease(
 
 /**
  * Logs the outcome of an attempt, whether it still counted or not; a late report of a node that was
- * presumed dead replaces `interrupted`. A lease past the last attempt is not an attempt: it only says that no node lived to end the last one.
- * False when nothing was logged: also for an outcome that is in the log.
+ * presumed dead replaces `interrupted`. A lease past the last attempt is not an attempt. False when nothing was logged: also
+ * for an outcome that is in the log.
  */
 export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: AttemptResult): Promise<boolean> {
   if (kind.message === null || kind.logged_as === null || job.attempts > kind.attempts_max) return false
@@ -294,7 +294,7 @@ async function logInterrupted(
   if (logged && kind.message !== null) await kind.uncounted?.(tx, previous, interrupted)
 }
 
-/** A lease that was ended early, where a test clock stands still, says too little: no attempt began before it was due. */
+/** The end of a lease that was cut short, where a test clock stands still, says too little: no attempt began before it was due. */
 function startOf({ attempts, first_attempt_at, due_at }: LeasedJob, leased_until: Millis): Millis {
   if (attempts === 1) return first_attempt_at
   return Math.max(leased_until - lease_ms, first_attempt_at, due_at ?? 0)

@@ -6,7 +6,7 @@ import type { Db } from '../db/db.ts'
 import * as search from './search-store.ts'
 import type { JobWorker } from './worker.ts'
 
-/** Jobs of other nodes, and leases that ended, are found by looking this often. */
+/** How often jobs of other nodes, and leases that ended, are looked for. */
 export const poll_ms = 1_000
 /** The same while due jobs wait for room, or were left out by a lease. */
 export const backlog_poll_ms = 100
@@ -27,8 +27,8 @@ export interface TimerOptions {
   worker: JobWorker
   /** TICK=internal: runs on its own. Otherwise only kinds that start at once do, and all others at ticks. */
   internal: boolean
-  /** A bounded part of what is left to pause or resume, for the tenants after this one; those that fail are passed over while
-   * `goesOn`. Returns where to continue, or null when none is left anywhere. */
+  /** Pauses or resumes a bounded part of what is left, for the tenants after this one; skips those that fail while `goesOn`.
+   * Returns where to continue, or null when none is left anywhere. */
   pauseOrResumeStep(after_tenant_id: string, goesOn: () => boolean): Promise<string | null>
   onError: (error: unknown) => void
 }

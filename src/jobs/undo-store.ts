@@ -16,8 +16,8 @@ const UNDO_LEASE = sql(
 
 /**
  * The attempts do not count, and the jobs are due again. Where the lease was not committed another node may have leased a job
- * since: it is left alone, because nodes raise fencing tokens by steps of their own, and its lease ends at another time. Two nodes
- * have the same step once in 65,536, and lease in one millisecond then: the job may be sent twice, as after the death of a node.
+ * since: it is left alone, because nodes raise fencing tokens by steps of their own, and its lease ends at another time. Only where
+ * two nodes have the same step, once in 65,536, and lease in the same millisecond may the job be sent twice.
  */
 export async function undoLease(tx: Tx, jobs: readonly LeasedJob[], lease_until: Millis): Promise<void> {
   // In the order of their keys, as others lock several of them.

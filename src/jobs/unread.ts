@@ -1,4 +1,4 @@
-// Jobs whose message the database could not return, and how long this node has released each for that.
+// Jobs whose message could not be read from the database, and for how long this node has released each.
 
 import { type Clock, minute_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -44,7 +44,7 @@ export class UnreadJobs {
     return now - first_at <= unread_ms_max
   }
 
-  /** True while nothing failed that could be forgotten. */
+  /** True when there is nothing to forget. */
   get isEmpty(): boolean {
     return this.#since.size === 0
   }

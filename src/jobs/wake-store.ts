@@ -1,4 +1,4 @@
-// Statements by which idle jobs are woken, and a job is held as it is.
+// Statements that wake idle jobs, and lock the row of a job.
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -15,9 +15,8 @@ export const wake_rows_max = limit(
 )
 const woken_names = idNames(wake_rows_max)
 
-// Of a row that it waits for it sees what the other transaction left, as a list of places would not. Until 17 PostgreSQL
-// may read all rows of the range, and look for each whether it is in the list: ranges that follow each other read each row
-// once.
+// It sees a row that it waited for as the other transaction left it, as a list of row positions would not. Until 17
+// PostgreSQL may read all rows of the range, and search the list for each: successive ranges read each row once.
 const WAKE_IDLE = sql(
   'jobs.wake_idle',
   `update jobs set next_at = case when next_at >= :idle_at then :now else next_at end

@@ -13,7 +13,7 @@ export interface WorkerOptions {
   clock: Clock
   dependencies: Dependencies
   kinds: readonly JobKind[]
-  /** True when due jobs start on their own (TICK=internal), false when at ticks only. */
+  /** True when due jobs start on their own (TICK=internal); otherwise only kinds that start at once do. */
   internal: boolean
   /** True while nothing may start at all. Absent: never. */
   held?: () => boolean
@@ -22,7 +22,7 @@ export interface WorkerOptions {
   /** By how much its leases raise the fencing tokens of jobs. Absent: at random, so that nodes differ (undo-store.ts). */
   fence_step?: number
   send(job: LeasedJob, request: Sendable): Promise<Outcome>
-  /** Due jobs of these tenants were found, which are deleted or frozen: their jobs are to be paused. */
+  /** Due jobs of these tenants were found, though they are deleted or frozen: they are to be paused. */
   onStragglers(tenant_ids: readonly string[]): Promise<void>
   onError: (error: unknown) => void
   measures?: JobMeasures | undefined

@@ -29,14 +29,13 @@ const running_max = limit(
   'attempts',
   'Jobs that a node has leased, until their outcome is written. Past it nothing is leased.',
 )
-/** Batches of one dispatch: a tick looks at the time between two. */
+/** After each dispatch a tick looks at the time. */
 const batches_max = limit(
   'jobs.batches',
   8,
   'entries',
   'Batches that are started in one dispatch, before the worker does anything else.',
 )
-/** Batches in a row without progress before the worker waits for its next call. */
 const no_progress_max = limit(
   'jobs.batches_without_progress',
   3,
@@ -270,8 +269,8 @@ export class JobWorker {
 
   /**
    * True when more results are about to come, or more jobs to be leased, which can share a commit with this result. On
-   * PostgreSQL they have commits of their own. The last attempt is over when a node dies before it is written, so that
-   * its result does not wait.
+   * PostgreSQL they have commits of their own. The result of a last attempt does not wait: should the node die first, the
+   * job would fail for good.
    */
   #commitFollows(job: LeasedJob, kind: SendingKind): boolean {
     if (this.#stopped || this.options.db.engine === 'postgres') return false
@@ -333,7 +332,7 @@ export class JobWorker {
 
   /**
    * While the database was only unavailable, it was no attempt; otherwise the lease runs out and counts, so that the job ends.
-   * Also where its message writes: what it does not know of its own commit is seen when it is made again.
+   * Also where making the message writes: when it is made again, it sees whether its commit held.
    */
   #mayRelease(running: Running, error: unknown): boolean {
     return (isUnavailable(error) || isOutcomeUnknown(error)) && this.#unread.mayRelease(unreadId(running))
