@@ -38,7 +38,7 @@ interface Asked {
   approval: Approval | null
 }
 
-/** The one that a policy asks for when its agent asks for none. */
+/** By default, the approval that a policy asks for. */
 function approvalOf({ approval, type }: Asked): Approval {
   return (
     approval ?? {
@@ -71,7 +71,7 @@ export async function openApproval(
 }
 
 /**
- * Takes a use of an approval that was asked for another effect; returns until when it holds, null for no end. Throws
+ * Takes a use of an approval that was asked for another effect; returns when it expires, null for never. Throws
  * EFFECT_REJECTED, EFFECT_KEY_REUSED for another type or other bytes, EFFECT_APPROVAL_REQUIRED when the policy wants more,
  * INVALID_STATE while it is pending, CHECKPOINT_NOT_FOUND.
  */

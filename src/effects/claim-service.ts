@@ -1,4 +1,4 @@
-// The claim of an effect, and its start: of any number of callers exactly one gets the lease.
+// The claim of an effect: of any number of callers exactly one gets the lease.
 
 import './errors.ts'
 import type { Millis } from '../base/clock.ts'
@@ -11,14 +11,14 @@ import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { type Approval, openApproval, takeUse } from './approval-service.ts'
 import { isSamePayload, type WholeEffect } from './effect.ts'
-import { ask, type Claim, type Claimed, type Hashed, run, wasProposed } from './new-service.ts'
+import { afterProposal, ask, type Claim, type Claimed, type Hashed, run } from './new-service.ts'
 import * as permits from './permit-store.ts'
 import { asksFor, type PolicyRow } from './policy.ts'
 import * as policies from './policy-store.ts'
-import { permitExpired } from './refusal-service.ts'
+import { expirePermit } from './refusal-service.ts'
 import {
-  isOver,
   isOwnLease,
+  isPermitOver,
   keyReused,
   onlyProposes,
   refusalOf,
@@ -28,8 +28,8 @@ import {
 import * as store from './store.ts'
 
 /**
- * Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_NOT_HELD, EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED. A repeat of an effect that is
- * over is one read. `findApproval` finds out what the claim asks for, and throws when that cannot be; null: it asks for none.
+ * Throws the codes of its route. A repeat of an effect that is over is one read. `findApproval` returns the approval that
+ * the claim asks for, or throws; null: it asks for none.
  */
 export async function claim(
   db: Db,
@@ -43,7 +43,7 @@ export async function claim(
   const found = await store.findPair(db, tenant_id, asked.type, asked.key)
   const seen = found && (await presentState(db, caller, asked, payload_hash, found, db.clock.now()))
   if (seen) return seen
-  // A repeat is answered its state: of its approval nothing has to be found out. One that was approved asks for none again.
+  // An effect whose permit is over asks for no other approval.
   const approval = found?.status === 'approved' ? null : findApproval && (await findApproval())
   const claim = { ...asked, approval }
   for (;;) {
@@ -62,7 +62,7 @@ export async function claim(
 /** Another call came first, after a use of an approval was taken or a checkpoint was opened: that is undone. */
 class TakenMeanwhile extends Error {}
 
-/** A refusal that is returned stands, and is to be thrown after the commit. */
+/** A refusal that is returned has changes to commit: it is thrown afterwards. */
 async function claimIn(
   tx: Tx,
   caller: AgentCaller,
@@ -89,7 +89,7 @@ async function claimIn(
   }
 }
 
-/** Null when the pair is there meanwhile. */
+/** Null when the pair now exists. */
 async function claimNew(
   tx: Tx,
   caller: AgentCaller,
@@ -123,7 +123,7 @@ async function claimAgain(
   { claim, policy, asks, found }: Again,
 ): Promise<Claimed | ApiError | null> {
   const { tenant_id } = caller
-  if (found.status === 'approved') return permitExpired(tx, dependencies, tenant_id, found.id)
+  if (found.status === 'approved') return expirePermit(tx, dependencies, tenant_id, found.id)
   const under = await underOf(tx, tenant_id, claim, policy)
   if (under || !asks) {
     const lease_token = claim.lease_token ?? newId('lse', tx.now)
@@ -142,7 +142,7 @@ async function claimAgain(
   )
   const proposed = await permits.propose(tx, tenant_id, found.id, checkpoint.id)
   if (!proposed) throw new TakenMeanwhile()
-  return wasProposed(tx, caller, proposed, checkpoint)
+  return afterProposal(tx, caller, proposed, checkpoint)
 }
 
 /** Takes a use of the approval that the claim names; null when it names none. Throws as `takeUse` does. */
@@ -176,7 +176,7 @@ async function presentState(
   const { status, checkpoint_id } = effect
   const answer = { effect, lease_token: null, checkpoint: null }
   if (status === 'succeeded' || status === 'failed') return { ...answer, status: 200 }
-  if (status === 'approved') return isOver(effect, now) ? null : { ...answer, status: 200 }
+  if (status === 'approved') return isPermitOver(effect, now) ? null : { ...answer, status: 200 }
   if (status === 'awaiting_approval') {
     const checkpoint = await checkpoints.find(q, tenant_id, checkpoint_id!)
     return { ...answer, status: 202, checkpoint }

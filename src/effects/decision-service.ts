@@ -1,4 +1,4 @@
-// The end of a checkpoint and its effect: the approval of one that waits, or the answer of a person about one that is unknown.
+// How a decision changes an effect: as the approval of one that waits, or as the answer about one that is unknown.
 
 import { isoOrNull } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
@@ -12,7 +12,7 @@ import * as journal from '../journal/service.ts'
 import { aboutOf, dataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
 import * as permits from './permit-store.ts'
-import { permitExpired, wasRefused } from './refusal-service.ts'
+import { afterRefusal, expirePermit } from './refusal-service.ts'
 import { endQuestion } from './report-store.ts'
 import { resolveIn, type Verdict } from './resolve-service.ts'
 import * as store from './store.ts'
@@ -74,13 +74,13 @@ async function refused(
   const refused_as = checkpoint.status as 'rejected' | 'expired' | 'cancelled'
   const effect = await permits.refuse(tx, tenant_id, id, checkpoint.id, refused_as)
   if (!effect) return false
-  await wasRefused(tx, dependencies, tenant_id, effect, cause)
+  await afterRefusal(tx, dependencies, tenant_id, effect, cause)
   return true
 }
 
 /**
- * Ends those that may still start, and lets those that run finish: none of them starts again. Throws INVALID_STATE for a checkpoint
- * that approves nothing, since it asks what became of the effect.
+ * Ends those that may still start, and lets those that run finish: none of them starts again. Throws INVALID_STATE for a
+ * checkpoint that asks what became of the effect.
  */
 async function revoked(
   tx: Tx,
@@ -96,8 +96,8 @@ async function revoked(
     const effect = await permits.endPermit(tx, tenant_id, under.id)
     if (effect?.status === 'approved') startable.push(under.id)
   }
-  // Only now, since it takes the counter: a report has its effect before that, and the two would deadlock.
-  for (const each of startable) await permitExpired(tx, dependencies, tenant_id, each, cause)
+  // Only now, since it locks the counter: a report locks its effect before that, and the two would deadlock.
+  for (const each of startable) await expirePermit(tx, dependencies, tenant_id, each, cause)
 }
 
 /** Null: the person could not say, and the effect stays unknown. */

@@ -7,7 +7,6 @@ import { waitKey } from '../contract/wait.ts'
 import type { Tx } from '../db/db.ts'
 import type { EffectRow } from './effect.ts'
 
-/** Of an event of this effect. */
 export function aboutOf(tenant_id: string, cause: Cause, { id, workflow_id }: EffectRow) {
   return { tenant_id, cause, subject_id: id, workflow_id }
 }
@@ -17,7 +16,7 @@ export function dataOf({ type, key, payload_hash, effective_hash, fence }: Effec
   return { type, key, payload_hash, effective_hash, fence }
 }
 
-/** The same of one that has a lease. */
+/** The same for one that has a lease. */
 export function leaseDataOf(row: EffectRow) {
   return { ...dataOf(row), lease_until: iso(row.lease_until!), checkpoint_id: row.checkpoint_id }
 }

@@ -96,10 +96,10 @@ export async function ask(
   if (!effect) return null
   const asked = { ...claim, id, checkpoint_id }
   const checkpoint = await openApproval(tx, caller, dependencies, asked, policy)
-  return wasProposed(tx, caller, effect, checkpoint)
+  return afterProposal(tx, caller, effect, checkpoint)
 }
 
-export async function wasProposed(
+export async function afterProposal(
   tx: Tx,
   caller: AgentCaller,
   effect: WholeEffect,

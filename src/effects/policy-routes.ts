@@ -1,4 +1,4 @@
-// /v1/effect-policies: the terms of an admin for effects, whatever their agents say.
+// /v1/effect-policies: the terms that an admin sets, whatever agents ask for.
 
 import { Type } from 'typebox'
 import { limit } from '../base/limit.ts'

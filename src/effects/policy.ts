@@ -1,4 +1,4 @@
-// A policy: the terms of an admin for effects of a type, whatever their agents say. No imports from db or http.
+// A policy: an admin's terms for effects of a type, whatever agents ask for. No imports from db or http.
 
 import type { Millis } from '../base/clock.ts'
 

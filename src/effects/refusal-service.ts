@@ -1,4 +1,4 @@
-// An effect whose approval was refused, or whose permit is over: it ends, and stays so.
+// An effect whose approval was refused, or whose permit is over.
 
 import './errors.ts'
 import { ApiError } from '../base/errors.ts'
@@ -13,10 +13,10 @@ import { events } from './events.ts'
 import * as permits from './permit-store.ts'
 
 /**
- * Ends an effect whose permit is over; returns the refusal, which stands. Nobody knows whether it happened when its last
- * lease was not reported. Null when it has changed meanwhile.
+ * Ends an effect whose permit is over, as unknown when its last lease was not reported; returns the refusal. Null when it
+ * has changed meanwhile.
  */
-export async function permitExpired(
+export async function expirePermit(
   tx: Tx,
   dependencies: Dependencies,
   tenant_id: string,
@@ -24,12 +24,12 @@ export async function permitExpired(
   cause: Cause = service_cause,
 ): Promise<ApiError | null> {
   const effect = await permits.expirePermit(tx, tenant_id, id)
-  if (!effect) return permitExpiredUnreported(tx, dependencies, tenant_id, id, cause)
-  await wasRefused(tx, dependencies, tenant_id, effect, cause)
+  if (!effect) return expireUnreported(tx, dependencies, tenant_id, id, cause)
+  await afterRefusal(tx, dependencies, tenant_id, effect, cause)
   return rejectedAs(effect)
 }
 
-async function permitExpiredUnreported(
+async function expireUnreported(
   tx: Tx,
   dependencies: Dependencies,
   tenant_id: string,
@@ -44,8 +44,7 @@ async function permitExpiredUnreported(
   return unknownNow(effect)
 }
 
-/** Follows the end of an effect that was not approved. */
-export async function wasRefused(
+export async function afterRefusal(
   tx: Tx,
   dependencies: Dependencies,
   tenant_id: string,

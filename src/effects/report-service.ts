@@ -1,4 +1,4 @@
-// Reports of the holder of a lease, and the verdict of a person on an unknown effect.
+// Reports of the holder of a lease.
 
 import './errors.ts'
 import { hashKey } from '../base/keys.ts'
@@ -62,7 +62,7 @@ export function succeed(
         })
     if (before === effect) return effect
     tx.stores(tenant_id, report.more_bytes)
-    await isOver(tx, dependencies, tenant_id, id)
+    await afterEnd(tx, dependencies, tenant_id, id)
     const about = { ...aboutOf(tenant_id, causeOf(caller), effect), data: dataOf(effect) }
     await journal.emit(tx, events['effect.succeeded'], { ...about, failing: failingAfter(before) })
     return effect
@@ -94,7 +94,7 @@ export function fail(
       const data = { ...dataOf(effect), ran_out: false }
       await journal.emit(tx, events['effect.retried'], { ...about, data })
     } else {
-      await isOver(tx, dependencies, tenant_id, id)
+      await afterEnd(tx, dependencies, tenant_id, id)
       await journal.emit(tx, events['effect.failed'], { ...about, data: dataOf(effect) })
     }
     return effect
@@ -151,7 +151,7 @@ export function failingAfter(before: WholeEffect | null): -1 | 0 {
   return before?.status === 'unknown' ? -1 : 0
 }
 
-export async function isOver(
+export async function afterEnd(
   tx: Tx,
   dependencies: Dependencies,
   tenant_id: string,

@@ -76,7 +76,7 @@ export function succeed(tx: Tx, tenant_id: string, id: string, success: Success)
   return tx.one(SUCCEED, { tenant_id, id, ...success, now: tx.now })
 }
 
-/** The effect as it was read. Null is returned when its status or its lease is another one now. */
+/** The effect as it was read. Null is returned when its status or its lease has changed since. */
 type Before = Pick<WholeEffect, 'id' | 'status' | 'fence'>
 
 function asRead({ id, status, fence }: Before) {
@@ -93,7 +93,7 @@ interface Failure {
   error: string
 }
 
-/** Null unless this lease may report it; so is `release`. */
+/** Null unless this lease may report it; `release` too. */
 export function fail(tx: Tx, tenant_id: string, before: Before, failure: Failure) {
   return tx.one(FAIL, { tenant_id, ...asRead(before), ...failure, now: tx.now })
 }

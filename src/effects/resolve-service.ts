@@ -11,7 +11,7 @@ import * as journal from '../journal/service.ts'
 import { type EffectStatus, moves, type Outcome, type WholeEffect } from './effect.ts'
 import { aboutOf, dataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
-import { endQuestion, failingAfter, isOver } from './report-service.ts'
+import { afterEnd, endQuestion, failingAfter } from './report-service.ts'
 import * as store from './report-store.ts'
 import { read } from './start-service.ts'
 
@@ -82,7 +82,7 @@ export async function resolveIn(
   if (outcome === 'retry') notify(tx, dependencies, tenant_id, id)
   else {
     tx.stores(tenant_id, more_bytes + textBytes(error) - textBytes(before.error))
-    await isOver(tx, dependencies, tenant_id, id)
+    await afterEnd(tx, dependencies, tenant_id, id)
   }
   await journal.emit(tx, events['effect.resolved'], {
     ...{ ...aboutOf(tenant_id, cause, resolved), failing: failingAfter(before) },

@@ -1,4 +1,4 @@
-// /v1/effects: the claim of an effect, and its start.
+// POST /v1/effects: the claim of an effect.
 
 import { type Static, Type } from 'typebox'
 import * as agents from '../agents/service.ts'
@@ -159,7 +159,7 @@ export const claimEffect = route({
 
 type GivenApproval = Static<typeof ApprovalBody>
 
-/** Null without an approval, and for one that exists. Throws VALIDATION_FAILED unless it says one of both. */
+/** Null without an approval, and for one that exists. Throws VALIDATION_FAILED unless it has one of the two. */
 function titleOf(given: GivenApproval | undefined): string | null {
   if (given === undefined) return null
   const { title, checkpoint_id } = given

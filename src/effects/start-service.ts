@@ -17,7 +17,7 @@ import type { Claimed } from './new-service.ts'
 import * as permits from './permit-store.ts'
 import { asksFor } from './policy.ts'
 import * as policies from './policy-store.ts'
-import { notHeld, permitExpired, rejectedAs, unknownNow } from './refusal-service.ts'
+import { expirePermit, notHeld, rejectedAs, unknownNow } from './refusal-service.ts'
 import * as store from './store.ts'
 
 /** True for an agent whose effects all wait for an approval. */
@@ -25,7 +25,7 @@ export function onlyProposes({ mode }: AgentCaller): boolean {
   return mode === 'propose'
 }
 
-export function isOver({ permit_expires_at, revoked }: WholeEffect, now: Millis): boolean {
+export function isPermitOver({ permit_expires_at, revoked }: WholeEffect, now: Millis): boolean {
   return revoked === 1 || (permit_expires_at !== null && permit_expires_at <= now)
 }
 
@@ -40,8 +40,8 @@ export function isOwnLease(
 }
 
 /**
- * Throws EFFECT_NOT_HELD when the lease of this token was released: the call that got it came again, late, and nobody would know of
- * another lease.
+ * Throws EFFECT_NOT_HELD when the lease of this token was released: this is a late repeat of the call that got it, and nobody
+ * would know of another lease.
  */
 export function requireNewToken(effect: WholeEffect, lease_token: string | null): void {
   const { lease_token_hash, lease_until } = effect
@@ -110,8 +110,8 @@ export async function startIn(
 }
 
 /**
- * Where the guarded statement found nothing to start: the reason, or the policies that it did not judge. An effect that its
- * holder has released meanwhile is tried again.
+ * Where the guarded statement started nothing: the reason, or a start that reads the policies. An effect that its holder
+ * has released meanwhile is tried again.
  */
 async function startAfterAll(
   tx: Tx,
@@ -129,8 +129,8 @@ async function startAfterAll(
     if (!from.includes(effect.status)) throw refusalOf(effect, tx.now)
     requireNewToken(effect, lease.lease_token)
     if (effect.checkpoint_id === null) await requireNoApproval(tx, caller, effect)
-    const started = isOver(effect, tx.now)
-      ? await permitExpired(tx, dependencies, tenant_id, id)
+    const started = isPermitOver(effect, tx.now)
+      ? await expirePermit(tx, dependencies, tenant_id, id)
       : await startIn(tx, caller, dependencies, id, { ...lease, policies_known: 1 })
     if (started) return started
   }

@@ -1,4 +1,4 @@
-// Every statement that moves an effect. Each is guarded by the statuses that effect.ts lets it come from.
+// Statements that insert, find, start and extend effects. Each move is guarded by the statuses that effect.ts allows.
 
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx, writesRow } from '../db/db.ts'
@@ -23,8 +23,7 @@ export const no_lease = 'lease_token_hash = null, lease_until = null'
 /** Back to where it can be started. */
 export const startable = `case when checkpoint_id is null then 'ready' else 'approved' end`
 
-// One statement for the pair, and for the policies, which no effect may bypass: `policies_known` for one that was made with
-// them in mind.
+// One statement for the pair, and for the policies, which no effect may bypass: `policies_known` is 1 once they were read.
 const INSERT = writesRow<{ id: string }>(
   'effects.insert',
   `insert into effects
@@ -58,7 +57,7 @@ const lease = `lease_until = :at + ${lease_ms}, updated_at = :now`
 export const new_lease = `status = 'running', fence = fence + 1, lease_token_hash = :lease_token_hash, held_by = :agent_id, held = 0,
           resolved_by = null, lease_ms = ${lease_ms}, ${lease}`
 
-/** Not under the token of a lease that was released: that is a repeat of the call that got it, which came late. */
+/** Not under the token of a lease that was released: that is a late repeat of the call that got it. */
 export const new_token = '(lease_until is not null or lease_token_hash is distinct from :lease_token_hash)'
 
 // Of any number of racers exactly one: the others find it running.

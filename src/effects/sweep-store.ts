@@ -30,9 +30,8 @@ const run_out_leases = {
 const after_run_out =
   "case when on_unknown <> 'retry' then 'unknown' when checkpoint_id is null then 'ready' else 'approved' end"
 
-// The lease keeps its end and its token: its holder may still report. A lease that had run out before a freeze ends, as one that
-// ran out after it had been moved. The others hold until they are moved. One statement, so that no lease is left over between
-// the two.
+// The lease keeps its end and its token: its holder may still report. A lease ends that had run out before a freeze, or ran
+// out after it was moved. The others hold until they are moved. One statement, so that no lease falls between the two.
 const has_run_out = '(lease_until <= :frozen_at or (id <= :last_moved_id and lease_until <= :moved_now))'
 const RUN_OUT = sql<WholeEffect>(
   'effects.run_out',
@@ -102,7 +101,7 @@ export function ask(tx: Tx, tenant_id: string, id: string, question_id: string) 
   return tx.run(ASK, { tenant_id, id, question_id })
 }
 
-/** Tenants of the `rows_max` effects whose texts are to go first since `due_from`. */
+/** Tenants of the `rows_max` effects whose texts are due for removal first since `due_from`. */
 export function tenantsForgetting(q: Reader, now: Millis, due_from: Millis, rows_max: number) {
   return q.all(TENANTS_FORGETTING, { now, due_from, rows_max })
 }

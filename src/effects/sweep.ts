@@ -1,4 +1,4 @@
-// Leases that ran out: nobody knows what became of their effects. And the texts of effects that were over long ago.
+// Leases that ran out: nobody knows what became of their effects. And the texts of effects that ended long ago.
 
 import { day_ms, type Millis } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
@@ -52,7 +52,7 @@ export async function runOut(db: Db, now: Millis, lists = new DueLists(db.clock)
   return { counts: { 'effects.ran_out': ran_out }, more }
 }
 
-/** Of a frozen tenant only the leases end that had run out before. The others hold until the resume has moved them. */
+/** In a frozen tenant only leases that had run out before end. The others hold until the resume has moved them. */
 async function runOutOf(tx: Tx, due: Due): Promise<{ ended: number; held: number }> {
   const frozen = await tenants.lockFreeze(tx, due.tenant_id)
   const judged = tenants.frozenDeadlines(tx.now, frozen, leases.name)
@@ -141,7 +141,7 @@ function codeOf(text: string): string {
   return `\`${text.replace(/[`\s]+/g, ' ')}\``
 }
 
-/** One bounded step: payload and result of effects whose time to be kept is over. The pair, its hash and the outcome stay. */
+/** One bounded step: removes payload and result of effects past their retention. The pair, its hash and the outcome stay. */
 export function forget(db: Db, now: Millis, lists = new DueLists(db.clock)): Promise<Touched> {
   return lists.of('effects.forgetting').each(
     (from) => store.tenantsForgetting(db, now, from, sweep_rows_max),

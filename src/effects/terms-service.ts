@@ -1,4 +1,4 @@
-// The terms of an approval, and of the question what became of an effect: what is asked for, raised to what the policy wants.
+// The terms of an approval, and of the question what became of an effect: as asked for, raised to what the policy requires.
 
 import './errors.ts'
 import { ApiError } from '../base/errors.ts'
@@ -26,8 +26,8 @@ export async function atLeast(
 }
 
 /**
- * The policy sets the minimum, and a lower one of the agent does not count: it says how many approve, only those it names do, and
- * one rejection is enough. Null when too few of its approvers are left.
+ * The policy sets the minimum, whatever the agent asks for: how many approve, who may, and that one rejection is enough.
+ * Null when too few of its approvers are left.
  */
 async function raise(
   tx: Tx,
@@ -46,8 +46,8 @@ async function raise(
     list ? [...new Set(list)].filter((each) => allowed.includes(each)) : allowed
   const own = within(given.approvers)
   const approvers = own.length >= required_approvals ? own : allowed
-  const widened = (step: Step): Step => ({ ...step, approvers: within(step.approvers) })
-  const steps = given.escalate?.map(widened).filter((step) => step.approvers!.length > 0) ?? []
+  const limited = (step: Step): Step => ({ ...step, approvers: within(step.approvers) })
+  const steps = given.escalate?.map(limited).filter((step) => step.approvers!.length > 0) ?? []
   const { escalate: _, ...rest } = raised
   return { ...rest, approvers, ...(steps.length > 0 && { escalate: steps }) }
 }
@@ -61,7 +61,7 @@ async function thatCanVote(tx: Tx, tenant_id: string, approvers: readonly string
 }
 
 /**
- * Of the question what became of an effect, whose answer can let it happen again: no less than its approval and its policy
+ * For the question what became of an effect, whose answer can let it happen again: no less than its approval and its policy
  * asked for. Null when too few are left to answer.
  */
 export async function questionTerms(
