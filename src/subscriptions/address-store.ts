@@ -1,4 +1,4 @@
-// Statements on the addresses that get mails of a tenant, and on how many mails it sends.
+// Statements on the addresses that get mails from a tenant, and on how many mails it sends.
 
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -28,7 +28,7 @@ export interface AddressRow {
   asked_by: string
   /** When an attempt to send the mail that asks began; null once its outcome is known. */
   asked_at: Millis | null
-  /** When the mail server took it. */
+  /** When the mail server accepted it. */
   sent_at: Millis | null
   expires_at: Millis
 }
@@ -91,7 +91,7 @@ const BY_TOKEN = sql<AddressRow>(
   `select ${columns} from subscription_addresses where tenant_id = :tenant_id and token_hash = :token_hash`,
 )
 
-// Also of one that is so already: it takes the row's lock, so that what another is changing is waited for.
+// Even of one in that state already: it locks the row, and so waits for what another call is changing.
 const CHANGE = sql(
   'subscriptions.change_address',
   `update subscription_addresses set state = :state where ${here}`,
@@ -155,7 +155,7 @@ export function beginAsking(tx: Tx, tenant_id: string, address_hash: string) {
   return tx.run(BEGIN_ASKING, { tenant_id, address_hash, now: tx.now })
 }
 
-/** That attempt has ended: the mail server took it, or it may be tried again. */
+/** That attempt has ended: the mail server accepted it, or it may be tried again. */
 export function endAsking(tx: Tx, tenant_id: string, address_hash: string, was_sent: boolean) {
   return tx.run(END_ASKING, { tenant_id, address_hash, sent_at: was_sent ? tx.now : null })
 }
@@ -164,7 +164,7 @@ export function byToken(q: Reader, tenant_id: string, token_hash: string) {
   return q.one(BY_TOKEN, { tenant_id, token_hash })
 }
 
-/** Nobody else says otherwise before this transaction ends. */
+/** Nobody else changes it before this transaction ends. */
 export function change(tx: Tx, tenant_id: string, address_hash: string, state: AddressState) {
   return tx.run(CHANGE, { tenant_id, address_hash, state })
 }

@@ -23,7 +23,7 @@ const confirmation_ms_max = limit(
   'How long an address may be confirmed by the mail that asks. Past it the link answers 404.',
 )
 
-/** An address that is new, or whose time to confirm is over, is asked, by this subscription. */
+/** This subscription asks an address that is new, or whose time to confirm is over. */
 export async function firstStatus(
   tx: Tx,
   caller: AdminCaller,
@@ -56,7 +56,7 @@ export async function firstStatus(
   return 'unconfirmed'
 }
 
-/** Of an address that is locked, and whose subscription that was to ask is gone: unless the mail was sent, another sends it. */
+/** For a locked address whose subscription that was to ask is gone: unless the mail was sent, another one sends it. */
 export async function askByAnother(
   tx: Tx,
   dependencies: Dependencies,
@@ -68,7 +68,7 @@ export async function askByAnother(
   if (!next) return
   const again = { address_hash, asked_by: next.id, expires_at: tx.now + confirmation_ms_max }
   await addresses.askFor(tx, tenant_id, again)
-  // Under another lease: one that found that another asks is about to make the job idle.
+  // Under another lease: the current one may be about to make the job idle.
   const key = jobs.keyOf({ tenant_id }, subscription_job, next.id)
   const job = { ...key, event_id: next.id, destination: null, next_at: tx.now }
   await jobs.reschedule(tx, dependencies.jobs, job)

@@ -33,8 +33,8 @@ export interface GivenChange {
 
 /**
  * An attempt that is under way no longer counts; the event that was tried is tried again, from its first attempt. Throws
- * SUBSCRIPTION_NOT_FOUND, INVALID_STATE where only the holder of the address can begin the mails again, UNAVAILABLE while there is
- * more of the journal to pass over.
+ * SUBSCRIPTION_NOT_FOUND, INVALID_STATE where only the holder of the address can resume the mails, UNAVAILABLE while there
+ * is more of the journal to pass over.
  */
 export async function update(
   db: Db,
@@ -132,8 +132,8 @@ async function emitChange(
 }
 
 /**
- * Its job is due now, under another lease, and its row is locked. The head is locked before: events that it takes are numbered before
- * this, and it finds them, or after it, and wake it. Of one that waits for a confirmation nothing is due: it would ask again.
+ * Its job is due now, under another lease, and its row is locked. The head is locked before: events that it takes are numbered
+ * before this, and it finds them, or after it, and wake it. One that waits for a confirmation is only locked: it would ask again.
  * Throws SUBSCRIPTION_NOT_FOUND.
  */
 async function tryAgain(
@@ -153,7 +153,7 @@ async function tryAgain(
   if (!held) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
 }
 
-/** Delivers again what comes after this number, as far as it is kept. A number that no event has yet is like the last one. Throws SUBSCRIPTION_NOT_FOUND. */
+/** Delivers again what comes after this number, as far as it is kept; one above the last counts as that. Throws SUBSCRIPTION_NOT_FOUND. */
 export async function replay(
   db: Db,
   caller: AdminCaller,

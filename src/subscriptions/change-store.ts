@@ -1,4 +1,4 @@
-// Statements that change a subscription: its settings, and where it goes on.
+// Statements that change a subscription: its settings, and where it continues.
 
 import { sql, type Tx } from '../db/db.ts'
 import { here } from './store.ts'
@@ -50,7 +50,7 @@ const same = {
   ...{ status: null, paused_reason: null },
 }
 
-/** The next event is the first behind this number. */
+/** The next event is the first after this number. */
 export function replay(tx: Tx, tenant_id: string, id: string, position: number) {
   return tx.run(REPLAY, { tenant_id, id, position, now: tx.now })
 }

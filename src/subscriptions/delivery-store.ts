@@ -77,7 +77,7 @@ export function deliverable(q: Reader, { tenant_id, source_id: id, fence }: Leas
   return q.one(DELIVERABLE, { tenant_id, id, fence })
 }
 
-/** False when the lease was lost, by a change of the subscription say, or when the tenant waits for deletion. */
+/** False when the lease was lost, for example by a change of the subscription, or the tenant waits for deletion. */
 export async function isHeld(q: Reader, { tenant_id, source_id: id, fence }: LeasedJob): Promise<boolean> {
   return (await q.one(IS_HELD, { tenant_id, id, fence })) !== null
 }
@@ -92,7 +92,7 @@ export function advance(tx: Tx, tenant_id: string, id: string, position: number)
   return tx.run(ADVANCE, { tenant_id, id, position })
 }
 
-/** The same, unless it takes others by now, or goes on from another place. */
+/** The same, unless its selection or its position has changed. */
 export function passOver(
   tx: Tx,
   tenant_id: string,
@@ -103,7 +103,13 @@ export function passOver(
 }
 
 /** Counts attempts; returns how many there were with them, null when it is gone. */
-export async function logged(tx: Tx, tenant_id: string, id: string, count: number, last_attempt_at: Millis) {
+export async function countLogged(
+  tx: Tx,
+  tenant_id: string,
+  id: string,
+  count: number,
+  last_attempt_at: Millis,
+) {
   return (await tx.one(LOGGED, { tenant_id, id, count, last_attempt_at }))?.logged ?? null
 }
 
@@ -113,7 +119,7 @@ export interface Settled {
   attempts: number
   last_error: string | null
   last_status_code: number | null
-  /** Null when nothing was taken. */
+  /** Null when nothing was accepted. */
   delivered_at: Millis | null
 }
 

@@ -73,7 +73,7 @@ export const subscription_job: SendingKind = {
     const is_behind = delivery !== undefined && (delivery.more || taken < (delivery.events?.length ?? 0))
     const again_at = result.ok ? (is_behind ? tx.now : jobs.idle_at) : (next_at ?? jobs.idle_at)
     const waits = next_at !== null
-    // Also of a subscription that is gone meanwhile: its address was asked. Its row comes before a job's, as when its holder confirms.
+    // Even if the subscription is gone: its address was asked. Its row comes before a job's, as when its holder confirms.
     if (delivery && !delivery.events)
       await endAsking(tx, job.tenant_id, delivery.subscription.address_hash!, result.ok)
     const held = await jobs.repeat(tx, dependencies.jobs, job, again_at, waits ? tried : undefined)
@@ -107,8 +107,8 @@ async function attemptOf(
 }
 
 /**
- * Of the event that was tried last. After others that were taken it was its first attempt. A lease past the last attempt only says that
- * no node lived to end that one.
+ * For the event that was tried last. After others that were accepted it was its first attempt. A lease past the last attempt
+ * only says that no node ended that one.
  */
 function triesOf({ attempts, first_attempt_at }: LeasedJob, result: AttemptResult, taken: number) {
   if (taken > 0) return { attempts: 1, first_attempt_at: result.started_at }
@@ -163,7 +163,7 @@ async function settleRow(
   const events = delivery?.events ?? []
   const last = events[taken - 1]
   await deliveries.settle(tx, tenant_id, id, {
-    // Behind the last one nothing up to there is taken, so that it is not read again.
+    // After the last one nothing up to `reached` is wanted: it is not read again.
     position: last && taken === events.length ? delivery!.reached : (last?.seq ?? null),
     attempts,
     last_error: errorText(result),
@@ -196,8 +196,8 @@ function entriesOf(
 }
 
 /**
- * Also of a lease that was lost. `held`: it was not, until now. Otherwise the same settlement may have logged them before: its
- * answer from the database was lost, and it runs again.
+ * Also under a lease that was lost. `held`: it was held until now. Otherwise the same settlement may have logged them before:
+ * its answer from the database was lost, and it runs again.
  */
 async function logAttempts(
   tx: Tx,
@@ -207,7 +207,7 @@ async function logAttempts(
 ): Promise<void> {
   const entries = held ? made : await notLogged(tx, tenant_id, id, made)
   if (entries.length === 0) return
-  const logged = await deliveries.logged(tx, tenant_id, id, entries.length, entries.at(-1)!.started_at)
+  const logged = await deliveries.countLogged(tx, tenant_id, id, entries.length, entries.at(-1)!.started_at)
   if (logged === null) return
   const first = logged - entries.length
   await Promise.all(

@@ -58,7 +58,7 @@ async function lockJob(tx: Tx, tenant_id: string, id: string) {
   return { ...key, event_id: id, destination: null }
 }
 
-/** Of the address, and of each subscription to it. Said again, it changes nothing. */
+/** Changes the address, and each subscription to it. A repeat changes nothing. */
 async function change(
   db: Db,
   dependencies: Dependencies,
@@ -77,8 +77,8 @@ async function change(
     if (!address || is_over) throw new ApiError('LINK_NOT_FOUND')
     // Before all other locks: events are numbered before this and passed over, or after it and wake the jobs.
     if (state === 'confirmed') await journal.lockHead(tx, tenant_id)
-    // Then its row: a subscription to it that is made meanwhile is among those below, or finds the new state. And what its holder
-    // says elsewhere at the same time holds for all of them, or none.
+    // Then its row: a subscription to it that is created meanwhile is among those below, or finds the new state. And what its
+    // holder says elsewhere at the same time holds for all of them, or none.
     await addresses.change(tx, tenant_id, address.address_hash, state)
     for (const id of await idsOf(tx, tenant_id, address.address_hash)) await each(tx, tenant_id, id)
   })

@@ -37,7 +37,7 @@ export function deliveryId(event_id: string, subscription_id: string): string {
   return `${event_id}-${subscription_id}`
 }
 
-/** The request of the next event; null once the lease was lost, by a change of the subscription say. */
+/** The request of the next event; null once the lease is lost, as by a change of the subscription. */
 export async function nextRequest(
   { db, dependencies }: MessageContext,
   job: LeasedJob,
@@ -68,7 +68,7 @@ export async function nextRequest(
   return { ...request, headers: { ...request.headers, ...added } }
 }
 
-/** Of an event about a message: an inbox that gets it under a name that is not known as ours ends the circle. */
+/** For an event about a message: an inbox that gets it under a name not known as ours ends the loop. */
 async function hopsOfEvent(q: Reader, tenant_id: string, { type, subject_id, data }: EventRow) {
   if (!type.startsWith('message.')) return {}
   return inboxes.hopsHeader(q, tenant_id, subject_id, JSON.parse(data).message_seq)
@@ -121,7 +121,7 @@ export function mailAbout(
   )
 }
 
-/** Counted before it is sent, whatever comes of it: what a tenant sends is limited. Null when nothing is to be sent. */
+/** Counted before it is sent, whatever the outcome: what a tenant sends is limited. Null when nothing is to be sent. */
 async function oneMail(
   { db, dependencies, started_at }: MessageContext,
   job: LeasedJob,

@@ -1,5 +1,5 @@
-// A change of what a subscription takes. Before it the position passes over what the selection does not take: otherwise the new one
-// would take it or not by how far the old one was read.
+// A change of what a subscription takes. First the position passes over what the old selection does not take: otherwise how far
+// that was read would decide what the new one takes.
 
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
@@ -21,7 +21,7 @@ const looks_max = limit(
 
 /**
  * Passes over what it does not take, while others are served: it may be most of the journal. Throws SUBSCRIPTION_NOT_FOUND, and
- * UNAVAILABLE while there may be more of it; the next call goes on from there.
+ * UNAVAILABLE while there may be more of it; the next call continues there.
  */
 export async function pass(
   db: Db,
@@ -29,7 +29,7 @@ export async function pass(
   tenant_id: string,
   id: string,
 ): Promise<void> {
-  // Events that were committed before get their numbers now: what they are taken by is not changed.
+  // Events that were committed before get their numbers now: the old selection decides on them.
   await journal.number(tenant_id)
   const row = await read(db, tenant_id, id)
   if (isIdle(row)) return

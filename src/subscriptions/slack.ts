@@ -1,5 +1,5 @@
-// Messages that receivers in the form of Slack's incoming webhooks show: Slack, Mattermost, Rocket.Chat. No imports from db or
-// http. `blocks` is read by Slack, `text` by the others, and by Slack for its notifications.
+// Messages in the form of Slack's incoming webhooks, for Slack, Mattermost and Rocket.Chat. No imports from db or http. `blocks`
+// is read by Slack, `text` by the others, and by Slack for its notifications.
 
 import { limit } from '../base/limit.ts'
 import { checkpointWords, type EventWords, neutral, type Told, wordsOf } from './words.ts'
@@ -29,7 +29,7 @@ export function slackBody(told: Told): string {
   return JSON.stringify({ text: lineOf(words), blocks })
 }
 
-/** A headline says itself that it was decided. */
+/** Once decided, the headline says so itself. */
 function detailsOf({ asked, details, link }: EventWords): string[] {
   return asked && link ? [asked.lead, ...details] : details
 }

@@ -10,7 +10,7 @@ export const statuses = ['unconfirmed', 'active', 'paused'] as const
 export type SubscriptionStatus = (typeof statuses)[number]
 
 /**
- * requested: by an admin. gone: the receiver answered 410. failing: an event was not taken for three days. unsubscribed: by
+ * requested: by an admin. gone: the receiver answered 410. failing: an event was not accepted for three days. unsubscribed: by
  * the person who gets the mails.
  */
 export const pause_reasons = ['requested', 'gone', 'failing', 'unsubscribed'] as const
@@ -91,7 +91,7 @@ export function isWanted({ id, types, workflow_id }: Selection, event: Considere
 }
 
 const shown_end_characters = 4
-/** Shorter ones would be shown for the most part. */
+/** Most of a shorter one would be shown. */
 const shown_from_characters = 12
 
 /** `https://hooks.slack.com/…aB3d`: without what makes the URL a secret. */
@@ -115,7 +115,7 @@ export function isAddress(text: string): boolean {
   )
 }
 
-/** The same for all ways to write one mailbox: no server that matters tells the case of letters. */
+/** The same for all ways to write one mailbox: no server that matters distinguishes case. */
 export function sameAddress(address: string): string {
   return address.normalize('NFC').toLowerCase()
 }

@@ -22,7 +22,7 @@ export function targetContext(tenant_id: string, id: string): string {
   return `subscription_target ${tenant_id} ${id}`
 }
 
-/** By what an address is found again. A plain hash could be guessed from a list of addresses. */
+/** An address is found again by it. A plain hash could be guessed from a list of addresses. */
 export function addressHash(secrets: Secrets, tenant_id: string, address: string): string {
   return secrets.fingerprint(`subscription_address ${tenant_id}`, sameAddress(address))
 }

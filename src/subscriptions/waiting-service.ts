@@ -32,11 +32,11 @@ export interface Waiting {
   events: EventRow[]
   /** Up to this number there are no others that it takes. */
   reached: number
-  /** There may be others behind it. */
+  /** There may be others after it. */
   more: boolean
 }
 
-/** Behind its position, `events_max` at most. */
+/** After its position, `events_max` at most. */
 export async function waitingEvents(
   q: Reader,
   tenant_id: string,
@@ -63,7 +63,7 @@ export async function waitingEvents(
 /** So many are read at once to find the first: those about the subscription itself are not taken. */
 const read_for_first = 32
 
-/** Up to `position` this selection takes nothing that waits: it ends before the first event that it takes, or one look away. */
+/** Up to `position` this selection takes nothing: that is before the first event that it takes, or where one look ended. */
 export async function passedFrom(
   q: Reader,
   tenant_id: string,
@@ -93,7 +93,7 @@ async function ofTypes(
     types.map((type) => journal.page(q, tenant_id, { type }, { after, rows_max })),
   )
   const rows = pages.flat().toSorted((one, other) => one.seq - other.seq)
-  // Behind the end of a page that is full there may be others of its type.
+  // After the end of a full page there may be others of its type.
   const ends = pages.flatMap((page) => (page.length === rows_max ? [page.at(-1)!.seq] : []))
   if (ends.length === 0) return { rows, reached: null }
   const reached = Math.min(...ends)
