@@ -246,7 +246,7 @@ export const generated: readonly GeneratedCommand[] = [
     about: 'Create an agent; its key is shown only once',
     examples: [
       'waystation agent create worker-1 --profile admin --save worker',
-      'waystation agent create mailer --description "sends the mail" --callback-base-url https://mail.example.com',
+      'waystation agent create mailer --description "sends the email" --callback-base-url https://mail.example.com',
     ],
     path: [],
     options: [
@@ -1654,7 +1654,7 @@ export const generated: readonly GeneratedCommand[] = [
     path: [],
     options: [
       { sets: 'url', flag: '--endpoint <url>', about: 'where events are sent' },
-      { sets: 'to', flag: '--mail <address>', about: 'or: the address that gets a mail for each event' },
+      { sets: 'to', flag: '--mail <address>', about: 'or: the address that gets an email for each event' },
       {
         sets: 'types',
         flag: '--types <list>',

@@ -493,7 +493,7 @@ subscriptions() {
   call 'read how far it is' 200 GET "/v1/subscriptions/$subscription" "${admin[@]}"
   call 'what was tried' 200 GET "/v1/subscriptions/$subscription/attempts" "${admin[@]}"
   json '{"token": "of-no-mail"}'
-  call 'a link that no mail has' 404 POST /v1/mail/confirm "${sent[@]}"
+  call 'a link that no email has' 404 POST /v1/mail/confirm "${sent[@]}"
   has LINK_NOT_FOUND
   call 'nor this one' 404 POST /v1/mail/unsubscribe "${sent[@]}"
   call 'delete it' 204 DELETE "/v1/subscriptions/$subscription" "${admin[@]}"

@@ -14,7 +14,7 @@ const root = join(import.meta.dir, '..')
 const file = join(root, 'src/contract/examples.json')
 const cron_secret = 'a-cron-secret-of-the-examples'
 
-/** No example script has the token of a mail. */
+/** No example script has the token of an email. */
 const by_hand: Readonly<Record<string, Example>> = {
   confirmMail: { request: { token: 'the-token-of-the-link' }, answers: { 200: { confirmed: true } } },
   unsubscribeMail: { request: { token: 'the-token-of-the-link' }, answers: { 200: { unsubscribed: true } } },

@@ -383,7 +383,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
       'SMTP_URL: has an option twice; each may be given once',
     ],
   ),
-  ['MAIL_FROM', '', 'MAIL_FROM: is needed with SMTP_URL: the sender of mails', { SMTP_URL: 'smtp://mail' }],
+  ['MAIL_FROM', '', 'MAIL_FROM: is needed with SMTP_URL: the sender of emails', { SMTP_URL: 'smtp://mail' }],
   ['MAIL_FROM', 'a@example.com', 'MAIL_FROM: needs SMTP_URL'],
   ...['nobody', 'a@b, c@d', 'A <a@b> <c@d>'].map(
     (value): [SettingName, string, string, Record<string, string>] => [

@@ -65,7 +65,7 @@ export interface Config {
   signup_open: boolean
   callback_allow: readonly AllowRange[]
   callback_https_only: boolean
-  /** Where mails are handed over; null: none are sent. */
+  /** Where emails are handed over; null: none are sent. */
   smtp_url: string | null
   /** Their sender; null without `smtp_url`. */
   mail_from: string | null
@@ -339,7 +339,7 @@ function cronSecret(text: string | undefined, public_url: string): string | null
   return text ?? null
 }
 
-/** Of nodemailer, which drops what it does not know: a misspelt requireTLS, or one without a value, would send mails in clear. */
+/** Of nodemailer, which drops what it does not know: a misspelt requireTLS, or one without a value, would send emails in clear. */
 const smtp_options: Record<string, 'text' | 'true or false'> = {
   requireTLS: 'true or false',
   ignoreTLS: 'true or false',
@@ -361,7 +361,7 @@ function mail(url: string | undefined, from: string | undefined): Pick<Config, '
   }
   checkSmtpLogin(parsed)
   checkSmtpOptions(parsed.searchParams)
-  if (from === undefined) throw new ConfigError('MAIL_FROM', 'is needed with SMTP_URL: the sender of mails')
+  if (from === undefined) throw new ConfigError('MAIL_FROM', 'is needed with SMTP_URL: the sender of emails')
   if (!/^([^<>@\r\n]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(from)) {
     throw new ConfigError('MAIL_FROM', `"${from}" is not an address such as waystation@example.com`)
   }
@@ -372,7 +372,7 @@ function checkSmtpLogin({ username, password, pathname, hash }: URL): void {
   // Of a password such as 12/34 or a@b/c a part is taken for the server, and would be looked up and logged.
   if (/[^/]/.test(pathname) || hash !== '')
     throw new ConfigError('SMTP_URL', `cannot be read: it has no path, and ${encoded_in_passwords}`)
-  // Nodemailer fails each mail to a server that asks for a login.
+  // Nodemailer fails each email to a server that asks for a login.
   if ((username === '') !== (password === ''))
     throw new ConfigError('SMTP_URL', 'has a user and a password, or neither')
 }
@@ -381,7 +381,7 @@ function checkSmtpOptions(options: URLSearchParams): void {
   const names = Object.keys(smtp_options)
   if ([...options.keys()].some((name) => !names.includes(name)))
     throw new ConfigError('SMTP_URL', `may have only the options ${names.join(', ')}`)
-  // Nodemailer makes a list of it, which counts as true: ignoreTLS=false&ignoreTLS=false would send mails in clear.
+  // Nodemailer makes a list of it, which counts as true: ignoreTLS=false&ignoreTLS=false would send emails in clear.
   if (options.size > new Set(options.keys()).size)
     throw new ConfigError('SMTP_URL', 'has an option twice; each may be given once')
   const switches = names.filter((name) => smtp_options[name] === 'true or false')

@@ -73,9 +73,9 @@ export const settings = {
   CALLBACK_HTTPS_ONLY: { initial: 'false', help: 'true: callback URLs must be https' },
   SMTP_URL: {
     initial: 'none',
-    help: 'smtp://user:password@host:587 or smtps://…: the server that sends mails to subscribers; none: no mail',
+    help: 'smtp://user:password@host:587 or smtps://…: the server that sends emails to subscribers; none: no email',
   },
-  MAIL_FROM: { initial: 'none', help: 'the sender of these mails, an address; needed with SMTP_URL' },
+  MAIL_FROM: { initial: 'none', help: 'the sender of these emails, an address; needed with SMTP_URL' },
   CORS_ORIGINS: {
     initial: 'none',
     help: 'comma-separated list of origins whose pages may call the API, or *',

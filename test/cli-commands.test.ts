@@ -112,7 +112,7 @@ function wordsOf(example: string): string[] {
 const hook = 'anybody may send to an inbox, with any client'
 const without_command: Record<string, string> = {
   checkRateLimitByQuery: 'the same check; a GET that counts would be repeated by anything on its way',
-  confirmMail: 'a button on the page of a link in a mail',
+  confirmMail: 'a button on the page of a link in an email',
   unsubscribeMail: 'likewise',
   ...Object.fromEntries(
     ['Delete', 'Get', 'Patch', 'Post', 'Put'].flatMap((verb) => [

@@ -234,7 +234,7 @@ test.each([
   expect(() => commandsText([{ ...create!, cli: cli as never }])).toThrow(/^createParasol /)
 })
 
-test('Every operation is in the SDK, except repeats of another one and what the links in mails call', () => {
+test('Every operation is in the SDK, except repeats of another one and what the links in emails call', () => {
   const unnamed = operationsOf(document).filter(({ sdk, path }) => !sdk && !path.startsWith('/hook/'))
   expect(unnamed.map(({ id }) => id)).toEqual([
     ...['checkRateLimitByQuery', 'getRateLimitNamedReset', 'confirmMail', 'unsubscribeMail'],

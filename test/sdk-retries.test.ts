@@ -563,7 +563,7 @@ for (const operation of operationsBeside(changing.map(([name]) => name))) {
   ] as (typeof changing)[number])
 }
 
-/** Called by the pages of the links in mails; the SDK has no methods for them. */
+/** Called by the pages of the links in emails; the SDK has no methods for them. */
 const of_links = ['confirmMail', 'unsubscribeMail']
 
 describe('The table of repeats', () => {

@@ -99,8 +99,8 @@ const methods: Record<string, (client: Waystation) => unknown> = {
 
 const hook = 'anybody may send to an inbox, with any client'
 const without_method: Record<string, string> = {
-  confirmMail: 'called by the page of a link in a mail, which alone has its token',
-  unsubscribeMail: 'called by the page of a link in a mail, which alone has its token',
+  confirmMail: 'called by the page of a link in an email, which alone has its token',
+  unsubscribeMail: 'called by the page of a link in an email, which alone has its token',
   checkRateLimitByQuery: 'the same check; a GET that counts would be repeated by anything on its way',
   ...Object.fromEntries(
     ['Delete', 'Get', 'Patch', 'Post', 'Put'].flatMap((verb) => [

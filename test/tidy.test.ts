@@ -237,7 +237,7 @@ describe('a feature is named', () => {
       'src/site/console.ts test_clock': 'the shell of the console says that there is one',
       'src/serve.ts /v1/tenants': 'the banner shows a first call',
       'src/quotas/feature.ts tenants': 'counters point to their tenant',
-      'src/site/mail.ts /v1/mail': 'the pages of the links in mails call it',
+      'src/site/mail.ts /v1/mail': 'the pages of the links in emails call it',
       'src/site/reference-page.ts /openapi.json': 'the reference links to what it shows',
     }
     const names = new Set(

@@ -6,7 +6,7 @@ import type { FirstUse } from '../ui/first.tsx'
 export const first: FirstUse = {
   title: 'No effects yet',
   purpose:
-    'An effect is something that must happen at most once: a refund, a mail, a deletion. An agent claims it by type and key, does it, and reports what came of it. When nobody knows, a person decides here.',
+    'An effect is something that must happen at most once: a refund, an email, a deletion. An agent claims it by type and key, does it, and reports what came of it. When nobody knows, a person decides here.',
   command: () =>
     agentCurl('POST', '/v1/effects', {
       json: '{"type": "refund", "key": "order-7",\n' + '    "payload": {"order": 7, "amount": 30}}',

@@ -48,7 +48,7 @@ export function CreateSubscription({ onCreated, onClose }: CreateProps) {
     if (made === null) return
     onClose()
     onCreated()
-    announce(kind === 'mail' ? 'A mail asks the address first.' : 'The subscription is active.')
+    announce(kind === 'mail' ? 'An email asks the address first.' : 'The subscription is active.')
     navigate(pathOf('/console/subscriptions', made.id))
   }
   return (
@@ -64,7 +64,7 @@ export function CreateSubscription({ onCreated, onClose }: CreateProps) {
           label="Address"
           type="email"
           required
-          hint="The person gets one mail that asks, and nothing else until they have confirmed it."
+          hint="The person gets one email that asks, and nothing else until they have confirmed it."
           {...field('to')}
         />
       ) : (

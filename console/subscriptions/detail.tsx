@@ -65,7 +65,7 @@ function Why({ status, paused_reason, last_error, last_status_code, ...rest }: S
     return (
       <section class="outcome" data-status="pending" aria-label="State">
         <p class="outcome-title">Waits for the holder of the address</p>
-        <p>A mail asked them. Nothing else is sent until they have pressed the button behind its link.</p>
+        <p>An email asked them. Nothing else is sent until they have pressed the button behind its link.</p>
       </section>
     )
   }

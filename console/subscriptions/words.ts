@@ -31,8 +31,8 @@ export const paused_reasons: Record<
     'Resume it once the receiver works: it goes on with the event that was not taken.',
   ],
   unsubscribed: [
-    'The holder of the address ended the mails.',
-    'Only they can begin them again, by the link of the first mail.',
+    'The holder of the address ended the emails.',
+    'Only they can begin them again, by the link of the first email.',
   ],
 }
 

@@ -918,7 +918,7 @@ export class Workflows extends Resource {
 export class Subscriptions extends Resource {
   /**
    * Deliver events to a URL or an address, from now on. Events are delivered in order, at least once,
-   * signed as callbacks are, with retries over about three days. An address is first asked by one mail
+   * signed as callbacks are, with retries over about three days. An address is first asked by one email
    * to confirm. The URL or address is shown masked from now on. Throws QUOTA_EXCEEDED.
    */
   create(body: Body<'createSubscription'>, options: CreateOptions = {}): Promise<Subscription> {

@@ -1124,7 +1124,7 @@ export interface Workflow {
 /** Events that are delivered to a URL or an address, and their progress. */
 export interface Subscription {
   id: string
-  /** unconfirmed: the holder of the address has not confirmed it yet, by the link in the mail. */
+  /** unconfirmed: the holder of the address has not confirmed it yet, by the link in the email. */
   status: 'unconfirmed' | 'active' | 'paused'
   paused_reason: 'requested' | 'gone' | 'failing' | 'unsubscribed' | null
   name: string | null
@@ -2692,7 +2692,7 @@ export interface Operations {
     body: {
       /** An http or https URL. Either url or to is required. */
       url?: string | undefined
-      /** A mail address, where the service has an SMTP server. */
+      /** An email address, where the service has an SMTP server. */
       to?: string | undefined
       /** Event types, exact or all of a noun: `schedule.failed`, `checkpoint.*`. */
       types: string[]
@@ -2743,7 +2743,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** An http or https URL; not for a subscription that sends mails. */
+      /** An http or https URL; not for a subscription that sends emails. */
       url?: string | undefined
       /** Event types, exact or all of a noun: `schedule.failed`, `checkpoint.*`. */
       types?: string[] | undefined
@@ -3362,7 +3362,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
     exit: 'not_found',
   },
-  LINK_NOT_FOUND: { next: 'Ask for a new subscription; its mail will have a new link.', exit: 'not_found' },
+  LINK_NOT_FOUND: { next: 'Ask for a new subscription; its email will have a new link.', exit: 'not_found' },
   MESSAGE_NOT_FOUND: { next: 'List the messages of the inbox to find the right id.', exit: 'not_found' },
   OPERATION_NOT_FOUND: { next: 'List the operations to find the right id.', exit: 'not_found' },
   ROUTE_NOT_FOUND: {

@@ -32,7 +32,7 @@ export const createAgent = route({
     group: 'Agents and their keys',
     examples: [
       'waystation agent create worker-1 --profile admin --save worker',
-      'waystation agent create mailer --description "sends the mail" --callback-base-url https://mail.example.com',
+      'waystation agent create mailer --description "sends the email" --callback-base-url https://mail.example.com',
     ],
     options: { callback_base_url: ['--callback-base-url <url>', 'what callback paths are resolved against'] },
     key: 'api_key',

@@ -10,7 +10,7 @@ import type { Db } from '../db/db.ts'
 import type { Log } from '../http/answers.ts'
 import type { State } from './parts.ts'
 
-const mail_fault_message = 'the SMTP server did not accept a mail'
+const mail_fault_message = 'the SMTP server did not accept an email'
 
 export function egressOf(config: Config, db: Db, state: State, log: Log) {
   const lookups = new Lookups(new SystemResolver(db.clock))

@@ -25,7 +25,7 @@ export async function tracerOf(config: Config, { log, clock }: AppOptions): Prom
   })
 }
 
-/** Sends a request, which continues the trace of its job. A mail continues none. */
+/** Sends a request, which continues the trace of its job. An email continues none. */
 export async function sendFor(
   job: LeasedJob,
   request: Sendable,

@@ -33,7 +33,7 @@ export interface Outgoing {
   body: string | Uint8Array
 }
 
-/** A mail to one address. */
+/** An email to one address. */
 export interface OutgoingMail {
   to: string
   subject: string

@@ -26,14 +26,14 @@ beforeEach(async () => {
 const settings = { smtp_url: server.url, from: 'waystation@example.com' }
 const mail = { to: 'a@example.com', subject: 's', text: 't', headers: {} }
 
-test('a server that does not answer: the mail has failed with timeout at the deadline, and the connection is closed', async () => {
+test('a server that does not answer: the email has failed with timeout at the deadline, and the connection is closed', async () => {
   server.answer = () => new Promise<string>(() => {})
   const { ok, status, error } = await new Mailer(settings, systemClock, { attempt_ms: 50 }).send(mail)
   expect([ok, status, error]).toEqual([false, null, 'timeout'])
   await until(() => server.connections() === 0)
 })
 
-test('a mail that is taken leaves no connection behind', async () => {
+test('an email that is taken leaves no connection behind', async () => {
   server.answer = () => '250 2.1.5 ok'
   const { ok, status, error } = await new Mailer(settings, systemClock).send(mail)
   expect([ok, status, error]).toEqual([true, 250, null])
@@ -102,7 +102,7 @@ test.each<[name: string, expected: FailureClass, smtp_url: string]>([
   ['whose certificate nobody trusts', 'tls', secure.url.replace('https', 'smtps')],
   ['without TLS where SMTP_URL asks for it', 'tls', server.url.replace('smtp', 'smtps')],
   ['that is not there', 'refused', 'smtp://127.0.0.1:1'],
-])('a server %s: the mail has failed with %s', async (_, expected, smtp_url) => {
+])('a server %s: the email has failed with %s', async (_, expected, smtp_url) => {
   const { ok, status, error } = await new Mailer({ ...settings, smtp_url }, systemClock).send(mail)
   expect([ok, status, error]).toEqual([false, null, expected])
 })
@@ -138,7 +138,7 @@ test.each([
     true,
     'mail.example.com',
   ],
-])('a mail is sent %s', async (_, { url, mails, server_names }, options, encrypted, server_name) => {
+])('an email is sent %s', async (_, { url, mails, server_names }, options, encrypted, server_name) => {
   const mailer = new Mailer({ ...settings, smtp_url: `${url}?${options}` }, systemClock)
   const { ok, status, error } = await mailer.send(mail)
   expect([ok, status, error]).toEqual([true, 250, null])
@@ -152,7 +152,7 @@ test.each([
   ['a certificate that is not trusted after STARTTLS', starttls, ''],
   ['a certificate that is not trusted with smtps://', implicit, ''],
   ['tls.rejectUnauthorized=true and such a certificate', starttls, 'tls.rejectUnauthorized=true'],
-])('%s: the mail is not sent, and has failed with tls', async (_, { url, mails }, options) => {
+])('%s: the email is not sent, and has failed with tls', async (_, { url, mails }, options) => {
   const mailer = new Mailer({ ...settings, smtp_url: `${url}?${options}` }, systemClock)
   const { ok, status, error } = await mailer.send(mail)
   expect([ok, status, error]).toEqual([false, null, 'tls'])

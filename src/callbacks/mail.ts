@@ -1,4 +1,4 @@
-// Mails, handed to the operator's SMTP server. Its address is a setting, so that the egress guard has no say in it.
+// Emails, handed to the operator's SMTP server. Its address is a setting, so that the egress guard has no say in it.
 
 import { type Clock, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -12,12 +12,12 @@ const connect_ms_max = limit(
   'milliseconds',
   'How long a connection to the SMTP server, and its greeting, may take. Past it the attempt fails with `timeout`.',
 )
-/** A server that scans a mail before it answers may deliver one that was given up here, once for each attempt. */
+/** A server that scans an email before it answers may deliver one that was given up here, once for each attempt. */
 export const attempt_ms_max = limit(
   'mail.attempt',
   20 * second_ms,
   'milliseconds',
-  'How long the SMTP server has to accept a mail, including its greeting. Past it the attempt fails with `timeout`.',
+  'How long the SMTP server has to accept an email, including its greeting. Past it the attempt fails with `timeout`.',
 )
 
 export interface MailSettings {
@@ -39,7 +39,7 @@ export interface MailFault {
 
 export interface MailerOptions {
   attempt_ms?: number
-  /** Called when a mail was not taken, and for each kind of it once a minute at most. */
+  /** Called when an email was not taken, and for each kind of it once a minute at most. */
   onFault?(fault: MailFault): void
 }
 
@@ -53,7 +53,7 @@ interface SmtpError {
   responseCode?: number
 }
 
-/** Sends one mail a connection. `status` of an outcome is the reply code of SMTP. */
+/** Sends one email a connection. `status` of an outcome is the reply code of SMTP. */
 export class Mailer {
   readonly #attempt_ms: number
   readonly #lines: OnceAMinute
@@ -127,7 +127,7 @@ export class Mailer {
 
 /**
  * Null when the server answered with anything but a reply (RFC 5321 section 4.2), such as a number of another length, or refused
- * STARTTLS: the mail was not offered to it.
+ * STARTTLS: the email was not offered to it.
  */
 function replyCodeOf({ code, responseCode = 0 }: SmtpError): number | null {
   return code !== 'ETLS' && responseCode >= 200 && responseCode <= 599 ? responseCode : null

@@ -93,7 +93,7 @@ async function attemptEach(
       break
     }
     if (request === null) break
-    // A mail is alone in its sequence.
+    // An email is alone in its sequence.
     if ('to' in request && clock.monotonic() - leased_at > stale_mail_ms) return { unsent: 'stale_or_paused' }
     if (results.length === 0) progress.begun()
     const started_at = clock.now()

@@ -62,7 +62,7 @@ interface LaneState {
  * answers (as in slow start, RFC 5681 section 3.1). It is the tenant's own lane, so that no tenant can make a
  * receiver slow for others.
  *
- * A permit is held for up to 10 s, by a mail for up to 20 s, and cannot be withdrawn, so a tenant with many such receivers
+ * A permit is held for up to 10 s, by an email for up to 20 s, and cannot be withdrawn, so a tenant with many such receivers
  * must not get all of them: some are kept in reserve for tenants that hold little (base/permits.ts). Timeouts are counted on an
  * account of their own. They send nothing and end within a commit, so they do not wait behind their tenant's silent receivers.
  *

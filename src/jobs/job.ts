@@ -22,7 +22,7 @@ export const lease_ms = limit(
 )
 /** A job that has waited this long under its lease is not sent any more: the lease might end during the attempt. */
 export const stale_lease_ms = 15 * second_ms
-/** The same for a mail, of which an attempt may take twice as long. */
+/** The same for an email, of which an attempt may take twice as long. */
 export const stale_mail_ms = 5 * second_ms
 
 /** When an idle job is due: it stays, although it has nothing to do, until it is woken. */

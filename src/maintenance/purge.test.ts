@@ -425,7 +425,7 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
   })
 }
 
-/** A delivery and a mail, without a receiver. */
+/** A delivery and an email, without a receiver. */
 async function fillSubscriptions(tx: Tx, tenant_id: string): Promise<void> {
   const event = { event_id: 'evt_x', event_seq: 1, event_type: 'x.y' }
   const outcome = { attempt: 1, started_at: 0, duration_ms: 0, status_code: 204, error: null }

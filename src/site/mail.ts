@@ -1,4 +1,4 @@
-// The pages that links in mails open. Programs that scan mails open links too: only the button, a POST, has an effect.
+// The pages that links in emails open. Programs that scan emails open links too: only the button, a POST, has an effect.
 
 import { in_process } from '../http/internal-calls.ts'
 import type { Page } from '../http/pages.ts'
@@ -20,16 +20,16 @@ interface Texts {
 
 const pages: Record<'confirm' | 'unsubscribe', Texts> = {
   confirm: {
-    title: 'Confirm mails',
-    asks: 'Press the button to get mails at your address when something happens or waits for you. Every mail has a link to stop them.',
-    button: 'Send me mails',
-    done: 'Confirmed. The next mail comes when something happens.',
+    title: 'Confirm emails',
+    asks: 'Press the button to get emails at your address when something happens or waits for you. Every email has a link to stop them.',
+    button: 'Send me emails',
+    done: 'Confirmed. The next email comes when something happens.',
   },
   unsubscribe: {
-    title: 'End mails',
-    asks: 'Press the button to stop all mails to your address.',
-    button: 'End the mails',
-    done: 'Done. No more mails are sent to your address.',
+    title: 'End emails',
+    asks: 'Press the button to stop all emails to your address.',
+    button: 'End the emails',
+    done: 'Done. No more emails are sent to your address.',
   },
 }
 

@@ -1,4 +1,4 @@
-// Statements on the addresses that get mails from a tenant, and on how many mails it sends.
+// Statements on the addresses that get emails from a tenant, and on how many emails it sends.
 
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -9,13 +9,13 @@ export const mails_hour_max = limit(
   'subscriptions.mails_hour',
   60,
   'entries',
-  'Mails of a tenant in an hour, including those that ask for a confirmation. Past it mails wait for the next hour.',
+  'Emails of a tenant in an hour, including those that ask for a confirmation. Past it emails wait for the next hour.',
 )
 const mails_day_max = limit(
   'subscriptions.mails_day',
   500,
   'entries',
-  'Mails of a tenant in a day, counted in UTC. Past it mails wait for the next day.',
+  'Emails of a tenant in a day, counted in UTC. Past it emails wait for the next day.',
 )
 
 export type AddressState = 'unconfirmed' | 'confirmed' | 'unsubscribed'
@@ -26,7 +26,7 @@ export interface AddressRow {
   /** Sealed. */
   token: string
   asked_by: string
-  /** When an attempt to send the mail that asks began; null once its outcome is known. */
+  /** When an attempt to send the email that asks began; null once its outcome is known. */
   asked_at: Millis | null
   /** When the mail server accepted it. */
   sent_at: Millis | null
@@ -131,7 +131,7 @@ export function lock(tx: Tx, tenant_id: string, address_hash: string) {
   return tx.one(LOCK, { tenant_id, address_hash })
 }
 
-/** Of a subscription; null for one that sends no mails, or is gone. */
+/** Of a subscription; null for one that sends no emails, or is gone. */
 export function lockOf(tx: Tx, tenant_id: string, id: string) {
   return tx.one(LOCK_OF, { tenant_id, id })
 }
@@ -141,7 +141,7 @@ export function askAgain(tx: Tx, tenant_id: string, address: NewAddress) {
   return tx.run(ASK_AGAIN, { tenant_id, ...address })
 }
 
-/** By another subscription, with the same link: a mail with it may be under way. */
+/** By another subscription, with the same link: an email with it may be under way. */
 export function askFor(
   tx: Tx,
   tenant_id: string,
@@ -150,7 +150,7 @@ export function askFor(
   return tx.run(ASK_FOR, { tenant_id, address_hash, asked_by, expires_at })
 }
 
-/** An attempt to send the mail that asks begins. */
+/** An attempt to send the email that asks begins. */
 export function beginAsking(tx: Tx, tenant_id: string, address_hash: string) {
   return tx.run(BEGIN_ASKING, { tenant_id, address_hash, now: tx.now })
 }
@@ -169,7 +169,7 @@ export function change(tx: Tx, tenant_id: string, address_hash: string, state: A
   return tx.run(CHANGE, { tenant_id, address_hash, state })
 }
 
-/** Counts a mail. False when the tenant may send no more in this hour, or on this day. */
+/** Counts an email. False when the tenant may send no more in this hour, or on this day. */
 export async function countMail(tx: Tx, tenant_id: string): Promise<boolean> {
   const [hour, day] = [Math.floor(tx.now / hour_ms), Math.floor(tx.now / day_ms)]
   const limits = { hour_max: mails_hour_max, day_max: mails_day_max }

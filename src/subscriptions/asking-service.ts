@@ -1,4 +1,4 @@
-// The mail that asks an address: of the subscriptions that wait for it, one sends it.
+// The email that asks an address: of the subscriptions that wait for it, one sends it.
 
 import { day_ms } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
@@ -20,7 +20,7 @@ const confirmation_ms_max = limit(
   'subscriptions.confirmation',
   7 * day_ms,
   'milliseconds',
-  'How long an address may be confirmed by the mail that asks. Past it the link answers 404.',
+  'How long an address may be confirmed by the email that asks. Past it the link answers 404.',
 )
 
 /** This subscription asks an address that is new, or whose time to confirm is over. */
@@ -45,7 +45,7 @@ export async function firstStatus(
   if (known.state === 'unsubscribed') {
     throw invalid({
       path: '/to',
-      message: 'has unsubscribed; its holder may confirm again by a link in a mail',
+      message: 'has unsubscribed; its holder may confirm again by a link in an email',
     })
   }
   if (known.expires_at <= tx.now) await addresses.askAgain(tx, tenant_id, fresh)
@@ -56,7 +56,7 @@ export async function firstStatus(
   return 'unconfirmed'
 }
 
-/** For a locked address whose subscription that was to ask is gone: unless the mail was sent, another one sends it. */
+/** For a locked address whose subscription that was to ask is gone: unless the email was sent, another one sends it. */
 export async function askByAnother(
   tx: Tx,
   dependencies: Dependencies,

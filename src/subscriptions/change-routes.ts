@@ -55,7 +55,7 @@ export const updateSubscription = route({
   params: { id },
   body: Type.Object(
     {
-      url: Type.Optional(Url('An http or https URL; not for a subscription that sends mails.')),
+      url: Type.Optional(Url('An http or https URL; not for a subscription that sends emails.')),
       types: Type.Optional(Types),
       workflow_id: Type.Optional(OrNull(WorkflowId)),
       name: Type.Optional(Name),

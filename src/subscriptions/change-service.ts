@@ -33,7 +33,7 @@ export interface GivenChange {
 
 /**
  * An attempt that is under way no longer counts; the event that was tried is tried again, from its first attempt. Throws
- * SUBSCRIPTION_NOT_FOUND, INVALID_STATE where only the holder of the address can resume the mails, UNAVAILABLE while there
+ * SUBSCRIPTION_NOT_FOUND, INVALID_STATE where only the holder of the address can resume the emails, UNAVAILABLE while there
  * is more of the journal to pass over.
  */
 export async function update(
@@ -55,7 +55,7 @@ export async function update(
     else if (selects) await selections.passRest(tx, dependencies, tenant_id, before)
     const status = await nextStatus(tx, tenant_id, before, paused)
     if (url !== undefined && before.format === 'mail')
-      throw invalid({ path: '/url', message: 'cannot be set on a subscription that sends mails' })
+      throw invalid({ path: '/url', message: 'cannot be set on a subscription that sends emails' })
     const change: changes.Change = { ...others }
     if (types) change.types = JSON.stringify(types)
     if (url !== undefined) {

@@ -13,8 +13,8 @@ export const errors = declareErrors({
   LINK_NOT_FOUND: {
     status: 404,
     message: 'This link is not valid, or is no longer valid.',
-    when: 'No mail of a [subscription](subscriptions.md#mail) has this link, or the time to confirm with it is over.',
-    next: 'Ask for a new subscription; its mail will have a new link.',
+    when: 'No email of a [subscription](subscriptions.md#mail) has this link, or the time to confirm with it is over.',
+    next: 'Ask for a new subscription; its email will have a new link.',
     exit: 'not_found',
   },
 })

@@ -14,7 +14,7 @@ export const events = declareEvents({
     data: { format: Type.Enum([...formats]) },
   },
   'subscription.confirmed': {
-    about: 'The holder of an address has confirmed that mails may be sent there.',
+    about: 'The holder of an address has confirmed that emails may be sent there.',
     subject,
     data: {},
   },

@@ -14,7 +14,7 @@ forEachRacedService(
   (service) => {
     const press = (link: string) => service.ask('POST', link)
 
-    /** A subscription to a new address, and the links of the mail that asked it. */
+    /** A subscription to a new address, and the links of the email that asked it. */
     async function asked() {
       const tenant = await service.signUp()
       server.mails.length = 0
@@ -25,7 +25,7 @@ forEachRacedService(
       return { tenant, to, id, confirm, unsubscribe: confirm.replace('/confirm/', '/unsubscribe/') }
     }
 
-    test('gets mails when the link that confirms came last', async () => {
+    test('gets emails when the link that confirms came last', async () => {
       const { tenant, to, id, confirm, unsubscribe } = await asked()
       expect((await press(confirm)).status).toBe(200)
       await service.ask('GET', '/v1/events', { key: tenant.admin_key }) // so that all events have numbers
@@ -39,7 +39,7 @@ forEachRacedService(
       expect((await subscribe(service, tenant, { to })).body.status).toBe('active')
     })
 
-    test('gets no mails when the link that unsubscribes came last', async () => {
+    test('gets no emails when the link that unsubscribes came last', async () => {
       const { tenant, to, id, confirm, unsubscribe } = await asked()
       expect((await press(unsubscribe)).status).toBe(200)
       await service.ask('GET', '/v1/events', { key: tenant.admin_key })

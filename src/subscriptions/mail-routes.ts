@@ -1,4 +1,4 @@
-// Called by the pages of the links in mails. The token of the link is the only credential.
+// Called by the pages of the links in emails. The token of the link is the only credential.
 
 import { Type } from 'typebox'
 import { limit } from '../base/limit.ts'
@@ -12,7 +12,7 @@ const token_characters_max = limit(
   'subscriptions.token',
   256,
   'characters',
-  'The token of a link in a mail. Past it 400.',
+  'The token of a link in an email. Past it 400.',
 )
 const body = Type.Object(
   {
@@ -21,7 +21,7 @@ const body = Type.Object(
       description: 'The last part of the link.',
     }),
   },
-  sharing('MailLinkRequest', 'The link of a mail.'),
+  sharing('MailLinkRequest', 'The link of an email.'),
 )
 
 export const confirmMail = route({
@@ -29,8 +29,8 @@ export const confirmMail = route({
   method: 'POST',
   path: '/v1/mail/confirm',
   tag,
-  summary: 'Confirm that mails may be sent to the address of this link',
-  description: 'Called by the page that the link in the first mail opens. A repeat gets the same answer.',
+  summary: 'Confirm that emails may be sent to the address of this link',
+  description: 'Called by the page that the link in the first email opens. A repeat gets the same answer.',
   auth: [],
   body,
   replies: {
@@ -55,15 +55,15 @@ export const unsubscribeMail = route({
   method: 'POST',
   path: '/v1/mail/unsubscribe',
   tag,
-  summary: 'End the mails to the address of this link',
-  description: 'Called by the page that the link in each mail opens. A repeat gets the same answer.',
+  summary: 'End the emails to the address of this link',
+  description: 'Called by the page that the link in each email opens. A repeat gets the same answer.',
   auth: [],
   body,
   replies: {
     200: {
       body: Part(
         'Unsubscription',
-        { of: 'Acknowledgement', about: 'The mails have ended.' },
+        { of: 'Acknowledgement', about: 'The emails have ended.' },
         { unsubscribed: Type.Boolean() },
       ),
     },

@@ -1,4 +1,4 @@
-// The holder of an address confirms mails, or ends them, by the links in mails.
+// The holder of an address confirms emails, or ends them, by the links in emails.
 
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
@@ -25,7 +25,7 @@ interface Said {
   request_id: string
 }
 
-/** Mails of the tenant may be sent to the address, from now on. Throws LINK_NOT_FOUND. */
+/** Emails of the tenant may be sent to the address, from now on. Throws LINK_NOT_FOUND. */
 export function confirm(db: Db, dependencies: Dependencies, said: Said): Promise<void> {
   return change(db, dependencies, said, 'confirmed', async (tx, tenant_id, id) => {
     const job = await lockJob(tx, tenant_id, id)
@@ -38,7 +38,7 @@ export function confirm(db: Db, dependencies: Dependencies, said: Said): Promise
   })
 }
 
-/** No mail of the tenant is sent to the address any more. Throws LINK_NOT_FOUND. */
+/** No email of the tenant is sent to the address any more. Throws LINK_NOT_FOUND. */
 export function unsubscribe(db: Db, dependencies: Dependencies, said: Said): Promise<void> {
   return change(db, dependencies, said, 'unsubscribed', async (tx, tenant_id, id) => {
     const job = await lockJob(tx, tenant_id, id)
@@ -51,7 +51,7 @@ export function unsubscribe(db: Db, dependencies: Dependencies, said: Said): Pro
   })
 }
 
-/** Its row comes before that of the subscription, as in a settlement. It stays as it is where nothing is changed: a mail may be under way. */
+/** Its row comes before that of the subscription, as in a settlement. It stays as it is where nothing is changed: an email may be under way. */
 async function lockJob(tx: Tx, tenant_id: string, id: string) {
   const key = jobs.keyOf({ tenant_id }, subscription_job, id)
   await jobs.lock(tx, key)

@@ -1,4 +1,4 @@
-// Statements on subscriptions that send mails, by their address.
+// Statements on subscriptions that send emails, by their address.
 
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
@@ -48,7 +48,7 @@ export function firstWaiting(q: Reader, tenant_id: string, address_hash: string)
   return q.one(FIRST_WAITING, { tenant_id, address_hash })
 }
 
-/** Its mails begin with the events after this number, once it is not paused by an admin. False unless it waited for that. */
+/** Its emails begin with the events after this number, once it is not paused by an admin. False unless it waited for that. */
 export async function confirm(tx: Tx, tenant_id: string, id: string, position: number): Promise<boolean> {
   return (await tx.run(CONFIRM, { tenant_id, id, position, now: tx.now })) === 1
 }

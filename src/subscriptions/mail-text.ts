@@ -1,4 +1,4 @@
-// The mails: one that asks, and one for each event. Plain text. No imports from db or http.
+// The emails: one that asks, and one for each event. Plain text. No imports from db or http.
 
 import { limit } from '../base/limit.ts'
 import type { OutgoingMail } from '../callbacks/attempt.ts'
@@ -18,21 +18,21 @@ const subject_characters_max = limit(
   'subscriptions.subject',
   120,
   'characters',
-  'The subject of a mail. Past it the rest is left out.',
+  'The subject of an email. Past it the rest is left out.',
 )
 
-/** The one mail that an address gets before it has confirmed. */
+/** The one email that an address gets before it has confirmed. */
 export function confirmationMail(to: MailTo): OutgoingMail {
   const { public_url, token, tenant_name } = to
-  const text = `Somebody asked ${nameOf(tenant_name)} to send mails to this address when something happens or waits for you.
+  const text = `Somebody asked ${nameOf(tenant_name)} to send emails to this address when something happens or waits for you.
 
 To get them, open this page and press the button:
 
 ${public_url}/mail/confirm/${token}
 
-Unless you do that within a week, nothing more is sent. If you did not expect this mail, ignore it.
+Unless you do that within a week, nothing more is sent. If you did not expect this email, ignore it.
 `
-  return mailOf(to, `Confirm mails from ${nameOf(tenant_name)}`, text)
+  return mailOf(to, `Confirm emails from ${nameOf(tenant_name)}`, text)
 }
 
 /** The service's own words and link come first. Below them, what agents chose makes no link. */
@@ -61,7 +61,7 @@ function nameOf(tenant_name: string): string {
 function footerOf({ public_url, token, tenant_name }: MailTo): string {
   return `
 -- 
-Sent for ${nameOf(tenant_name)} because this address was confirmed. To end these mails, open this page and press the button:
+Sent for ${nameOf(tenant_name)} because this address was confirmed. To end these emails, open this page and press the button:
 ${public_url}/mail/unsubscribe/${token}
 `
 }

@@ -26,7 +26,7 @@ test.each([
 ])('%j is an address: %p', (text, is) => expect(isAddress(text)).toBe(is))
 
 forEachRacedService(
-  'Mails',
+  'Emails',
   (service) => {
     let tenant: TestTenant
     beforeAll(() => {
@@ -50,7 +50,7 @@ forEachRacedService(
       return id
     }
 
-    /** A subscription whose mail the server has been asked to take a mail, which it answers once `go` is called. */
+    /** A subscription whose email the server has been asked to take an email, which it answers once `go` is called. */
     async function mailUnderWay(
       answer = '250 ok',
     ): Promise<{ id: string; ticked: Promise<void>; go: () => void }> {
@@ -67,7 +67,7 @@ forEachRacedService(
       return { id, ticked, go }
     }
 
-    test('an address gets one mail that asks, and nothing else before its holder has pressed the button', async () => {
+    test('an address gets one email that asks, and nothing else before its holder has pressed the button', async () => {
       const made = await subscribe(service, tenant, { to: to() })
       expect(made.body).toMatchObject({
         ...{ status: 'unconfirmed', format: 'mail', url: null, to: 'p…@example.com' },
@@ -80,11 +80,11 @@ forEachRacedService(
       expect(server.mails).toHaveLength(1)
       const [mail] = server.mails
       expect([mail!.from, mail!.to]).toEqual(['waystation@example.com', to()])
-      expect(mail!.text).toContain(`Subject: Confirm mails from ${tenant.name}`)
+      expect(mail!.text).toContain(`Subject: Confirm emails from ${tenant.name}`)
       expect(mail!.text).toContain(`${service.url}/mail/confirm/`)
     })
 
-    test('a GET of the links changes nothing, because scanners open them; a POST confirms, and mails begin then', async () => {
+    test('a GET of the links changes nothing, because scanners open them; a POST confirms, and emails begin then', async () => {
       const id = await subscribed(service, tenant, { to: to() })
       await happen(service, tenant, 2)
       await tickUntil(service, () => server.mails.length === 1)
@@ -135,7 +135,7 @@ forEachRacedService(
       expect(server.mails).toHaveLength(1)
     })
 
-    test('a change while the mail that asks is under way sends no second one', async () => {
+    test('a change while the email that asks is under way sends no second one', async () => {
       const { id, ticked, go } = await mailUnderWay()
       const { admin_key: key } = tenant
       const path = `/v1/subscriptions/${id}`
@@ -149,13 +149,13 @@ forEachRacedService(
       expect(server.mails).toHaveLength(1)
     })
 
-    test('the mail that asks is tried again when it was refused', async () => {
+    test('the email that asks is tried again when it was refused', async () => {
       const seen: string[] = []
       server.answer = (to) => (seen.push(to) === 1 ? '451 4.3.0 later' : '250 ok')
       const id = await subscribed(service, tenant, { to: to() })
       await tickUntil(service, async () => (await shown(service, tenant, id)).attempts === 1)
       const refused = service.logged.filter(
-        ({ message }) => message === 'the SMTP server did not accept a mail',
+        ({ message }) => message === 'the SMTP server did not accept an email',
       )
       expect(refused.map(({ fields }) => fields.reply)).toContain('451 4.3.0')
       service.clock.advance(5 * second_ms)
@@ -165,7 +165,7 @@ forEachRacedService(
       expect(server.mails).toHaveLength(1)
     })
 
-    test('a mail that is answered by something else than a reply of SMTP is tried again like others', async () => {
+    test('an email that is answered by something else than a reply of SMTP is tried again like others', async () => {
       const id = await confirmed()
       server.answer = () => `${'9'.repeat(30)} no`
       await happen(service, tenant, 1)
@@ -179,7 +179,7 @@ forEachRacedService(
       await tickUntil(service, () => server.mails.length === 2)
     })
 
-    test('an address whose mail was refused is asked by the next subscription, once', async () => {
+    test('an address whose email was refused is asked by the next subscription, once', async () => {
       server.answer = () => '535 5.7.8 authentication failed'
       const id = await subscribed(service, tenant, { to: to() })
       await tickUntil(service, async () => (await shown(service, tenant, id)).attempts === 1)
@@ -194,7 +194,7 @@ forEachRacedService(
       expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
     })
 
-    test('another subscription that waits for the address sends the mail that asks when the one that was to send it is deleted', async () => {
+    test('another subscription that waits for the address sends the email that asks when the one that was to send it is deleted', async () => {
       server.answer = () => '451 4.3.0 later'
       const first = await subscribed(service, tenant, { to: to() })
       const [second, third] = [
@@ -243,7 +243,7 @@ forEachRacedService(
       expect((await shown(service, tenant, next)).status).toBe('active')
     }
 
-    test('a subscription that is deleted while its mail is under way is followed by no second mail', async () => {
+    test('a subscription that is deleted while its email is under way is followed by no second mail', async () => {
       const under_way = await mailUnderWay()
       await service.ask('DELETE', `/v1/subscriptions/${under_way.id}`, { key: tenant.admin_key })
       const next = await subscribed(service, tenant, { to: to() })
@@ -251,7 +251,7 @@ forEachRacedService(
     })
 
     test.each(['250 ok', '451 4.3.0 later'])(
-      'one mail in all asks where another takes over during the answer %s',
+      'one email in all asks where another takes over during the answer %s',
       async (answer) => {
         const under_way = await mailUnderWay(answer)
         const next = await subscribed(service, tenant, { to: to() })
@@ -260,7 +260,7 @@ forEachRacedService(
       },
     )
 
-    test('an address whose mail was not sent because the lease had become too old is asked later', async () => {
+    test('an address whose email was not sent because the lease had become too old is asked later', async () => {
       const { db } = service.app
       const { write } = db
       const counted = unnamedAcrossTenants(
@@ -268,7 +268,7 @@ forEachRacedService(
         'select hour from subscription_mails where tenant_id = :tenant_id',
       )
       let has_stalled = false
-      /** The mails that had been sent when the stalled lease was released; the same tick may take it again. */
+      /** The emails that had been sent when the stalled lease was released; the same tick may take it again. */
       let sent_under_it: number | undefined
       Object.assign(db, {
         write: async (...given: Parameters<typeof write>) => {
@@ -304,14 +304,14 @@ forEachRacedService(
       expect((await subscribe(service, tenant, { to: to() })).body.status).toBe('active')
     })
 
-    test('the link that unsubscribes ends all mails of the tenant to the address, and only its holder can begin them again', async () => {
+    test('the link that unsubscribes ends all emails of the tenant to the address, and only its holder can begin them again', async () => {
       const id = await confirmed()
       const link = linkIn(server.mails[0]!.text, 'unsubscribe')
       const one_click = await service.ask('POST', link, {
         body: 'List-Unsubscribe=One-Click',
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
       })
-      expect(one_click.text).toContain('No more mails')
+      expect(one_click.text).toContain('No more emails')
       await happen(service, tenant, 2)
       for (let n = 0; n < 3; n++) await tick(service)
       expect(server.mails).toHaveLength(1)
@@ -330,7 +330,7 @@ forEachRacedService(
     describe('What an admin has paused is paused once the holder of the address confirms', () => {
       const patch = (id: string, paused: boolean) =>
         service.ask('PATCH', `/v1/subscriptions/${id}`, { key: tenant.admin_key, body: { paused } })
-      /** Presses the button of the first mail, and lets something happen. */
+      /** Presses the button of the first email, and lets something happen. */
       async function confirmAndHappen() {
         await tickUntil(service, () => server.mails.length === 1)
         expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
@@ -384,7 +384,7 @@ forEachRacedService(
       })
     })
 
-    test('the link that confirms changes nothing when it is said again, as while a mail is under way', async () => {
+    test('the link that confirms changes nothing when it is said again, as while an email is under way', async () => {
       const id = await confirmed()
       const link = linkIn(server.mails[0]!.text, 'confirm')
       const reached = Promise.withResolvers<void>()
@@ -419,7 +419,7 @@ forEachRacedService(
       }
     })
 
-    test('a mail that is refused is tried again under the same Message-ID', async () => {
+    test('an email that is refused is tried again under the same Message-ID', async () => {
       const id = await confirmed()
       const seen: string[] = []
       server.answer = (to) => (seen.push(to) === 1 ? '451 4.3.0 later' : '250 ok')
@@ -439,7 +439,7 @@ forEachRacedService(
     })
 
     describe('Limits', () => {
-      test(`a tenant sends ${mails_hour_max} mails in an hour, and the others in the next`, async () => {
+      test(`a tenant sends ${mails_hour_max} emails in an hour, and the others in the next`, async () => {
         await confirmed()
         await happen(service, tenant, mails_hour_max)
         await tickUntil(service, () => server.mails.length === mails_hour_max)
@@ -481,7 +481,7 @@ forEachRacedService(
 forEachRacedService(
   'A service that does not stand at the root of its host',
   (service) => {
-    test.each(['confirm', 'unsubscribe'])('has a button in its mails that does: %s', async (name) => {
+    test.each(['confirm', 'unsubscribe'])('has a button in its emails that does: %s', async (name) => {
       const tenant = await service.signUp()
       server.mails.length = 0
       const id = await subscribed(service, tenant, { to: `p-${tenant.name}@example.com` })

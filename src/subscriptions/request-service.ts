@@ -1,4 +1,4 @@
-// The requests and mails of a delivery.
+// The requests and emails of a delivery.
 
 import { hour_ms, type Millis, realTime } from '../base/clock.ts'
 import type { OutgoingMail, Sendable } from '../callbacks/attempt.ts'
@@ -22,13 +22,13 @@ import type { Told } from './words.ts'
 /** The events of one lease, sent one after the other. */
 export interface Delivery extends Sequence {
   subscription: deliveries.Deliverable
-  /** Null for the mail that asks for a confirmation. */
+  /** Null for the email that asks for a confirmation. */
   events: EventRow[] | null
   /** There may be others behind them. */
   more: boolean
-  /** Up to this number there are no others; null for the mail that asks for a confirmation. */
+  /** Up to this number there are no others; null for the email that asks for a confirmation. */
   reached: number | null
-  /** The number of this attempt to deliver the first of them, or the mail that asks. */
+  /** The number of this attempt to deliver the first of them, or the email that asks. */
   attempt: number
 }
 
@@ -92,7 +92,7 @@ async function told(
   }
 }
 
-/** The one mail that an address gets before it has confirmed. Null when another subscription sends it, or it was sent. */
+/** The one email that an address gets before it has confirmed. Null when another subscription sends it, or it was sent. */
 export function askForConfirmation(
   context: MessageContext,
   job: LeasedJob,
@@ -150,7 +150,7 @@ async function oneMail(
 }
 
 /**
- * Counts the mail that asks an address, and notes in the same transaction that it is being sent: another waits until its outcome
+ * Counts the email that asks an address, and notes in the same transaction that it is being sent: another waits until its outcome
  * is known, or until the lease is over. False when the limit is reached, null when it was sent, or another asks.
  */
 async function claimRequest(

@@ -29,7 +29,7 @@ export const createSubscription = route({
   tag,
   summary: 'Deliver events to a URL or an address, from now on',
   description:
-    'Events are delivered in order, at least once, signed as callbacks are, with retries over about three days. An address is first asked by one mail to confirm. The URL or address is shown masked from now on.',
+    'Events are delivered in order, at least once, signed as callbacks are, with retries over about three days. An address is first asked by one email to confirm. The URL or address is shown masked from now on.',
   sdk: { name: 'subscriptions.create' },
   cli: {
     usage: 'subscription create',
@@ -41,7 +41,7 @@ export const createSubscription = route({
     ],
     options: {
       url: ['--endpoint <url>', 'where events are sent'],
-      to: ['--mail <address>', 'or: the address that gets a mail for each event'],
+      to: ['--mail <address>', 'or: the address that gets an email for each event'],
       types: ['--types <list>', 'event types, comma-separated: schedule.failed,checkpoint.*'],
       format: ['--format <name>', 'standard, or slack for Slack and what reads its format'],
       name: ['--name <text>', 'the name that lists show'],
@@ -53,7 +53,7 @@ export const createSubscription = route({
     {
       url: Type.Optional(Url('An http or https URL. Either url or to is required.')),
       to: Type.Optional(
-        Text(email_characters_max, 'A mail address, where the service has an SMTP server.', {
+        Text(email_characters_max, 'An email address, where the service has an SMTP server.', {
           format: 'email',
         }),
       ),

@@ -22,7 +22,7 @@ import * as store from './store.ts'
 import { type Format, isWanted, maskedAddress, maskedUrl, type SubscriptionRow } from './subscription.ts'
 import { addressHash, openTarget, sealTarget } from './targets.ts'
 
-/** All mails of a node go to one server. */
+/** All emails of a node go to one server. */
 const mail_destination = 'mail:'
 
 export interface Given {

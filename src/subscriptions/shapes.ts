@@ -38,7 +38,7 @@ export const Subscription = Shape(
     id: Type.String(),
     status: Type.Enum([...statuses], {
       description:
-        'unconfirmed: the holder of the address has not confirmed it yet, by the link in the mail.',
+        'unconfirmed: the holder of the address has not confirmed it yet, by the link in the email.',
     }),
     paused_reason: Nullable(
       Type.Enum([...pause_reasons], {
@@ -48,9 +48,9 @@ export const Subscription = Shape(
     ),
     name: Nullable(Type.String({ description: 'Null when it has none.' })),
     format: Type.Enum([...formats]),
-    url: Nullable(Type.String({ description: 'Masked: https://hooks.slack.com/…aB3d. Null for mails.' })),
+    url: Nullable(Type.String({ description: 'Masked: https://hooks.slack.com/…aB3d. Null for emails.' })),
     to: Nullable(
-      Type.String({ description: 'The address of mails, masked: a…@example.com. Null for others.' }),
+      Type.String({ description: 'The address of emails, masked: a…@example.com. Null for others.' }),
     ),
     types: Type.Array(Type.String()),
     workflow_id: Nullable(Type.String()),

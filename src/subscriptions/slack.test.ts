@@ -112,7 +112,7 @@ const to = {
   message_id: 'evt_1-sub_1',
 }
 
-test('a mail about a checkpoint that waits says what waits, and where it is decided', () => {
+test('an email about a checkpoint that waits says what waits, and where it is decided', () => {
   expect(eventMail(to, asks)).toEqual({
     to: 'a@example.com',
     subject: 'Waits for you: Refund <b>7</b> & more?',
@@ -128,7 +128,7 @@ https://waystation.example.com/approve/chk_1
 - workflow order-7
 
 -- 
-Sent for Acme because this address was confirmed. To end these mails, open this page and press the button:
+Sent for Acme because this address was confirmed. To end these emails, open this page and press the button:
 https://waystation.example.com/mail/unsubscribe/ten_1.x
 `,
     headers: {
@@ -140,14 +140,14 @@ https://waystation.example.com/mail/unsubscribe/ten_1.x
   })
 })
 
-test('a mail about a checkpoint that was decided meanwhile says so before its title, without a link', () => {
+test('an email about a checkpoint that was decided meanwhile says so before its title, without a link', () => {
   const decided = { ...asks, checkpoint: { ...asks.checkpoint!, title: 'Refund?', status: 'approved' } }
   const { subject, text } = eventMail(to, decided)
   expect(subject).toBe('Already approved: Refund?')
   expect(text).toStartWith('Already approved.\n\n> Refund?\n\n- agent billing\n- workflow order-7\n\n-- \n')
 })
 
-describe('A mail', () => {
+describe('An email', () => {
   test.each([
     ['Review: https://evil.example/approve/chk_1', 'Review: https∶//evil․example/approve/chk_1'],
     ['see www.evil.com or evil.com/x', 'see www․evil․com or evil․com/x'],
@@ -166,7 +166,7 @@ describe('A mail', () => {
     expect(about).toContain(`- workflow ${shown}\n`)
     expect(about).toContain(`- action: ${shown}\n`)
     const asking = confirmationMail({ ...to, tenant_name: given })
-    expect(asking.subject).toBe(`Confirm mails from ${shown}`)
+    expect(asking.subject).toBe(`Confirm emails from ${shown}`)
     expect(asking.text).toStartWith(`Somebody asked ${shown} to send`)
     expect(eventMail({ ...to, tenant_name: given }, failed).text).toContain(`Sent for ${shown} because`)
   })

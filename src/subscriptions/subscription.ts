@@ -11,7 +11,7 @@ export type SubscriptionStatus = (typeof statuses)[number]
 
 /**
  * requested: by an admin. gone: the receiver answered 410. failing: an event was not accepted for three days. unsubscribed: by
- * the person who gets the mails.
+ * the person who gets the emails.
  */
 export const pause_reasons = ['requested', 'gone', 'failing', 'unsubscribed'] as const
 export type PauseReason = (typeof pause_reasons)[number]
@@ -55,7 +55,7 @@ export const email_characters_max = limit(
   'subscriptions.address',
   254,
   'characters',
-  'A mail address (RFC 5321). Past it 400.',
+  'An email address (RFC 5321). Past it 400.',
 )
 
 /** True when one of the types names it, exactly or as `noun.*`. */

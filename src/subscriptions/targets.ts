@@ -29,7 +29,7 @@ export function addressHash(secrets: Secrets, tenant_id: string, address: string
 
 const token_mark = '.'
 
-/** A token for the links in mails to an address, which names its tenant. */
+/** A token for the links in emails to an address, which names its tenant. */
 export function newLinkToken(sealer: Sealer, tenant_id: string, address_hash: string) {
   const token = `${tenant_id}${token_mark}${newToken()}`
   return { token_hash: hashOf(token), token: sealer.seal(tokenContext(tenant_id, address_hash), token) }

@@ -1,4 +1,4 @@
-// An event in words, for people: the text of messages and mails. No imports from db or http.
+// An event in words, for people: the text of messages and emails. No imports from db or http.
 
 import { day_ms, hour_ms, type Millis, minute_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -61,7 +61,7 @@ const details_max = limit(
   'subscriptions.details',
   8,
   'entries',
-  'Details of an event in a message or a mail. Others are left out.',
+  'Details of an event in a message or an email. Others are left out.',
 )
 const detail_characters_max = limit(
   'subscriptions.detail',

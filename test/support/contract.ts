@@ -402,7 +402,7 @@ async function forwarded(service: TestService, route: Route, { keyring, ...made 
   return { ...made, keyring, params, path: pathWith(route, params) }
 }
 
-/** An address that was asked, without a mail. */
+/** An address that was asked, without an email. */
 async function linked(service: TestService, _: Route, made: Ready): Promise<Ready> {
   const { tenant_id } = made.keyring
   const token = `${tenant_id}.${crypto.randomUUID()}`

@@ -1,4 +1,4 @@
-// A loopback SMTP server that keeps the mails it was handed, as much of RFC 5321 as a client needs.
+// A loopback SMTP server that keeps the emails it was handed, as much of RFC 5321 as a client needs.
 
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'

@@ -237,7 +237,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "not_found",
     ),
     "LINK_NOT_FOUND": (
-        "Ask for a new subscription; its mail will have a new link.",
+        "Ask for a new subscription; its email will have a new link.",
         "not_found",
     ),
     "MESSAGE_NOT_FOUND": (

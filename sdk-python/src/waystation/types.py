@@ -1644,7 +1644,7 @@ class Subscription(TypedDict):
 
     id: str
     status: Literal["unconfirmed", "active", "paused"]
-    """unconfirmed: the holder of the address has not confirmed it yet, by the link in the mail."""
+    """unconfirmed: the holder of the address has not confirmed it yet, by the link in the email."""
     paused_reason: Literal["requested", "gone", "failing", "unsubscribed"] | None
     """requested: by an admin, even while unconfirmed, and it will stay paused; gone: the receiver answered 410;
     failing: an event could not be delivered for three days; unsubscribed: by the holder of the address.
@@ -1653,9 +1653,9 @@ class Subscription(TypedDict):
     """Null when it has none."""
     format: Literal["standard", "slack", "mail"]
     url: str | None
-    """Masked: https://hooks.slack.com/…aB3d. Null for mails."""
+    """Masked: https://hooks.slack.com/…aB3d. Null for emails."""
     to: str | None
-    """The address of mails, masked: a…@example.com. Null for others."""
+    """The address of emails, masked: a…@example.com. Null for others."""
     types: list[str]
     workflow_id: str | None
     after: int

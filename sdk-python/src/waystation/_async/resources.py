@@ -1684,12 +1684,12 @@ class AsyncSubscriptions(AsyncResource):
         **options: Unpack[CreateOptions],
     ) -> Subscription:
         """Deliver events to a URL or an address, from now on. Events are delivered in order, at least once, signed as
-        callbacks are, with retries over about three days. An address is first asked by one mail to confirm. The
+        callbacks are, with retries over about three days. An address is first asked by one email to confirm. The
         URL or address is shown masked from now on. Raises QUOTA_EXCEEDED.
 
         types: Event types, exact or all of a noun: `schedule.failed`, `checkpoint.*`.
         url: An http or https URL. Either url or to is required.
-        to: A mail address, where the service has an SMTP server.
+        to: An email address, where the service has an SMTP server.
         workflow_id: Only events of this workflow.
         format: standard, the default: the event as GET /v1/events shows it. slack: a message for people.
         name: A name for people, shown in lists; empty for none.
@@ -1741,7 +1741,7 @@ class AsyncSubscriptions(AsyncResource):
         change. Raises SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
 
         id: The subscription, sub_….
-        url: An http or https URL; not for a subscription that sends mails.
+        url: An http or https URL; not for a subscription that sends emails.
         types: Event types, exact or all of a noun: `schedule.failed`, `checkpoint.*`.
         workflow_id: Only events of this workflow.
         name: A name for people, shown in lists; empty for none.
