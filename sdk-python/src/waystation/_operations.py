@@ -177,7 +177,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "forbidden",
     ),
     "EFFECT_REJECTED": (
-        "Do not do it. If it is still wanted, propose another effect under another key.",
+        "Do not do it. If it is still wanted, ask for a new approval: under another key when the approval of this effect itself was refused.",
         "forbidden",
     ),
     "FORBIDDEN": (
