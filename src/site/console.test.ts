@@ -99,9 +99,25 @@ describe('A file', () => {
     expect(bytes).toBeLessThan(bytes_max)
   })
 
-  test('that is not there is answered as any unknown path', async () => {
-    const { status, body } = await service.ask('GET', '/assets/console-00000000.js')
-    expect([status, body.error.code]).toEqual([404, 'ROUTE_NOT_FOUND'])
+  test.each(['console-00000000.ts', 'console.js', 'other-00000000.js'])(
+    'that is not there is answered as any unknown path: %s',
+    async (name) => {
+      const { status, body } = await service.ask('GET', `/assets/${name}`)
+      expect([status, body.error.code]).toEqual([404, 'ROUTE_NOT_FOUND'])
+    },
+  )
+
+  // The shell and its file come from two nodes of different versions.
+  test.each([
+    ['/console', 'console-00000000.js'],
+    ['/console', 'console-00000000.css'],
+    ['/approve/chk_1', 'approve-00000000.js'],
+  ])('of another version is that of this one, and is not kept: %s, %s', async (path, name) => {
+    const files = await assetsOf(path)
+    const own = files.find((file) => file.endsWith(name.slice(-3)))!
+    const { status, headers, text } = await service.ask('GET', `/assets/${name}`)
+    expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
+    expect(text).toBe((await service.ask('GET', own)).text)
   })
 })
 

@@ -96,14 +96,17 @@ export async function docsFiles(): Promise<{ style: string; script: string; icon
 }
 
 async function answerAsset(request: BunRequest, { api }: Visit): Promise<Outgoing> {
-  const { assets } = await load()
-  const asset = assets.get((request.params as { file: string }).file)
+  const { assets, nameOf } = await load()
+  const { file } = request.params as { file: string }
+  // During a rolling update the shell may come from a node of another version: it gets the file of this one.
+  const [, entry, extension] = /^(console|approve|docs)-\w+\.(js|css)$/.exec(file) ?? []
+  const asset = assets.get(file) ?? (entry && assets.get(nameOf(entry as Entry, extension!)))
   // As any path that names nothing.
   if (!asset) return api(new Request(localUrl(request), { method: request.method }))
   const zipped = takesGzip(request.headers.get('accept-encoding'))
   const headers = {
     'content-type': asset.type,
-    'cache-control': 'public, max-age=31536000, immutable',
+    'cache-control': assets.has(file) ? 'public, max-age=31536000, immutable' : 'no-store',
     'cross-origin-resource-policy': 'same-origin',
     vary: 'accept-encoding',
     ...(zipped ? { 'content-encoding': 'gzip' } : {}),
