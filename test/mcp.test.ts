@@ -537,6 +537,19 @@ forEachService('MCP', (service) => {
       expect(text).toContain('"value":[12345678901234567890, 1e400]')
     })
 
+    test.each([
+      ['"\\uD800"', '\ufffd'],
+      ['["\\udc00\\ud800","\\\\ud800 \\n\\udfff."]', ['\ufffd\ufffd', '\\ud800 \n\ufffd.']],
+      ['{"a\\udbff": ["\\ud83d\\ude00 \\ud83d", 1e400]}', { 'a\ufffd': ['😀 \ufffd', '1e400'] }],
+    ])('half of a character is replaced beside the text, which keeps it: %s', async (value, shown) => {
+      const body = `{"value": ${value}}`
+      const headers = { 'content-type': 'application/json' }
+      await service.ask('PUT', '/v1/kv/state/half', { key: tenant.api_key, headers, body })
+      const { text, data } = await agent.call('kv_get', { namespace: 'state', key: 'half' })
+      expect(text).toContain(`"value":${value},`)
+      expect(data.value).toEqual(shown)
+    })
+
     test('a tool that is none, and arguments that are none, are errors of the protocol', async () => {
       await expect(agent.call('kv_steal')).rejects.toMatchObject({
         ...{ code: -32_602, message: 'there is no tool kv_steal' },
