@@ -380,8 +380,18 @@ export const tools: readonly Tool[] = [
   },
 ]
 
-function afterCheckpoint({ id, status }: { id: string; status: string }): string {
+interface SeenCheckpoint {
+  id: string
+  status: string
+  effect_id: string | null
+}
+
+function afterCheckpoint({ id, status, effect_id }: SeenCheckpoint): string {
   if (status === 'pending') return `Not decided yet. Call checkpoint_wait again with id "${id}".`
+  // Other bytes may have been approved, it may have happened since, or the question was whether it has.
+  if (effect_id !== null) {
+    return `Settled as ${status}. It is about an effect: call effect_status with id "${effect_id}", and do only what that says.`
+  }
   if (status === 'approved') return 'Approved: proceed with what was asked.'
   return `Settled as ${status}: do not do what was asked.`
 }

@@ -248,6 +248,23 @@ forEachService('MCP', (service) => {
       expect((await call('effect_status', { id, wait: 0 })).next_step).toStartWith('It has happened')
     })
 
+    test('the question of an effect leads to the effect, whose bytes may be others and which may have happened', async () => {
+      const asked = { type: 'refund', key: `edited-${over}`, payload: { amount: 30 } }
+      const { id, checkpoint_id } = await call('effect_begin', {
+        ...asked,
+        approval: { title: 'Refund 30 EUR?', editable: true },
+      })
+      const lookAt = async () => (await call('checkpoint_wait', { id: checkpoint_id, wait: 0 })).next_step
+      expect(await lookAt()).toStartWith('Not decided yet.')
+      const body = { effective_payload: { amount: 20 } }
+      await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/approve`, { key: tenant.admin_key, body })
+      const next = `Settled as approved. It is about an effect: call effect_status with id "${id}", and do only what that says.`
+      expect(await lookAt()).toBe(next)
+      const { lease_token } = await call('effect_begin', { id })
+      await call('effect_finish', { id, lease_token, outcome: 'succeeded' })
+      expect(await lookAt()).toBe(next)
+    })
+
     test('an agent reports that an effect did not happen, for good or to be tried again', async () => {
       const claim = { type: 'refund', key: `other-${over}`, payload: [1] }
       const { id, lease_token } = await call('effect_begin', claim)
