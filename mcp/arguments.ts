@@ -148,10 +148,15 @@ function issuesOf(validator: Validator, given: Arguments): Issue[] {
     const { requiredProperties, additionalProperties, allowedValues } = params as {
       [params: string]: unknown[] | undefined
     }
-    for (const name of requiredProperties ?? []) report(String(name), 'is required')
-    for (const name of additionalProperties ?? []) report(String(name), 'is not an argument of this tool')
+    const path = instancePath.slice(1)
+    // A member of an argument may have the name of another argument.
+    const within = (name: unknown) =>
+      path === '' ? String(name) : `${path}/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`
+    const unknown = path === '' ? 'is not an argument of this tool' : `is not a member of ${path}`
+    for (const name of requiredProperties ?? []) report(within(name), 'is required')
+    for (const name of additionalProperties ?? []) report(within(name), unknown)
     if (requiredProperties || additionalProperties || message === 'schema is false') continue
-    report(instancePath.slice(1), allowedValues ? `${message} (${allowedValues.join(', ')})` : message)
+    report(path, allowedValues ? `${message} (${allowedValues.join(', ')})` : message)
   }
   return [...issues].map(([argument, message]) => ({ argument, message }))
 }

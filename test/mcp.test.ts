@@ -441,6 +441,15 @@ forEachService('MCP', (service) => {
       expect(await refused('dlq_list', { status: 'gone' })).toEqual([
         { argument: 'status', message: expect.stringContaining('failed, claimed, resolved, archived') },
       ])
+      expect(await refused('dlq_many', { verb: 'discard', filter: { max: 5 }, max: 5 })).toEqual([
+        { argument: 'filter/max', message: 'is not a member of filter' },
+      ])
+      const events = [{ type: 'kv.*' }, { 'a/b': 1, after: 7 }]
+      expect(await refused('wait_for', { any: events, after: 7, all: 1 })).toEqual([
+        { argument: 'all', message: 'is not an argument of this tool' },
+        { argument: 'any/1/a~1b', message: 'is not a member of any/1' },
+        { argument: 'any/1/after', message: 'is not a member of any/1' },
+      ])
       expect(await refused('checkpoint_wait', { id: 'chk_1', wait: 51 })).toEqual([
         { argument: 'wait', message: 'must be <= 50' },
       ])
