@@ -11,6 +11,9 @@ import {
 
 const newline = 0x0a
 
+/** As over HTTP: bytes of another encoding are refused, and so is a byte order mark. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 /**
  * Unlike the transport of the library: it answers a line that is not a message, and the end of its input does not cancel
  * the calls under way.
@@ -66,7 +69,7 @@ export class LineTransport implements Transport {
     let rest = chunk
     for (let end = rest.indexOf(newline); end >= 0; end = rest.indexOf(newline)) {
       if (!this.#append(rest.subarray(0, end))) return
-      const line = Buffer.concat(this.#parts).toString()
+      const line = Buffer.concat(this.#parts)
       this.#parts = []
       this.#bytes = 0
       this.#receive(line)
@@ -88,12 +91,12 @@ export class LineTransport implements Transport {
     return true
   }
 
-  #receive(line: string): void {
+  #receive(line: Uint8Array): void {
     let message: unknown
     try {
-      message = JSON.parse(line)
+      message = JSON.parse(utf8.decode(line))
     } catch {
-      this.#refuse(ProtocolErrorCode.ParseError, 'The line is not valid JSON.')
+      this.#refuse(ProtocolErrorCode.ParseError, 'The line is not valid JSON in UTF-8.')
       return
     }
     try {

@@ -46,6 +46,14 @@ test('a line that is not a message is answered in its place, and one without a n
   })
 })
 
+test('a line that is not UTF-8 is none: what it means is unknown', async () => {
+  const broken = Buffer.from(line(2, '\u{fc}'), 'latin1')
+  expect(await read([Buffer.from(line(1, '\u{fc}')), broken, Buffer.from(line(3))])).toEqual({
+    messages: [ping(1, '\u{fc}'), ping(3)],
+    ...{ answers: ['-32700'], was_read: true },
+  })
+})
+
 test.each([
   ['at once', 2 * message_bytes_max],
   ['in small pieces', 4_096],
