@@ -69,6 +69,18 @@ describe('fair turns', () => {
     expect(begun).toEqual(['a', 'b', 'a', 'a'])
   })
 
+  test('let none begin in a turn after one that weighs as much as all of them', async () => {
+    const turns = new FairTurns(new TestClock(), 2)
+    const begun: string[] = []
+    const weights = { a: 2, b: 1, c: 1, d: 1, e: 2, f: 1 }
+    for (const [key, weight] of Object.entries(weights))
+      void turns.next(key, 'tenant', weight).then(() => begun.push(key))
+    for (const begun_by_then of ['a', 'abc', 'abcde', 'abcdef']) {
+      await nextTurn()
+      expect(begun.join('')).toBe(begun_by_then)
+    }
+  })
+
   test('go from tenant to tenant, however many requests one of them has', async () => {
     const { begun, many } = bench()
     many(1_000, 'a')

@@ -52,6 +52,7 @@ const urgent_turns_waiting_max = limit(
 interface Waiting {
   since: number
   ms_max: number
+  weight: number
   begin(): void
   refuse(error: ApiError): void
 }
@@ -104,7 +105,7 @@ export class FairTurns {
     if (this.size > 0) this.#next_turn.set()
   })
 
-  /** `begun_max` begin in one turn. */
+  /** `begun_max` begin in one turn, or fewer whose weights add up to that. */
   constructor(
     private readonly clock: Clock,
     private readonly begun_max = begun_a_turn_max,
@@ -120,7 +121,7 @@ export class FairTurns {
    * keys; strangers have half of the turns when tenants wait. Rejects with UNAVAILABLE at once when too many wait, and when it has
    * waited too long before its turn. An urgent one waits for longer, and finds room when the others have none.
    */
-  next(key: string, standing: Standing = 'tenant'): Promise<void> {
+  next(key: string, standing: Standing = 'tenant', weight = 1): Promise<void> {
     const is_urgent = standing === 'urgent'
     const lines = standing === 'stranger' ? this.#strangers : this.#tenants
     const room = turns_waiting_max + (is_urgent ? urgent_turns_waiting_max : 0) - this.size
@@ -129,7 +130,7 @@ export class FairTurns {
     if (is_full || lines.waitingOf(key) >= room) return Promise.reject(too_many.next())
     const ms_max = is_urgent ? urgent_turns_wait_ms_max : turns_wait_ms_max
     return new Promise((begin, refuse) => {
-      lines.push(key, { since: this.clock.monotonic(), ms_max, begin, refuse })
+      lines.push(key, { since: this.clock.monotonic(), ms_max, weight, begin, refuse })
       this.#next_turn.set()
     })
   }
@@ -145,7 +146,7 @@ export class FairTurns {
       from = other
       if (this.#ran_at - first.since < first.ms_max) {
         first.begin()
-        begun += 1
+        begun += first.weight
       } else {
         first.refuse(too_many.next())
         refused += 1

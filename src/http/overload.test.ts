@@ -179,6 +179,9 @@ forEachService('An overloaded service', (service) => {
       const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
       expect((await service.ask('POST', '/mcp', { key: api_key, headers, body })).status).toBe(200)
       waited.push(turn.mock.calls.splice(0), page_turn.mock.calls.splice(0))
+      const large = { ...body, params: { _meta: { of: 'x'.repeat(20_000) } } }
+      expect((await service.ask('POST', '/mcp', { key: api_key, headers, body: large })).status).toBe(200)
+      waited.push(turn.mock.calls.splice(0), page_turn.mock.calls.splice(0))
       expect((await service.ask('POST', '/mcp', { key: 'garbage', headers, body })).status).toBe(401)
       waited.push(turn.mock.calls.splice(0))
       expect((await service.ask('GET', '/docs')).status).toBe(200)
@@ -187,6 +190,10 @@ forEachService('An overloaded service', (service) => {
       for (const spy of [begin, turn, page_turn]) spy.mockRestore()
     }
     const of_tenant = [tenant_id, 'tenant']
-    expect(waited).toEqual([[of_tenant], [of_tenant, of_tenant], [], [['127.0.0.1', 'stranger']]])
+    const of_page = (weight: number) => [of_tenant, [...of_tenant, weight]]
+    expect(waited).toEqual([
+      ...[[of_tenant], of_page(1), [of_tenant], of_page(4)],
+      ...[[], [['127.0.0.1', 'stranger']]],
+    ])
   })
 })

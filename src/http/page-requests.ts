@@ -11,13 +11,13 @@ import type { InProcess } from './internal-calls.ts'
 import type { RouteMeasures } from './measures.ts'
 import type { Outgoing } from './outgoing.ts'
 import { type Page, withPageHeaders } from './pages.ts'
-import { readError } from './upload.ts'
+import { readError, small_bytes_max } from './upload.ts'
 
 export const pages_a_turn_max = limit(
   'http.pages_a_turn',
   4,
   'requests',
-  'Calls of MCP that begin in one turn of the event loop; the others wait for another, tenant by tenant.',
+  'Calls of MCP that begin in one turn of the event loop, and none after one of more than http.small_body_bytes; the others wait for another, tenant by tenant.',
 )
 
 /** A page as the frame of a request sees it. `api` calls the API in process. */
@@ -44,6 +44,11 @@ async function bytesOf({ upload, caller }: Exchange): Promise<Uint8Array> {
   }
 }
 
+/** A large message may be a million values: to parse and to check them takes the rest of the turn. */
+function weightOf(bytes: Uint8Array): number {
+  return bytes.length > small_bytes_max ? pages_a_turn_max : 1
+}
+
 async function answerPage(page: Page, api: InProcess, exchange: Exchange): Promise<Outgoing> {
   const { options, request, request_id } = exchange
   if (request.method === 'POST') exchange.expectBody()
@@ -57,7 +62,8 @@ async function answerPage(page: Page, api: InProcess, exchange: Exchange): Promi
     },
     bytes: () => bytesOf(exchange),
     api: (inner) => api(inner, exchange),
-    turn: () => options.page_turns.next(exchange.line, exchange.caller ? 'tenant' : 'stranger'),
+    turn: (bytes) =>
+      options.page_turns.next(exchange.line, exchange.caller ? 'tenant' : 'stranger', weightOf(bytes)),
     extendTimeout: (ms) => exchange.extendTimeout(ms),
   })
 }

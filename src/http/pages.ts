@@ -28,8 +28,8 @@ export interface Visit {
   bytes(): Promise<Uint8Array>
   /** A call of the API by the client of this page, without a connection: same keys, limits and answers. */
   api(request: Request): Promise<Response>
-  /** Resolves when a page that takes long may begin, in a later turn of the event loop, tenant by tenant. Throws UNAVAILABLE when that takes too long. */
-  turn(): Promise<void>
+  /** Resolves when a page that takes long for this body may begin, in a later turn of the event loop, tenant by tenant. Throws UNAVAILABLE when that takes too long. */
+  turn(body: Uint8Array): Promise<void>
   /** Keeps the connection open while nothing is sent. */
   extendTimeout(ms: number): void
 }

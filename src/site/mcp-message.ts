@@ -22,6 +22,13 @@ const arguments_max = limit(
   'entries',
   'Bounds the arguments of a call of a tool, each of which may be reported; one with more is an Invalid Request.',
 )
+/** Numbers and texts are cheap. An object takes twenty times the memory of its text, and a member a microsecond. */
+const argument_parts_max = limit(
+  'mcp.argument_parts',
+  20_000,
+  'entries',
+  'Bounds memory, and how long others wait: objects, lists and members of objects within `params.arguments` of a message to /mcp, at every level; one with more is an Invalid Request.',
+)
 const id_characters_max = limit(
   'mcp.id_characters',
   256,
@@ -76,6 +83,7 @@ function faultIn(text: string, message: Members): string | null {
   const sent = scan.members.get('arguments') ?? ''
   const given = sent.startsWith('{') ? sent : '{}' // what is none is refused by the library of the protocol, at once
   if (membersIn(given) > arguments_max) return too_many_arguments
+  if (given.length > argument_parts_max && countIn(given, '{[:') > argument_parts_max) return too_many_parts
   return hasFewValues(text, given) ? null : too_many_values
 }
 
@@ -85,6 +93,8 @@ function isJudgedParam(name: string): boolean {
 
 const too_many_values = `The message has more than ${values_max} values outside params.arguments.`
 const too_many_arguments = `The member params.arguments has more than ${arguments_max} members.`
+
+const too_many_parts = `The member params.arguments has more than ${argument_parts_max} objects, lists and members of objects.`
 
 /** `object` is valid JSON. */
 function membersIn(object: string): number {
@@ -100,20 +110,20 @@ function membersIn(object: string): number {
 /** Beside these arguments, which are a part of the text. A value has a comma at least, but the first of a container. */
 function hasFewValues(text: string, given: string): boolean {
   if (text.length - given.length <= values_max) return true
-  return commasIn(text) - commasIn(given) <= values_max
+  return countIn(text, ',') - countIn(given, ',') <= values_max
 }
 
-/** Outside its strings. `text` is valid JSON. */
-function commasIn(text: string): number {
-  let commas = 0
+/** How often one of these characters stands outside its strings. `text` is valid JSON. */
+function countIn(text: string, characters: string): number {
+  let count = 0
   let in_string = false
   for (let at = 0; at < text.length; at++) {
     const character = text[at]
     if (character === '"') in_string = !in_string
-    else if (character === ',' && !in_string) commas += 1
+    else if (!in_string && characters.includes(character!)) count += 1
     else if (character === '\\' && in_string) at += 1
   }
-  return commas
+  return count
 }
 
 const id_rule = `must be a whole number or a string of at most ${id_characters_max} characters`

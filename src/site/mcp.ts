@@ -29,7 +29,7 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
       await requireKey(['agent'], new Headers(own))
       const headers = callHeaders(own, request.headers)
       const body = await bytes()
-      await turn()
+      await turn(body)
       if (request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
       const message = messageIn(body)
       if (message instanceof Response) return message

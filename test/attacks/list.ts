@@ -14,6 +14,7 @@ import { heavyReads } from './heavy-reads.ts'
 import { heavyWrites } from './heavy-writes.ts'
 import { heldBodies } from './held-bodies.ts'
 import { idleConnections } from './idle-connections.ts'
+import { largeCalls } from './large-calls.ts'
 import type { Attack } from './lib/lab.ts'
 import { manyAddresses } from './many-addresses.ts'
 import { nestedIds } from './nested-ids.ts'
@@ -37,6 +38,7 @@ export const attacks: readonly Attack[] = [
   unboundedScans,
   heavyReads,
   heavyWrites,
+  largeCalls,
   poolHog,
   silentDns,
   silentReceivers,
