@@ -1,12 +1,13 @@
 // The frame around every request, of a route or of a page: whatever happens, there is one response, and
 // everything that was held for the request is released.
 
+import { nextTurn } from '../base/next-turn.ts'
 import type { Span, Tracer } from '../base/tracer.ts'
 import type { Method, Route } from '../contract/route.ts'
 import { clientKey } from './address.ts'
 import { type Failing, failed, failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
-import { type Exchange, requireOneHost } from './exchange.ts'
+import { type Exchange, type Running, requireOneHost } from './exchange.ts'
 import type { RouteMeasures } from './measures.ts'
 import { isWhole, LargeAnswer, type Outgoing, outgoing, undivided } from './outgoing.ts'
 import { unreadBody } from './unread-body.ts'
@@ -29,16 +30,19 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   if (options.tracer) startSpan(options.tracer, served, exchange)
   options.drain.requests += 1
   let response: Response
+  let takes_no_turn = served.shed === 'never'
   try {
     if (served.shed !== 'never') exchange.requireRoom(served.shed)
     requireOneHost(request.headers)
     response = responseOf(served, exchange, await served.answer(exchange))
   } catch (error) {
+    takes_no_turn = true
     exchange.permit?.release()
     exchange.permit = null
     response = refusalOf(served, exchange, error)
     options.measures?.failed(error)
   }
+  if (takes_no_turn && !exchange.server.outer) await untilTurnEnds(options)
   const unread = unreadBody(options, request, exchange.server, response)
   if (unread) {
     exchange.upload?.release()
@@ -52,6 +56,14 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   if (exchange.span) endSpan(exchange.span, exchange, response)
   if (options.timed) noteAnswer(served, exchange, response)
   return response
+}
+
+/**
+ * Waits for the next turn of the event loop when this one has lasted long. Bun begins the requests that a client has sent ahead one
+ * after the other for as long as each is answered at once, and closes the connection at the first that is not.
+ */
+export async function untilTurnEnds({ turn_budget }: Running): Promise<void> {
+  if (!turn_budget.begin()) await nextTurn()
 }
 
 /** A large one that has no room is refused in its turn, in a few words. */

@@ -3,7 +3,8 @@
 import { ApiError } from '../base/errors.ts'
 import type { Group } from '../contract/group.ts'
 import { failure } from './answers.ts'
-import { type Handler, requestId, type ServerOptions } from './exchange.ts'
+import { type Handler, type Running, requestId, type ServerOptions } from './exchange.ts'
+import { untilTurnEnds } from './frame.ts'
 import { noteUnrouted } from './unrouted.ts'
 
 /**
@@ -52,7 +53,7 @@ function unknownHost(): ApiError {
  * the path of this request where no route takes it.
  */
 export function forKnownHosts(
-  options: ServerOptions,
+  options: Running,
   path: string,
   groupFor: (url: string) => Group | null,
   handler: Handler,
@@ -64,7 +65,7 @@ export function forKnownHosts(
     const group = groupFor(request.url)
     return group?.any_host
       ? handler(request, server)
-      : Promise.resolve(refusal(options, request, path, group))
+      : untilTurnEnds(options).then(() => refusal(options, request, path, group))
   }
 }
 

@@ -6,7 +6,15 @@ import type { Group } from '../contract/group.ts'
 import type { Method, Route } from '../contract/route.ts'
 import { empty, failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
-import { type Handler, keepForProxy, requestId, requireOneHost, type ServerOptions } from './exchange.ts'
+import {
+  type Handler,
+  keepForProxy,
+  type Running,
+  requestId,
+  requireOneHost,
+  type ServerOptions,
+} from './exchange.ts'
+import { untilTurnEnds } from './frame.ts'
 import { pathSegments } from './params.ts'
 import { unreadBody } from './unread-body.ts'
 
@@ -45,11 +53,12 @@ export function knownPaths(list: readonly Known[]): KnownPath[] {
 }
 
 /** 404, 405 with Allow, or the 204 of OPTIONS. */
-export function unroutedHandler(options: ServerOptions, known: readonly KnownPath[]): Handler {
+export function unroutedHandler(options: Running, known: readonly KnownPath[]): Handler {
   return async (request, server) => {
     const { method, url, headers } = request
     const { drain } = options
     drain.requests += 1
+    if (!server.outer) await untilTurnEnds(options)
     const found = findPath(known, url)
     const request_id = requestId(headers, options.clock.now())
     let response: Response

@@ -18,6 +18,7 @@ import { largeCalls } from './large-calls.ts'
 import type { Attack } from './lib/lab.ts'
 import { manyAddresses } from './many-addresses.ts'
 import { nestedIds } from './nested-ids.ts'
+import { pipelinedFloods } from './pipelined-floods.ts'
 import { poolHog } from './pool-hog.ts'
 import { protocol } from './protocol.ts'
 import { resets } from './resets.ts'
@@ -33,6 +34,7 @@ export const attacks: readonly Attack[] = [
   heldBodies,
   unread,
   idleConnections,
+  pipelinedFloods,
   expiringKeys,
   nestedIds,
   unboundedScans,
