@@ -7,6 +7,7 @@ import pickle
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 
 import httpx
@@ -94,6 +95,20 @@ class TestTheSyncClient:
             client.dlq.work(handle)
         assert calls == []
 
+    def test_refuses_an_object_that_is_called_like_an_async_function(self) -> None:
+        client, calls = self.sync()
+
+        class Refund:
+            async def __call__(self, *given: Any) -> str:
+                return "never"
+
+        for work in (Refund(), partial(Refund())):
+            with pytest.raises(TypeError, match="AsyncWaystation"):
+                client.effects.once(work, type="refund", key="1", payload=1)
+            with pytest.raises(TypeError, match="AsyncWaystation"):
+                client.dlq.work(work)
+        assert calls == []
+
     def test_releases_an_item_whose_handler_returns_what_has_to_be_awaited(self) -> None:
         client, calls = self.sync()
         signal = Signal()
@@ -116,6 +131,35 @@ class TestTheSyncClient:
         with pytest.raises(TypeError, match="AsyncWaystation"):
             client.kv.update("state", "x", change)
         assert not [path for path in calls if path.endswith("put")]
+
+
+def yielding(*given: Any) -> Any:
+    yield "never"
+
+
+async def yielding_async(*given: Any) -> Any:
+    yield "never"
+
+
+class Yielding:
+    def __call__(self, *given: Any) -> Any:
+        yield "never"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [yielding, yielding_async, Yielding(), Yielding().__call__, partial(yielding, 1)],
+    ids=["a function", "an async function", "an object", "a method", "a partial"],
+)
+def test_a_function_with_a_yield_is_refused_before_anything_is_claimed(driver: Driver, function: Any) -> None:
+    calls: list[str] = []
+    answering(driver, calls)
+    client = driver.lossy(at)
+    with pytest.raises(TypeError, match="yield"):
+        client.effects.once(function, type="refund", key="1", payload=1)
+    with pytest.raises(TypeError, match="yield"):
+        client.dlq.work(function, stop_when_empty=True)
+    assert calls == []
 
 
 misspelt: dict[str, Callable[[Any], object]] = {

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar, Union, cast
 import httpx
 
 from .._forks import GivenClient, Process, process
+from .._functions import check_runs
 from .._outcome import NeverSent, Received, Steps
 from .._settings import elapsed_ms
 from .._signal import Signal
@@ -223,7 +224,8 @@ async def settled(value: MaybeAwaitable[T]) -> T:
 
 
 def check_function(function: Callable[..., object]) -> None:
-    """Its twin for threads refuses functions that have to be awaited."""
+    """Raises TypeError for a function that would never run. Its twin for threads also refuses those that have to be awaited."""
+    check_runs(function)
 
 
 async def finished(work: Coroutine[Any, Any, T]) -> T:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 import httpx
 
 from .._forks import GivenClient, Process, process
+from .._functions import check_runs, is_async
 from .._outcome import NeverSent, Received, Steps, TimedOut
 from .._settings import elapsed_ms
 from .._signal import Latch, Signal
@@ -197,8 +198,9 @@ def settled(value: T) -> T:
 
 
 def check_function(function: Callable[..., object]) -> None:
-    """Raises TypeError for a function that has to be awaited, before anything is claimed for it."""
-    if inspect.iscoroutinefunction(function):
+    """Raises TypeError for a function that would never run, before anything is claimed for it."""
+    check_runs(function)
+    if is_async(function):
         raise TypeError("functions that are async need AsyncWaystation")
 
 
