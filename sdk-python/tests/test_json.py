@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 
 import pytest
@@ -55,6 +55,36 @@ def test_what_has_no_json_is_refused(value: object) -> None:
 def test_numbers_and_times_without_json_are_refused(value: object) -> None:
     with pytest.raises(ValueError):
         encode_json(value)
+
+
+class NoOffset(tzinfo):
+    """Leaves the offset open: such a time is as good as one without a zone."""
+
+    def utcoffset(self, when: datetime | None) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))),
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=5))),
+        datetime(2026, 1, 1, tzinfo=NoOffset()),
+    ],
+    ids=["after the year 9999", "before the year 1", "without an offset"],
+)
+def test_a_time_that_utc_does_not_have_is_refused(when: datetime) -> None:
+    with pytest.raises(ValueError):
+        encode_json({"at": when})
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    value: list[object] = []
+    value.append({"again": value})
+    with pytest.raises(ValueError, match="contains itself"):
+        encode_json(value)
+    with pytest.raises(ValueError, match="too deeply"):
+        RawJson("[" * 200_000 + "]" * 200_000)
 
 
 @pytest.mark.parametrize("text", ["", "{", "NaN", "Infinity", "1 2", "'a'"])

@@ -295,3 +295,12 @@ def test_the_refusal_of_a_proxy_by_httpx_is_raised_as_it_is(driver: Driver, monk
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:port")
     with pytest.raises(httpx.InvalidURL):
         driver.client(at).health.live()
+
+
+def test_a_name_that_no_address_has_room_for_is_refused_without_a_try(driver: Driver) -> None:
+    client = driver.watched(at)
+    with pytest.raises(ValueError, match="no valid address"):
+        client.kv.get("state", "k" * 70_000)
+    with pytest.raises(ValueError, match="no valid address"):
+        client.audit.list(action="a" * 70_000).page()
+    assert driver.network.seen == []

@@ -16,7 +16,10 @@ class RawJson:
 
     def __init__(self, text: str) -> None:
         """Raises ValueError when the text is not JSON."""
-        parse_json(text)
+        try:
+            parse_json(text)
+        except RecursionError:
+            raise ValueError("the text is nested too deeply") from None
         self.text = text
 
     def __repr__(self) -> str:
@@ -70,8 +73,16 @@ def _refuse(text: str) -> None:
 def encode_json(value: object) -> str:
     """The shortest JSON of a value. A datetime becomes RFC 3339; a Decimal, an ExactFloat and a RawJson keep their text.
 
-    Raises TypeError for what has no JSON, and ValueError for a number that is not finite and for a datetime without a zone.
+    Raises TypeError for what has no JSON, and ValueError for a number that is not finite, for a datetime without a zone, and for
+    a value that contains itself.
     """
+    try:
+        return _encoded(value)
+    except RecursionError:
+        raise ValueError("the value contains itself, or is nested too deeply") from None
+
+
+def _encoded(value: object) -> str:
     if value is None or isinstance(value, (bool, str)):
         return _plain(value)
     if isinstance(value, RawJson):
@@ -88,10 +99,10 @@ def encode_json(value: object) -> str:
         return _plain(rfc3339(value))
     if isinstance(value, Mapping):
         members = cast("Mapping[object, object]", value).items()
-        return "{" + ",".join(f"{_name(name)}:{encode_json(member)}" for name, member in members) + "}"
+        return "{" + ",".join(f"{_name(name)}:{_encoded(member)}" for name, member in members) + "}"
     if isinstance(value, (list, tuple)):
         items = cast("Sequence[object]", value)
-        return "[" + ",".join(encode_json(item) for item in items) + "]"
+        return "[" + ",".join(_encoded(item) for item in items) + "]"
     raise TypeError(f"a {type(value).__name__} is not a JSON value")
 
 
@@ -132,10 +143,13 @@ def _long(value: int) -> str:
 
 
 def rfc3339(value: datetime) -> str:
-    """A time as the service takes it. Raises ValueError for one without a zone."""
-    if value.tzinfo is None:
+    """A time as the service takes it. Raises ValueError for one without a zone, and for one that UTC has no year for."""
+    if value.utcoffset() is None:
         raise ValueError("a datetime must have a time zone")
-    in_utc = value.astimezone(timezone.utc)
+    try:
+        in_utc = value.astimezone(timezone.utc)
+    except OverflowError:
+        raise ValueError(f"{value} is outside of the years 1 to 9999 in UTC") from None
     return in_utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

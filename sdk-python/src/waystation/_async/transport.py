@@ -159,6 +159,10 @@ class AsyncTransport:
             sent = client.build_request(
                 request.operation.method, request.url, headers=request.headers, content=request.content, timeout=None
             )
+        except httpx.InvalidURL as error:
+            # Nothing was sent, and no other try mends it.
+            raise ValueError(f"the request has no valid address: {error}") from error
+        try:
             received = await platform.send(sent, request.timeout_ms, request.signal)
         except (TimedOut, httpx.TimeoutException):
             return WaystationTimeoutError(request.timeout_ms)
