@@ -120,6 +120,16 @@ def test_an_approval_key_that_may_not_read_gets_the_refusal(driver: Driver) -> N
         client.checkpoints.approve("x")
 
 
+@pytest.mark.parametrize(
+    "date", ["Mon, 23 Nov 99999999999999999999 00:00:00 GMT", "Mon, 23 Nov 2026 00:00:00 +99999999999999999999"]
+)
+def test_a_retry_after_with_numbers_that_no_date_has_is_passed_over(driver: Driver, date: str) -> None:
+    client = driver.lossy(at)
+    driver.network.next = [refusal(429, "RATE_LIMITED", {"retry-after": date}), ok()]
+    assert client.kv.get("n", "k") is not None
+    assert driver.network.slept_ms == [125]
+
+
 def test_the_waits_grow_and_keep_to_retry_after(driver: Driver) -> None:
     client = driver.lossy(at, retries=6)
     driver.network.next = ["refuse"] * 6 + [ok()]

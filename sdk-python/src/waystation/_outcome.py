@@ -207,7 +207,7 @@ def _retry_after(headers: Mapping[str, str], now_ms: float) -> float | None:
 def _date_ms(text: str) -> float | None:
     try:
         return parsedate_to_datetime(text).timestamp() * 1_000
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError, OverflowError):
         return None
 
 
