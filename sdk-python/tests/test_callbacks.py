@@ -131,6 +131,11 @@ def test_mistakes_of_set_up_give_no_verdict() -> None:
     parsed: Any = {"parsed": True}
     with pytest.raises(TypeError, match="not parsed"):
         verify_callback(signed(), parsed, secret)
+    # As a store of secrets may hand it out.
+    as_bytes: Any = secret.encode()
+    for given in (as_bytes, [as_bytes]):
+        with pytest.raises(TypeError, match="signing secret must be a str"):
+            verify_callback(signed(), body, given)
 
 
 def test_the_published_example() -> None:

@@ -129,7 +129,10 @@ def _is_signed(signed: bytes, signatures: Sequence[str], secrets: Sequence[str])
 
 
 def _secret_bytes(secret: str) -> bytes:
-    """Raises ValueError for a secret in the wrong form: a mistake of set-up, not of the sender."""
+    """Raises TypeError or ValueError for a secret in the wrong form: a mistake of set-up, not of the sender."""
+    # One of bytes comes here as a number, byte by byte.
+    if not isinstance(cast("object", secret), str):
+        raise TypeError("a signing secret must be a str")
     text = hidden(secret.removeprefix(secret_prefix))
     try:
         key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
