@@ -3330,7 +3330,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'forbidden',
   },
   EFFECT_REJECTED: {
-    next: 'Do not do it. If it is still wanted, ask for a new approval: under another key when the approval of this effect itself was refused.',
+    next: 'Do not do it. If it is still wanted, ask for a new approval; a refused effect needs another key.',
     exit: 'forbidden',
   },
   FORBIDDEN: {

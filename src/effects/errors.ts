@@ -42,7 +42,7 @@ export const errors = declareErrors({
     status: 403,
     message: 'The approval of this effect was refused.',
     when: 'The approval of the [effect](effects.md) was rejected, has expired or was cancelled, which is final. Or the one that a claim names is over or `used_up`. `details` has its `status` and `checkpoint_id`.',
-    next: 'Do not do it. If it is still wanted, ask for a new approval: under another key when the approval of this effect itself was refused.',
+    next: 'Do not do it. If it is still wanted, ask for a new approval; a refused effect needs another key.',
     exit: 'forbidden',
   },
   EFFECT_APPROVAL_REQUIRED: {

@@ -177,7 +177,7 @@ error_rows: Final[Mapping[str, tuple[str, ExitClass]]] = {
         "forbidden",
     ),
     "EFFECT_REJECTED": (
-        "Do not do it. If it is still wanted, ask for a new approval: under another key when the approval of this effect itself was refused.",
+        "Do not do it. If it is still wanted, ask for a new approval; a refused effect needs another key.",
         "forbidden",
     ),
     "FORBIDDEN": (
