@@ -24,6 +24,13 @@ const looks_a_turn_max = limit(
   'Requests that wait for events, have fallen behind and read in one turn of the event loop; the others wait for another.',
 )
 const turns = new Turns(looks_a_turn_max)
+const recent_a_turn_max = limit(
+  'events.recent_a_turn',
+  16,
+  'requests',
+  'Requests that wait for events, and take from memory what has come, in one turn of the event loop; the others wait for another.',
+)
+const recent_turns = new Turns(recent_a_turn_max)
 
 interface Followed {
   db: Reader
@@ -81,6 +88,8 @@ export class Follower {
   /** Events behind the position, from memory when they are still there. */
   async #read(rows_max: number): Promise<EventRow[]> {
     const { db, tenant_id, wants } = this.followed
+    // One event may wake a thousand, and what comes meanwhile is taken along.
+    await recent_turns.next(() => this.#is_closed)
     const recent = this.tail.since(this.position)
     if (recent) {
       const events = recent.filter((event) => isWanted(event, wants)).slice(0, rows_max)

@@ -28,7 +28,7 @@ const checked_ms_max = limit(
 )
 const piece_rows_max = limit(
   'events.stream_rows',
-  100,
+  16,
   'rows',
   'Events that a stream reads at once. The next are read when the client has taken these.',
 )
@@ -113,8 +113,15 @@ export class EventTexts implements AsyncIterator<string> {
   }
 }
 
+/** Streams that read an event from memory share its text. */
+const texts = new WeakMap<EventRow, string>()
+
 function textOf(event: EventRow): string {
-  return `${idOf(event.seq)}event: ${event.type}\ndata: ${encode(eventOf(event))}\n\n`
+  const known = texts.get(event)
+  if (known !== undefined) return known
+  const text = `${idOf(event.seq)}event: ${event.type}\ndata: ${encode(eventOf(event))}\n\n`
+  texts.set(event, text)
+  return text
 }
 
 /** Where a client goes on, by the header Last-Event-ID. */

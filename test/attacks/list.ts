@@ -7,6 +7,7 @@ import { clockBack } from './clock-back.ts'
 import { damagedFiles } from './damaged-files.ts'
 import { descriptorLimit } from './descriptors.ts'
 import { driveBy } from './drive-by.ts'
+import { eventStreams } from './event-streams.ts'
 import { expiringKeys } from './expiring-keys.ts'
 import { frozenDatabase } from './frozen-database.ts'
 import { fullDisk } from './full-disk.ts'
@@ -35,6 +36,7 @@ export const attacks: readonly Attack[] = [
   unread,
   idleConnections,
   pipelinedFloods,
+  eventStreams,
   expiringKeys,
   nestedIds,
   unboundedScans,
