@@ -26,9 +26,13 @@ const quick_ms = 500
 
 /** Where Enter was pressed last, if nothing else was done since. */
 let entered: { at_ms: number; control: Element | null; text: string | null } | null = null
+/** When Escape was. */
+let escaped_at_ms = Number.NEGATIVE_INFINITY
 
 const forget = (event: Event) => {
-  if (!(event instanceof KeyboardEvent) || event.key !== 'Enter') entered = null
+  const key = event instanceof KeyboardEvent ? event.key : null
+  if (key !== 'Enter') entered = null
+  if (key !== 'Escape') escaped_at_ms = Number.NEGATIVE_INFINITY
 }
 for (const done of ['keydown', 'input', 'pointerdown'])
   document.addEventListener(done, forget, { capture: true })
@@ -53,8 +57,6 @@ document.addEventListener(
   },
   { capture: true },
 )
-
-let escaped_at_ms = Number.NEGATIVE_INFINITY
 
 /** Escape that closes a question, or asks whether a secret is saved, does not go on to close what is behind it, or the secret. */
 document.addEventListener(
