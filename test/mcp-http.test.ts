@@ -322,7 +322,7 @@ forEachService(
       const members = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":1`).join()
       const values = 'The message has more than 500 values outside params.arguments.'
       const many = 'The member params.arguments has more than 100 members.'
-      const parts = 'The member params.arguments has more than 20000 objects, lists and members of objects.'
+      const parts = 'The member params.arguments has more than 10000 objects, lists and members of objects.'
       const storing = (value: string) => calling(`{"namespace":"a","key":"wide","value":${value}}`)
       /** With those of the call itself, which are four. */
       const objects = (count: number) => `[{}${',{}'.repeat(count - 6)}]`
@@ -338,9 +338,9 @@ forEachService(
         ['arguments that another member replaces', calling(`{${members(502)}},"arguments":{}`), values],
         ['arguments', calling(`{${members(101)}}`), many],
         ['a list of arguments', calling(`[1${',1'.repeat(500_000)}]`), values],
-        ['objects within an argument', storing(objects(20_001)), parts],
-        ['members within an argument', storing(`{${members(20_000)}}`), parts],
-        ['lists within lists', storing(`[[]${',[[[[[]]]]]'.repeat(4_000)}]`), parts],
+        ['objects within an argument', storing(objects(10_001)), parts],
+        ['members within an argument', storing(`{${members(10_000)}}`), parts],
+        ['lists within lists', storing(`[[]${',[[[[[]]]]]'.repeat(2_000)}]`), parts],
       ])('is refused before it is parsed: %s', async (_, body, message) => {
         const { api_key: key } = await service.signUp()
         const answer = await post('/mcp', { key, headers: json, body })
@@ -348,9 +348,9 @@ forEachService(
         expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { jsonrpc: '2.0', id: null, error }])
       })
 
-      test('may have 100 arguments, and in one any number of numbers and texts, and 20,000 objects', async () => {
+      test('may have 100 arguments, and in one any number of numbers and texts, and 10,000 objects', async () => {
         const { api_key: key } = await service.signUp()
-        for (const value of [`[1${',1'.repeat(100_000)}]`, `"${'{[:'.repeat(50_000)}"`, objects(20_000)]) {
+        for (const value of [`[1${',1'.repeat(100_000)}]`, `"${'{[:'.repeat(50_000)}"`, objects(10_000)]) {
           const stored = await post('/mcp', { key, headers: json, body: storing(value) })
           expect(stored.body.result.isError).toBeUndefined()
         }

@@ -25,7 +25,7 @@ const arguments_max = limit(
 /** Numbers and texts are cheap. An object takes twenty times the memory of its text, and a member a microsecond. */
 const argument_parts_max = limit(
   'mcp.argument_parts',
-  20_000,
+  10_000,
   'entries',
   'Bounds memory, and how long others wait: objects, lists and members of objects within `params.arguments` of a message to /mcp, at every level; one with more is an Invalid Request.',
 )

@@ -15,8 +15,8 @@ export const largeCalls: Attack = {
     const objects = (count: number) => Array.from({ length: count }, () => ({}))
     const members = (count: number) => Object.fromEntries(objects(count).map((_, i) => [`k${i}`, i % 10]))
     const calls: [what: string, tool: string, given: object, status: number][] = [
-      ['19,900 objects', 'kv_put', { namespace: 'ns', key: 'k', value: objects(19_900) }, 200],
-      ['19,900 members', 'dlq_create', { error: 'e', payload: members(19_900) }, 200],
+      ['9,900 objects', 'kv_put', { namespace: 'ns', key: 'k', value: objects(9_900) }, 200],
+      ['9,900 members', 'dlq_create', { error: 'e', payload: members(9_900) }, 200],
       ['60,000 objects, which are too many', 'dlq_create', { error: 'e', payload: objects(60_000) }, 400],
     ]
     for (const [what, tool, given, status] of calls) {
