@@ -148,12 +148,15 @@ export class Tail {
     }
   }
 
+  /** True when all events after this number, up to the position of the tail, are still in memory. */
+  remembers(seq: number): boolean {
+    return seq + 1 >= (this.#recent[0]?.seq ?? this.position + 1)
+  }
+
   /** Events after this number up to the position of the tail; null when they are not in memory any more. */
   since(seq: number): readonly EventRow[] | null {
-    const { position } = this
-    if (seq >= position) return []
-    const first = this.#recent[0]?.seq ?? position + 1
-    return seq + 1 < first ? null : this.#recent.filter((event) => event.seq > seq)
+    if (seq >= this.position) return []
+    return this.remembers(seq) ? this.#recent.filter((event) => event.seq > seq) : null
   }
 
   /** Hands on events as they come, until nobody is left or the node drains. */

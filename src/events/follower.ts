@@ -89,7 +89,7 @@ export class Follower {
   async #read(rows_max: number): Promise<EventRow[]> {
     const { db, tenant_id, wants } = this.followed
     // One event may wake a thousand, and what comes meanwhile is taken along.
-    await recent_turns.next(() => this.#is_closed)
+    if (this.tail.remembers(this.position)) await recent_turns.next(() => this.#is_closed)
     const recent = this.tail.since(this.position)
     if (recent) {
       const events = recent.filter((event) => isWanted(event, wants)).slice(0, rows_max)
