@@ -12,7 +12,7 @@ import { narrow, overflow, signIn, useRealTime } from './support/console.ts'
 import { entries, linksOn, sights } from './support/console-walk.ts'
 import { databaseFolder } from './support/folders.ts'
 import { fitting, hostile } from './support/hostile.ts'
-import { TestService, type TestTenant } from './support/service.ts'
+import { served, TestService, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 const folder = databaseFolder()
@@ -234,7 +234,8 @@ const promote = unnamedAcrossTenants(
 )
 
 async function made(path: string, body: unknown, key?: string) {
-  const answer = await service.ask('POST', path, { body, ...(key === undefined ? {} : { key }) })
+  const ask = () => service.ask('POST', path, { body, ...(key === undefined ? {} : { key }) })
+  const answer = await served(ask)
   if (![200, 201].includes(answer.status)) throw new Error(`${path}: ${answer.text} ${JSON.stringify(body)}`)
   return answer.body
 }
@@ -278,7 +279,8 @@ async function store(text: string, i: number): Promise<void> {
   const metadata = payloadOf(short(4_000))
   await made('/v1/audit', { action: short(128), workflow_id, actor: short(256), metadata }, api_key)
   const key = encodeURIComponent(fitting(400, { without_controls: true })[i]!)
-  const put = await service.ask('PUT', `/v1/kv/hostile/${key}`, { key: api_key, body: { value: payload } })
+  const place = `/v1/kv/hostile/${key}`
+  const put = await served(() => service.ask('PUT', place, { key: api_key, body: { value: payload } }))
   expect([put.status, put.text]).toEqual([200, put.text])
   const { data } = await made('/api/webhook', { label: short(256) }, api_key)
   await sent(data.url, callback_url.slice(18), 'application/json', JSON.stringify(payload), text)
@@ -305,9 +307,11 @@ function nested(levels: number): unknown {
 async function sent(url: string, path: string, type: string, body: string, text = ''): Promise<void> {
   const query = new URLSearchParams({ [text.slice(0, 400)]: text.slice(0, 400) })
   const header = text.replace(/[^ -~]/g, '').slice(0, 200)
-  const answer = await service.ask('POST', `${new URL(url).pathname}${path}?${query}`, {
+  const received = {
     headers: { 'content-type': type, 'x-hostile': header },
     body: new TextEncoder().encode(body),
-  })
+  }
+  const address = `${new URL(url).pathname}${path}?${query}`
+  const answer = await served(() => service.ask('POST', address, received))
   expect(answer.status).toBe(200)
 }

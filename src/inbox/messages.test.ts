@@ -6,6 +6,7 @@ import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/po
 import {
   type Answer,
   forEachRacedService,
+  isUnknown,
   served,
   TestService,
   type TestTenant,
@@ -625,9 +626,8 @@ onPostgres('Two nodes on one PostgreSQL', () => {
       let sending = true
       const sent = Promise.all(
         upTo(1, 400).map((n) => served(() => nodes[n % 2]!.ask('POST', inbox.path, { body: { n } }))),
-      ).then((answers) => {
+      ).finally(() => {
         sending = false
-        return answers.map(({ status }) => status)
       })
       const seen: number[] = []
       let after = ''
@@ -638,8 +638,11 @@ onPostgres('Two nodes on one PostgreSQL', () => {
         if (items.length > 0) last = false
         if (nextAfter !== null) after = `&after=${nextAfter}`
       }
-      expect(new Set(await sent)).toEqual(new Set([200]))
-      expect(seen.toSorted((a, b) => a - b)).toEqual(upTo(1, 400))
+      const answers = await sent
+      expect(answers.filter((answer) => answer.status !== 200 && !isUnknown(answer))).toEqual([])
+      // On a busy machine a commit may have no answer in time: its message is there once, or not at all.
+      const may_lack = new Set(upTo(1, 400).filter((n) => isUnknown(answers[n - 1]!) && !seen.includes(n)))
+      expect(seen.toSorted((a, b) => a - b)).toEqual(upTo(1, 400).filter((n) => !may_lack.has(n)))
     } finally {
       for (const node of nodes) await node.stop()
       await dropPostgresDatabase(database_url)
