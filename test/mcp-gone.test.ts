@@ -41,7 +41,7 @@ test.each([
   const answer = Promise.resolve(
     page.answer(request as BunRequest, {
       ...{ request_id: 'req_00000000', now: 0 },
-      ...{ requireKey: async () => {}, turn: async () => {}, extendTimeout() {} },
+      ...{ requireKey: async () => {}, turn: async () => {}, reserve() {}, extendTimeout() {} },
       bytes: async () => Buffer.from(JSON.stringify(message)),
       async api() {
         began.resolve()

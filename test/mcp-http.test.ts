@@ -323,6 +323,7 @@ forEachService(
       const values = 'The message has more than 500 values outside params.arguments.'
       const many = 'The member params.arguments has more than 100 members.'
       const parts = 'The member params.arguments has more than 10000 objects, lists and members of objects.'
+      const argument_values = 'The member params.arguments has more than 50000 values.'
       const storing = (value: string) => calling(`{"namespace":"a","key":"wide","value":${value}}`)
       /** With those of the call itself, which are four. */
       const objects = (count: number) => `[{}${',{}'.repeat(count - 6)}]`
@@ -340,6 +341,7 @@ forEachService(
         ['a list of arguments', calling(`[1${',1'.repeat(500_000)}]`), values],
         ['objects within an argument', storing(objects(10_001)), parts],
         ['members within an argument', storing(`{${members(10_000)}}`), parts],
+        ['texts within an argument', storing(`[""${',""'.repeat(49_998)}]`), argument_values],
         ['lists within lists', storing(`[[]${',[[[[[]]]]]'.repeat(2_000)}]`), parts],
       ])('is refused before it is parsed: %s', async (_, body, message) => {
         const { api_key: key } = await service.signUp()
@@ -348,9 +350,9 @@ forEachService(
         expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { jsonrpc: '2.0', id: null, error }])
       })
 
-      test('may have 100 arguments, and in one any number of numbers and texts, and 10,000 objects', async () => {
+      test('may have 100 arguments, and in one 50,000 values, or 10,000 objects, and a text of any form', async () => {
         const { api_key: key } = await service.signUp()
-        for (const value of [`[1${',1'.repeat(100_000)}]`, `"${'{[:'.repeat(50_000)}"`, objects(10_000)]) {
+        for (const value of [`[1${',1'.repeat(49_997)}]`, `"${'{[:'.repeat(50_000)}"`, objects(10_000)]) {
           const stored = await post('/mcp', { key, headers: json, body: storing(value) })
           expect(stored.body.result.isError).toBeUndefined()
         }
@@ -487,34 +489,53 @@ forEachService(
       },
     )
 
-    // Otherwise one tenant could fill the memory of a node with the messages of its waits.
-    test.each([both, 'text/event-stream'])(
-      'the message of a call that waits counts in the memory of its tenant until the end (Accept: %s)',
-      async (accept) => {
+    describe('in the memory of its tenant, until the end', () => {
+      /** Messages of calls that wait until `end`. A quarter of MEMORY_BUDGET is 8 MiB. */
+      async function waiting(count: number, accept: string) {
         const { api_key: key } = await service.signUp()
         const { id } = (await service.ask('POST', '/api/webhook', { key })).body.data
         const gone = new AbortController()
-        const send = (name: string, args: object, signal?: AbortSignal) => {
+        const send = async (name: string, args: object, of = '', signal?: AbortSignal) => {
           const { params, ...message } = called(1, name, args)
-          return fetch(`${service.url}/mcp`, {
+          const { status } = await fetch(`${service.url}/mcp`, {
             ...{ method: 'POST', ...(signal && { signal }) },
             headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', accept },
-            body: JSON.stringify({ ...message, params: { ...params, _meta: { of: 'x'.repeat(1_000_000) } } }),
+            body: JSON.stringify({ ...message, params: { ...params, _meta: { of } } }),
           })
+          return status
         }
-        const list = async () => (await send('kv_list', { namespace: 'a' })).status
-        // A quarter of MEMORY_BUDGET is 8 MiB.
-        for (let i = 0; i < 8; i++) {
+        for (let i = 0; i < count; i++) {
           const { began, restore } = watchWaits()
-          send('inbox_wait', { id }, gone.signal).catch(() => {})
+          send('inbox_wait', { id }, megabyte, gone.signal).catch(() => {})
           await began
           restore()
         }
+        return { send, end: () => gone.abort() }
+      }
+      const megabyte = 'x'.repeat(1_000_000)
+
+      // Otherwise one tenant could fill the memory of a node with the messages of its waits.
+      test.each([both, 'text/event-stream'])('the message of a call counts (Accept: %s)', async (accept) => {
+        const { send, end } = await waiting(8, accept)
+        const list = () => send('kv_list', { namespace: 'a' }, megabyte)
         expect(await list()).toBe(503)
-        gone.abort()
+        end()
         await becomes(list, 200)
-      },
-    )
+      })
+
+      test.each([
+        ['objects', Array(9_900).fill({})],
+        ['members', Object.fromEntries(Array.from({ length: 9_900 }, (_, i) => [i, 1]))],
+      ])('what is made of its %s counts, many times their text', async (_, value) => {
+        const { send, end } = await waiting(5, both)
+        const put = (stored: unknown) => send('kv_put', { namespace: 'a', key: 'k', value: stored })
+        expect([await put('x'.repeat(250_000)), await put(Array(40_000).fill(1)), await put(value)]).toEqual([
+          200, 200, 503,
+        ])
+        end()
+        await becomes(() => put(value), 200)
+      })
+    })
   },
   { CORS_ORIGINS: friendly_origin, MEMORY_BUDGET: '32MiB' },
 )

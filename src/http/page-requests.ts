@@ -64,6 +64,7 @@ async function answerPage(page: Page, api: InProcess, exchange: Exchange): Promi
     api: (inner) => api(inner, exchange),
     turn: (bytes) =>
       options.page_turns.next(exchange.line, exchange.caller ? 'tenant' : 'stranger', weightOf(bytes)),
+    reserve: (bytes) => exchange.upload?.reserve(bytes),
     extendTimeout: (ms) => exchange.extendTimeout(ms),
   })
 }

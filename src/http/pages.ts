@@ -30,6 +30,8 @@ export interface Visit {
   api(request: Request): Promise<Response>
   /** Resolves when a page that takes long for this body may begin, in a later turn of the event loop, tenant by tenant. Throws UNAVAILABLE when that takes too long. */
   turn(body: Uint8Array): Promise<void>
+  /** Counts bytes that are made of a large body against MEMORY_BUDGET, until the answer. Throws UNAVAILABLE when there is no room. */
+  reserve(bytes: number): void
   /** Keeps the connection open while nothing is sent. */
   extendTimeout(ms: number): void
 }

@@ -99,6 +99,11 @@ export class Upload {
     return bytes
   }
 
+  /** Counts this many bytes more until `release`, for what is made of a large body. Throws UNAVAILABLE when there is no room. */
+  reserve(bytes: number): void {
+    if (this.#hold?.grow(bytes) === false) throw outOfMemory()
+  }
+
   /** The request was answered: nothing of its body is needed any more. */
   release(): void {
     if (this.#small_bytes > 0) this.memory.releaseSmall(this.#small_bytes)

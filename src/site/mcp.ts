@@ -21,7 +21,7 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
     path: '/mcp',
     methods: ['POST'],
     takes_key: true,
-    async answer(request, { api, bytes, requireKey, turn, request_id, now }) {
+    async answer(request, { api, bytes, requireKey, turn, reserve, request_id, now }) {
       requireAllowedOrigin(request.headers, public_url, cors_origins)
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
@@ -31,7 +31,7 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
       const body = await bytes()
       await turn(body)
       if (request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
-      const message = messageIn(body)
+      const message = messageIn(body, reserve)
       if (message instanceof Response) return message
       // Loaded at the first request: the start of the service does not wait for it.
       const { answerPost } = await import('../../mcp/http.ts')

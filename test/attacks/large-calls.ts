@@ -17,6 +17,13 @@ export const largeCalls: Attack = {
     const calls: [what: string, tool: string, given: object, status: number][] = [
       ['9,900 objects', 'kv_put', { namespace: 'ns', key: 'k', value: objects(9_900) }, 200],
       ['9,900 members', 'dlq_create', { error: 'e', payload: members(9_900) }, 200],
+      ['49,900 texts', 'dlq_create', { error: 'e', payload: Array(49_900).fill('a') }, 200],
+      [
+        '500,000 numbers, which are too many',
+        'dlq_create',
+        { error: 'e', payload: Array(500_000).fill(1) },
+        400,
+      ],
       ['60,000 objects, which are too many', 'dlq_create', { error: 'e', payload: objects(60_000) }, 400],
     ]
     for (const [what, tool, given, status] of calls) {
