@@ -1,10 +1,27 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { approval, claim } from '../../test/support/effects.ts'
 import { newInbox } from '../../test/support/inbox.ts'
 import { scrape } from '../../test/support/metrics.ts'
 import { inTime, until } from '../../test/support/patience.ts'
-import { type Answer, forEachService, type TestTenant } from '../../test/support/service.ts'
+import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { second_ms } from '../base/clock.ts'
+
+/** Holds the result of the next look-up of a key that is not remembered, once it was read, until it is released. */
+function heldLookUp({ app }: TestService) {
+  const [read, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const one = app.db.one.bind(app.db)
+  const looking = spyOn(app.db, 'one').mockImplementation(((statement: { name: string }, params: never) => {
+    const row = one(statement as never, params)
+    if (statement.name !== 'credentials.find') return row
+    looking.mockRestore()
+    return Promise.resolve(row).then(async (found) => {
+      read.resolve()
+      await released.promise
+      return found
+    })
+  }) as never)
+  return { read: read.promise, release: released.resolve }
+}
 
 const metrics = { METRICS: '127.0.0.1:0' }
 
@@ -131,6 +148,19 @@ forEachService(
         await happen()
         expect((await answer).status).toBe(200)
       })
+    })
+
+    test('is 401 at once when its key ends while a change before that is looked at', async () => {
+      const { api_key, admin_key, agent_id } = await service.signUp('pro')
+      const other = await service.addAgent(admin_key, 'other')
+      const asked = { any: [{ type: 'dlq.created' }], wait_seconds: 55 }
+      const { answer } = await held(() => as(api_key, 'POST', '/v1/wait', asked))
+      const look_up = heldLookUp(service)
+      await as(admin_key, 'PATCH', `/v1/agents/${other.agent_id}`, { mode: 'read' })
+      await inTime(look_up.read)
+      await as(admin_key, 'POST', `/v1/agents/${agent_id}/rotate-key`)
+      look_up.release()
+      expect(refusal(await answer)).toEqual(unauthorized)
     })
 
     test('for a decision is 401 at once when its approval key is revoked', async () => {
