@@ -44,12 +44,17 @@ async function lookUntilDone<T>(context: WaitContext, { key, wait_ms, look, isDo
   const { notifier } = shared
   const until = clock.monotonic() + wait_ms
   const signal = context.signal()
+  let is_over = false
   let stop = () => {}
-  const end = () => stop()
+  const end = () => {
+    is_over = true
+    stop()
+  }
   signal.addEventListener('abort', end)
   const unheed = onKeyEnd(context, end)
   try {
     for (let has_waited = false; ; has_waited = true) {
+      is_over = false
       if (has_waited) await context.requireStillAllowed()
       const left_ms = until - clock.monotonic()
       if (left_ms <= 0 || signal.aborted || notifier.draining) return await look()
@@ -59,7 +64,7 @@ async function lookUntilDone<T>(context: WaitContext, { key, wait_ms, look, isDo
       try {
         const seen = await look()
         if (isDone(seen)) return seen
-        await context.pause(waiting.notified)
+        if (!is_over) await context.pause(waiting.notified)
       } finally {
         waiting.stop()
       }
@@ -71,14 +76,18 @@ async function lookUntilDone<T>(context: WaitContext, { key, wait_ms, look, isDo
 }
 
 /**
- * Calls back when the key of a request that waits has ended on this node, until the function that it returns is called.
- * Another node's signal may be lost, and a grace period ends without one: the key is checked again before the answer.
+ * Calls back when the key of a request that waits has ended on this node, also since the request was let in, until the
+ * function that it returns is called. Another node's signal may be lost, and a grace period ends without one: the key is
+ * checked again before the answer.
  */
 export function onKeyEnd(
   { caller, dependencies, requireStillAllowed }: KeyContext,
   end: () => void,
 ): () => void {
-  return dependencies.keys.cache.onForgotten(caller.tenant_id, () => {
+  const check = () => {
     requireStillAllowed().catch(end)
-  })
+  }
+  const unheed = dependencies.keys.cache.onForgotten(caller.tenant_id, check)
+  check()
+  return unheed
 }

@@ -49,8 +49,8 @@ interface Streamed {
 export class EventTexts implements AsyncIterator<string> {
   #has_begun = false
   #is_over = false
-  /** A key of the tenant may have ended since the last check. */
-  #must_check = false
+  /** A key of the tenant may have ended since the last check, or since the request was let in. */
+  #must_check = true
   #checked_at: number
   #silent_ms = 0
   readonly #unheed: () => void
@@ -72,6 +72,8 @@ export class EventTexts implements AsyncIterator<string> {
       return { done: false, value: `retry: ${reconnect_ms}\n${idOf(follower.position)}\n` }
     }
     while (!follower.is_over && !this.#is_over) {
+      if (this.#must_check && !(await this.#isAllowed(false))) break
+      if (this.#must_check) continue // meanwhile
       const events = await follower.next(piece_rows_max, check_ms_max)
       if (events.length === 0) this.#silent_ms += check_ms_max
       if (!(await this.#isAllowed(events.length > 0))) break

@@ -1,6 +1,7 @@
 import { describe, expect, spyOn, test } from 'bun:test'
 import { approval, claim } from '../../test/support/effects.ts'
 import { newInbox } from '../../test/support/inbox.ts'
+import { sendInTwo } from '../../test/support/late-body.ts'
 import { scrape } from '../../test/support/metrics.ts'
 import { inTime, until } from '../../test/support/patience.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
@@ -161,6 +162,17 @@ forEachService(
       await as(admin_key, 'POST', `/v1/agents/${agent_id}/rotate-key`)
       look_up.release()
       expect(refusal(await answer)).toEqual(unauthorized)
+    })
+
+    test('is 401 at once when its key has ended before its body was there', async () => {
+      const { api_key: key, admin_key, agent_id } = await service.signUp('pro')
+      const body = { any: [{ type: 'dlq.created' }], wait_seconds: 55 }
+      const answer = await inTime(
+        sendInTwo(service, { method: 'POST', path: '/v1/wait', key, body }, () =>
+          as(admin_key, 'POST', `/v1/agents/${agent_id}/rotate-key`),
+        ),
+      )
+      expect(answer).toStartWith('HTTP/1.1 401 ')
     })
 
     test('for a decision is 401 at once when its approval key is revoked', async () => {
