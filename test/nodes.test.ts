@@ -11,7 +11,8 @@ import * as tenants from '../src/tenants/service.ts'
 import { TestClock } from './support/clock.ts'
 import { type Wire, wireTo } from './support/crash-postgres.ts'
 import { onPostgres } from './support/databases.ts'
-import { until } from './support/patience.ts'
+import { follow } from './support/event-streams.ts'
+import { inTime, until } from './support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
 import { startReceiver } from './support/receiver.ts'
 import { type ServerProcess, startServer } from './support/server-process.ts'
@@ -406,6 +407,20 @@ onPostgres('A node that cannot listen', () => {
       expect(await status()).toBe(200)
       cluster.clock.advance(1)
       expect(await status()).toBe(401)
+    })
+
+    test('ends the waits and streams of such a key without a request of its own', async () => {
+      const [here] = cluster.nodes as [TestService]
+      const { api_key: key, admin_key } = await here.signUp()
+      const page = node.ask('GET', '/v1/events?type=dlq.created&after=0&wait=55', { key })
+      const body = { any: [{ type: 'dlq.created' }], wait_seconds: 55 }
+      const one = node.ask('POST', '/v1/wait', { key, body })
+      const stream = await follow(node, key)
+      expect((await stream.next())!.retry).toBe('1000')
+      await here.ask('POST', '/v1/agents/agent-one/rotate-key', { key: admin_key })
+      cluster.clock.advance(900)
+      expect([(await inTime(page)).status, (await inTime(one)).status]).toEqual([401, 401])
+      while ((await stream.next()) !== null); // the rotation may still be sent
     })
 
     test('still tells the others', async () => {

@@ -349,6 +349,7 @@ describe('effects have their places', () => {
         'src/workers/supervisor.ts': 'restarts wait, and a stop ends',
         'src/workers/worker.ts': 'a supervisor that does not answer is not waited for',
         'src/jobs/coalesce.ts': 'how long a result waits for others',
+        'src/events/service.ts': 'a wait checks its key now and then',
         'src/events/follower.ts': 'the end of a wait for events',
         'src/jobs/worker.ts': 'a tick looks whether other nodes have ended',
         'src/jobs/outcomes.ts': 'an outcome that is refused is written again a little later',

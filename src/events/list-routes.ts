@@ -109,6 +109,7 @@ async function stream(context: EventsContext, any: Wanted, after: number | null)
       new EventTexts({
         follower,
         clock: dependencies.clock,
+        look_again_ms: () => notifier.look_again_ms,
         requireStillAllowed,
         onKeysChanged: (listener) => dependencies.keys.cache.onForgotten(tenant_id, listener),
         onEnd: () => notifier.leave(tenant_id),

@@ -1,5 +1,6 @@
 // Reading the journal, and waiting for what comes.
 
+import { ApiError } from '../base/errors.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { EventRow } from '../contract/event.ts'
 import type { Context } from '../contract/route.ts'
@@ -67,6 +68,7 @@ async function withFollower(
   const end = () => stop()
   signal.addEventListener('abort', end)
   const unheed = onKeyEnd(context, end)
+  const stop_checks = checkAgain(context, end)
   try {
     const follower = await followerOf(context, any, after)
     stop = () => follower.close()
@@ -79,6 +81,30 @@ async function withFollower(
   } finally {
     signal.removeEventListener('abort', end)
     unheed()
+    stop_checks()
+  }
+}
+
+/** Checks the key from time to time: no signal comes of what another node could not signal. An outage ends no wait. */
+function checkAgain({ dependencies, requireStillAllowed }: EventsContext, end: () => void): () => void {
+  const { notifier } = dependencies.shared
+  let is_stopped = false
+  let timer: Timer | undefined
+  const wait = () => {
+    const { look_again_ms } = notifier
+    // A timer of infinity would end at once.
+    if (!is_stopped && look_again_ms !== Number.POSITIVE_INFINITY) timer = setTimeout(check, look_again_ms)
+  }
+  const check = () => {
+    requireStillAllowed().then(wait, (error) => {
+      if (error instanceof ApiError && error.code !== 'UNAVAILABLE') end()
+      else wait()
+    })
+  }
+  wait()
+  return () => {
+    is_stopped = true
+    clearTimeout(timer)
   }
 }
 

@@ -17,7 +17,7 @@ const check_ms_max = limit(
   'events.key_check',
   5_000,
   'milliseconds',
-  'How long a stream of events continues without checking its key again, when no signal of a change has come.',
+  'How long a stream of events continues without checking its key again, when no signal of a change has come; half a second while signals of other nodes are not heard.',
 )
 /** Before events are sent the key was checked this recently. */
 const checked_ms_max = limit(
@@ -38,6 +38,8 @@ const reconnect_ms = 1_000
 interface Streamed {
   follower: Follower
   clock: Clock
+  /** How long a stream goes without checking its key, where that is less than usual: other nodes are not heard. */
+  look_again_ms(): number
   /** Throws once the key of the request has ended. */
   requireStillAllowed(): Promise<unknown>
   /** Calls back when keys of the tenant may have ended, until the function that it returns is called. */
@@ -74,8 +76,9 @@ export class EventTexts implements AsyncIterator<string> {
     while (!follower.is_over && !this.#is_over) {
       if (this.#must_check && !(await this.#isAllowed(false))) break
       if (this.#must_check) continue // meanwhile
-      const events = await follower.next(piece_rows_max, check_ms_max)
-      if (events.length === 0) this.#silent_ms += check_ms_max
+      const wait_ms = Math.min(check_ms_max, this.streamed.look_again_ms())
+      const events = await follower.next(piece_rows_max, wait_ms)
+      if (events.length === 0) this.#silent_ms += wait_ms
       if (!(await this.#isAllowed(events.length > 0))) break
       if (events.length === 0 && this.#silent_ms < heartbeat_ms_max) continue
       this.#silent_ms = 0
