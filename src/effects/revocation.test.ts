@@ -167,6 +167,20 @@ forEachService('A revoked approval', (service) => {
     expect((await read(service, tenant, id)).status).toBe('rejected')
   })
 
+  test('is for the admin even where only others may decide, and their keys are gone', async () => {
+    const tenant = await service.signUp()
+    const { admin_key: key } = tenant
+    const { approval_key, approval_key_id } = (await service.ask('POST', '/v1/approval-keys', { key })).body
+    const approval = { title: 'Refund?', approvers: [approval_key_id] }
+    const { id, checkpoint_id } = await proposed(service, tenant, { approval })
+    expectRefusal(await decide(service, tenant, checkpoint_id, 'approve'), 'NOT_AN_APPROVER')
+    const path = `/v1/checkpoints/${checkpoint_id}/approve`
+    expect((await service.ask('POST', path, { key: approval_key })).status).toBe(200)
+    await service.ask('DELETE', `/v1/approval-keys/${approval_key_id}`, { key })
+    expect((await revoke(service, tenant, checkpoint_id)).status).toBe(200)
+    expect(await read(service, tenant, id)).toMatchObject({ status: 'rejected', refused_as: 'expired' })
+  })
+
   // Another node's clock may be behind, and the one of a machine may be set back.
   test('stays so for a clock that is behind its revocation', async () => {
     const tenant = await service.signUp()
