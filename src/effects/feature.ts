@@ -4,6 +4,7 @@ import { decides } from './decision-service.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import * as lists from './list-routes.ts'
+import { countExpired } from './permit-store.ts'
 import * as policies from './policy-routes.ts'
 import * as reports from './report-routes.ts'
 import * as routes from './routes.ts'
@@ -20,7 +21,7 @@ export const effects: Feature = {
   events,
   usage: 'effects',
   quotas: [
-    { name: 'effects', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } },
+    { name: 'effects', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null }, countExpired },
     { name: 'effect_policies', defaults: { free: 10, builder: 50, pro: 100, enterprise: null } },
   ],
   plan_limits: [{ name: 'effect_days', defaults: { free: 7, builder: 30, pro: 90, enterprise: 365 } }],

@@ -17,6 +17,7 @@ import { lease_seconds_default, type OnUnknown, type WholeEffect } from './effec
 import { aboutOf, dataOf, leaseDataOf } from './event-service.ts'
 import { events } from './events.ts'
 import type { PolicyRow } from './policy.ts'
+import { expirePermits } from './refusal-service.ts'
 import * as store from './store.ts'
 
 export interface Claim {
@@ -122,11 +123,12 @@ function termsOf({ lease_ms }: Claim, policy: PolicyRow | null) {
 async function insert(
   tx: Tx,
   caller: AgentCaller,
-  { plans }: Dependencies,
+  dependencies: Dependencies,
   { type, key, payload, payload_hash, note, workflow_id, on_unknown }: Hashed,
   made: Omit<store.NewEffect, keyof Hashed | 'agent_id' | 'kept_ms' | 'kept_bytes'> & { lease_ms: Millis },
 ): Promise<WholeEffect | null> {
   const { tenant_id, agent_id } = caller
+  const { plans } = dependencies
   const bytes = rowBytes(type, key, note, workflow_id, payload)
   quotas.requireRoom(tx, caller, plans, bytes)
   const given = { type, key, payload, payload_hash, note, workflow_id, on_unknown }
@@ -136,6 +138,6 @@ async function insert(
   const effect = await store.insert(tx, tenant_id, { ...given, ...made, ...kept, agent_id })
   if (!effect) return null
   tx.stores(tenant_id, bytes)
-  await quotas.reserve(tx, caller, plans, 'effects')
+  await quotas.reserve(tx, caller, plans, 'effects', () => expirePermits(tx, dependencies, tenant_id))
   return effect
 }

@@ -1,9 +1,22 @@
 // Statements by which an effect gets its approval, or loses it.
 
 import type { Millis } from '../base/clock.ts'
-import { sql, type Tx } from '../db/db.ts'
+import { inChunk } from '../db/chunk.ts'
+import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
+import { expired_counted_max } from '../quotas/service.ts'
 import type { refusals, WholeEffect } from './effect.ts'
-import { columns, ended, from, here, type NewLease, new_lease, new_token, no_lease } from './store.ts'
+import {
+  columns,
+  ended,
+  from,
+  here,
+  listed_columns,
+  type NewLease,
+  new_lease,
+  new_token,
+  no_lease,
+  texts,
+} from './store.ts'
 
 const PROPOSE = sql<WholeEffect>(
   'effects.propose',
@@ -44,6 +57,32 @@ const EXPIRE_PERMIT = sql<WholeEffect>(
   `update effects set ${refused}, ${no_lease}
     where ${here} and ${from('expire_permit')} and ${is_over} and lease_until is null
    returning ${columns}`,
+)
+
+const over_first = {
+  ...{
+    table: 'effects',
+    key: 'tenant_id, id',
+    index: 'effects_permit_over',
+    order: 'tenant_id, permit_expires_at',
+  },
+  where: `${of_shard} status = 'approved' and lease_until is null and permit_expires_at is not null
+            and tenant_id >= :tenant_id and (tenant_id, permit_expires_at) <= (:tenant_id, :now)`,
+}
+
+// Those that others hold are skipped: the counter is held, which a report takes behind its effect.
+const EXPIRE_PERMITS = sql<WholeEffect>(
+  'effects.expire_permits',
+  `update effects set ${refused}, ${no_lease}
+    where ${inChunk({ ...over_first, texts, skip_locked: true })}
+   returning ${listed_columns}, null as payload, null as effective_payload, null as result`,
+)
+
+const COUNT_EXPIRED = sql<{ expired: number }>(
+  'effects.count_expired',
+  `select count(*) as expired
+     from (select id from effects {by effects_permit_over}
+             where ${over_first.where} order by ${over_first.order} limit :rows_max) as over_permits`,
 )
 
 // Its holder may still report.
@@ -105,6 +144,17 @@ export function refuse(tx: Tx, tenant_id: string, id: string, checkpoint_id: str
 /** Null unless its permit is over, and no lease of it can be reported any more. */
 export function expirePermit(tx: Tx, tenant_id: string, id: string) {
   return tx.one(EXPIRE_PERMIT, { tenant_id, id, refused_as: 'expired' satisfies Refusal, now: tx.now })
+}
+
+/** The first of those whose permit is over, and of which no lease can be reported any more, without their payloads. */
+export function expirePermits(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  const refused_as: Refusal = 'expired'
+  return tx.all(EXPIRE_PERMITS, { tenant_id, refused_as, now: tx.now, rows_max, bytes_max })
+}
+
+/** Effects that count in the quota although nobody can start them any more; expired_counted_max at most. */
+export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
+  return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max: expired_counted_max }))!.expired
 }
 
 /** Null unless its permit is over, and its last lease ran out without a report. */

@@ -2,6 +2,7 @@
 
 import './errors.ts'
 import { ApiError } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { type Cause, service_cause } from '../contract/event.ts'
 import type { Tx } from '../db/db.ts'
@@ -11,6 +12,19 @@ import type { WholeEffect } from './effect.ts'
 import { aboutOf, dataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
 import * as permits from './permit-store.ts'
+
+const over_rows_max = limit(
+  'effects.over_rows',
+  200,
+  'rows',
+  'Effects whose permit is over that one claim at the limit of the quota ends, to make room.',
+)
+const over_bytes_max = limit(
+  'effects.over_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes of effects that one claim at the limit of the quota ends.',
+)
 
 /**
  * Ends an effect whose permit is over, as unknown when its last lease was not reported; returns the refusal. Null when it
@@ -52,6 +66,24 @@ export async function afterRefusal(
   cause: Cause,
 ): Promise<void> {
   await quotas.release(tx, tenant_id, 'effects', 1)
+  await tell(tx, dependencies, tenant_id, effect, cause)
+}
+
+/** For a claim at the limit of the quota: effects that nobody can start any more make room, the first of them. */
+export async function expirePermits(tx: Tx, dependencies: Dependencies, tenant_id: string): Promise<void> {
+  const expired = await permits.expirePermits(tx, tenant_id, over_rows_max, over_bytes_max)
+  if (expired.length === 0) return
+  await quotas.release(tx, tenant_id, 'effects', expired.length)
+  for (const effect of expired) await tell(tx, dependencies, tenant_id, effect, service_cause)
+}
+
+async function tell(
+  tx: Tx,
+  dependencies: Dependencies,
+  tenant_id: string,
+  effect: WholeEffect,
+  cause: Cause,
+): Promise<void> {
   await journal.emit(tx, events['effect.rejected'], {
     ...aboutOf(tenant_id, cause, effect),
     data: { ...dataOf(effect), checkpoint_id: effect.checkpoint_id!, status: effect.refused_as! },

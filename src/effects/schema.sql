@@ -45,6 +45,8 @@ create index effects_status on effects (tenant_id, status, id) where status <> '
 create index effects_type on effects (tenant_id, type, id);
 create index effects_workflow on effects (tenant_id, workflow_id, id) where workflow_id is not null;
 create index effects_permit on effects (tenant_id, checkpoint_id, id) where checkpoint_id is not null and finished_at is null;
+-- Those that nobody can start any more: they fill no quota.
+create index effects_permit_over on effects (tenant_id, permit_expires_at) where status = 'approved' and lease_until is null and permit_expires_at is not null;
 -- Of all tenants. A sweep reads its first rows here, and then changes those of each tenant as far as it has read.
 create index effects_leased on effects (lease_until) where status = 'running' and held = 0;
 create index effects_forget on effects (forget_at) where forget_at is not null;

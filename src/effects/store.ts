@@ -7,6 +7,8 @@ import { type EffectStatus, type moves as Moves, moves, type WholeEffect } from 
 export const listed_columns = `id, status, type, key, agent_id, workflow_id, on_unknown, lease_ms, lease_ms_max, payload_hash,
      effective_hash, checkpoint_id, permit_expires_at, revoked, refused_as, question_id, fence, lease_token_hash, lease_until,
      held_by, resolved_by, finished_at, created_at, updated_at, note, error`
+/** Columns that may be large. */
+export const texts = ['payload', 'effective_payload', 'result', 'error', 'note']
 export const columns = `${listed_columns}, payload, effective_payload, result`
 
 export const here = 'tenant_id = :tenant_id and id = :id'

@@ -7,10 +7,9 @@ import { purging } from '../db/purge.ts'
 import type { Due } from '../db/sweep-tenants.ts'
 import type { FrozenDeadlines } from '../tenants/service.ts'
 import type { WholeEffect } from './effect.ts'
-import { listed_columns } from './store.ts'
+import { listed_columns, texts } from './store.ts'
 
 const table = { table: 'effects', key: 'tenant_id, id' }
-const texts = ['payload', 'effective_payload', 'result', 'error', 'note']
 
 const TENANTS_RUN_OUT = acrossTenants<Due>(
   'effects.tenants_run_out',
