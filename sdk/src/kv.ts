@@ -1,6 +1,7 @@
 // client.kv and client.namespaces: values with a type, exact values, and updates.
 
 import { hasCode } from './errors.ts'
+import { checkRuns } from './functions.ts'
 import * as generated from './generated-resources.ts'
 import { memberText } from './json.ts'
 import { ifMatch } from './options.ts'
@@ -112,6 +113,7 @@ export class Kv extends generated.Kv {
     next: Next<T, T | undefined>,
     { ttl_seconds, tries = 10, ...options }: UpdateOptions = {},
   ): Promise<PutResult | Entry<T> | null> {
+    checkRuns('next', next)
     const { sleep, random } = this.transport.platform
     limited('tries', tries, 1, Number.POSITIVE_INFINITY)
     for (let tried = 1; ; tried += 1) {

@@ -12,6 +12,7 @@ import {
 import type { Effects } from './effects.ts'
 import { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 import { EventWait } from './events.ts'
+import { checkRuns } from './functions.ts'
 import { encodeJson, RawJson } from './json.ts'
 import { caught, keepLock } from './lock.ts'
 import type { Body } from './options.ts'
@@ -76,6 +77,7 @@ export async function doOnce<T, P>(
   given: OnceEffect<P>,
   work: (permit: Permit<P>) => T | Promise<T>,
 ): Promise<T> {
+  checkRuns('work', work)
   const { payload } = given
   if (payload === undefined) throw new TypeError('payload must be a JSON value')
   // As it is now: its owner may change it while an approval is waited for.

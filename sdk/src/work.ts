@@ -4,6 +4,7 @@ import { onAbort } from './abort.ts'
 import { KnownError } from './copies.ts'
 import type { Dlq } from './dlq.ts'
 import { WaystationTimeoutError } from './errors.ts'
+import { checkRuns } from './functions.ts'
 import { caught, extendTimeoutMs, keepLock, retryAfterMs } from './lock.ts'
 import { isFailedTry, isPermanent } from './outcome.ts'
 import type { Platform } from './platform.ts'
@@ -74,6 +75,7 @@ export async function workOn(
   handler: Handler,
   options: WorkOptions,
 ): Promise<WorkSummary> {
+  checkRuns('handler', handler)
   const { concurrency = 1, claims_max = 1, idle_ms_max = 0 } = options
   limited('concurrency', concurrency, 1, concurrency_max)
   if (!Number.isInteger(concurrency)) throw new TypeError('concurrency must be a whole number')
