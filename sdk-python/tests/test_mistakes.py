@@ -162,6 +162,20 @@ def test_a_function_with_a_yield_is_refused_before_anything_is_claimed(driver: D
     assert calls == []
 
 
+@pytest.mark.parametrize("given", [None, "refund", {"type": "refund"}], ids=["None", "a text", "a dict"])
+def test_what_cannot_be_called_is_refused_before_anything_is_claimed(driver: Driver, given: Any) -> None:
+    calls: list[str] = []
+    answering(driver, calls)
+    client = driver.lossy(at)
+    with pytest.raises(TypeError, match="takes a function"):
+        client.effects.once(given, type="refund", key="1", payload=1)
+    with pytest.raises(TypeError, match="takes a function"):
+        client.dlq.work(given, stop_when_empty=True)
+    with pytest.raises(TypeError, match="takes a function"):
+        client.kv.update("state", "runs", given)
+    assert calls == []
+
+
 misspelt: dict[str, Callable[[Any], object]] = {
     "ttl_second": lambda client: client.kv.put("state", "k", 1, ttl_second=60),
     "prefixes": lambda client: client.kv.list("state", prefixes="a").page(),

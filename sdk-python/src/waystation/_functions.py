@@ -9,7 +9,11 @@ from typing import Any, cast
 
 
 def check_runs(function: Callable[..., object]) -> None:
-    """Raises TypeError for a function with a yield, before anything is claimed for it: a call of it runs nothing."""
+    """Raises TypeError, before anything is claimed for it, for what cannot be called, and for a function with a yield: a call of
+    that runs nothing.
+    """
+    if not callable(function):
+        raise TypeError("this takes a function")
     if any(inspect.isgeneratorfunction(body) or inspect.isasyncgenfunction(body) for body in _bodies(function)):
         raise TypeError("a function with a yield does nothing when it is called: give one without")
 
