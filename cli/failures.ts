@@ -78,6 +78,16 @@ export function ofRead(failure: Failure): Failure {
   return { ...failure, next: failure.next.replace(look_first, 'Run it again') }
 }
 
+/** The output is lost, as on a full disk, and what it said with it: the command itself may have done its work. */
+export function unwritten(why: string): Failure {
+  return {
+    code: 'OUTPUT_LOST',
+    message: `The output cannot be written (${why}).`,
+    exit_code: exit.unexpected,
+    next: `${look_first}.`,
+  }
+}
+
 /** Names the Idempotency-Key of a command that may have created something: run again without it, it would create another. */
 export function withKey(failure: Failure, key: string | undefined): Failure {
   if (key === undefined) return failure

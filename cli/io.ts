@@ -31,6 +31,8 @@ export interface Io {
   leaveSignals(): void
   /** Takes what Ctrl-C has to say before the process ends. */
   onInterrupt(tell: () => void): void
+  /** Takes what is to be said when the output cannot be written; `why` is the code of the system, such as ENOSPC. */
+  onUnwritten(tell: (why: string) => void): void
   /** The exit code that the command has decided on: it holds also when its output can no longer be read. */
   decided(exit_code: number): void
 }

@@ -16,9 +16,12 @@ const interrupt = () => {
 process.on('SIGINT', interrupt)
 
 let verdict: number = exit.ok
+let sayUnwritten: (why: string) => void = () => {}
 // The reader of the output may close it early, as `head` does: the verdict of the command is still its exit code.
-process.stdout.on('error', (error: { code?: string }) => {
-  process.exit(error.code === 'EPIPE' ? verdict : exit.unexpected)
+process.stdout.on('error', ({ code = 'unknown error' }: { code?: string }) => {
+  if (code === 'EPIPE') process.exit(verdict)
+  sayUnwritten(code)
+  process.exit(exit.unexpected)
 })
 // Nobody reads remarks and errors any more; the exit code says it.
 process.stderr.on('error', () => {})
@@ -43,6 +46,9 @@ process.exitCode = await run(process.argv.slice(2), {
   leaveSignals: () => void process.off('SIGINT', interrupt),
   onInterrupt: (tell) => {
     last_words = tell
+  },
+  onUnwritten: (tell) => {
+    sayUnwritten = tell
   },
   decided: (code) => {
     verdict = code

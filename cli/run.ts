@@ -3,7 +3,16 @@
 import { type Command, CommanderError } from 'commander'
 import { Cli } from './cli.ts'
 import { runAdmin } from './commands/admin.ts'
-import { exit, type Failure, failureOf, ofRead, withCommand, withKey, withMade } from './failures.ts'
+import {
+  exit,
+  type Failure,
+  failureOf,
+  ofRead,
+  unwritten,
+  withCommand,
+  withKey,
+  withMade,
+} from './failures.ts'
 import type { Io } from './io.ts'
 import { programOf } from './program.ts'
 import { withProxy } from './proxies.ts'
@@ -16,6 +25,7 @@ export async function run(args: string[], io: Io): Promise<number> {
   io.onInterrupt(() => {
     if (cli.made) cli.out.failure(withMade(interrupted, cli.made))
   })
+  io.onUnwritten((why) => cli.out.failure(explained(unwritten(why), cli)))
   const program = programOf(cli)
   const admin_words = wordsOfAdmin(program, args)
   if (admin_words) return runAdmin(admin_words)

@@ -171,6 +171,7 @@ export async function runInside(
     now: () => Date.UTC(2026, 0, 1),
     leaveSignals() {},
     onInterrupt() {},
+    onUnwritten() {},
     decided() {},
     fetch: async (url, { method, headers, body }) => {
       const path = url.slice('http://service.test'.length)
