@@ -6,6 +6,7 @@ import { scrape } from '../../test/support/metrics.ts'
 import { inTime, until } from '../../test/support/patience.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { second_ms } from '../base/clock.ts'
+import { KeyChecks } from './still-allowed.ts'
 
 /** Holds the result of the next look-up of a key that is not remembered, once it was read, until it is released. */
 function heldLookUp({ app }: TestService) {
@@ -160,6 +161,26 @@ forEachService(
       await as(admin_key, 'PATCH', `/v1/agents/${other.agent_id}`, { mode: 'read' })
       await inTime(look_up.read)
       await as(admin_key, 'POST', `/v1/agents/${agent_id}/rotate-key`)
+      look_up.release()
+      expect(refusal(await answer)).toEqual(unauthorized)
+    })
+
+    test('is 401 when the grace of its key ends while a check from before that is under way', async () => {
+      const { api_key, admin_key, agent_id } = await service.signUp('pro')
+      const other = await service.addAgent(admin_key, 'other')
+      await as(admin_key, 'POST', `/v1/agents/${agent_id}/rotate-key`, { grace_seconds: 30 })
+      const asked = { any: [{ type: 'dlq.created' }], wait_seconds: 55 }
+      const { answer } = await held(() => as(api_key, 'POST', '/v1/wait', asked))
+      // Looked up now, so that the next look-up is that of the key that waits.
+      await as(admin_key, 'GET', '/v1/agents')
+      const look_up = heldLookUp(service)
+      const checks = spyOn(KeyChecks.prototype, 'requireAllowed')
+      await as(admin_key, 'PATCH', `/v1/agents/${other.agent_id}`, { mode: 'propose' })
+      await inTime(look_up.read)
+      service.clock.advance(30 * second_ms)
+      await as(other.api_key, 'POST', '/v1/dlq', { error: 'e', payload: 1 })
+      await until(() => checks.mock.calls.length === 2)
+      checks.mockRestore()
       look_up.release()
       expect(refusal(await answer)).toEqual(unauthorized)
     })
