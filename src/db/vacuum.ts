@@ -16,15 +16,25 @@ export function vacuumSqlite(path: string): { before: number; after: number } {
       throw new Error(`it may need ${2 * before} bytes beside the file, and ${free} are free`)
     const file = new SqliteFile(path, { readonly: false })
     try {
+      setTemporaryFolder(file, dirname(path))
       file.exec('vacuum')
       file.values('pragma wal_checkpoint(truncate)')
     } finally {
+      setTemporaryFolder(file, '')
       file.close()
     }
     return { before, after: sizeOf(path) }
   } finally {
     lock.close()
   }
+}
+
+/**
+ * SQLite writes the whole database to a temporary file first. In /var/tmp that may find no room, on another disk than the one that
+ * was looked at, or a file system that takes no writes, as in a container. Of this process; empty for the usual one.
+ */
+function setTemporaryFolder(file: SqliteFile, folder: string): void {
+  file.exec(`pragma temp_store_directory = '${folder.replaceAll("'", "''")}'`)
 }
 
 // PostgreSQL passes over what a role may not vacuum, with a warning. From 17 on it may be allowed without ownership.
