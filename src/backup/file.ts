@@ -19,6 +19,7 @@ import { basename, dirname, join } from 'node:path'
 import { flushFolder } from '../base/folder.ts'
 import { explained } from '../db/space.ts'
 import { takeLock } from '../db/sqlite-lock.ts'
+import { secretsFile } from './sealed-secrets.ts'
 
 const piece_bytes = 1_048_576
 
@@ -153,10 +154,19 @@ export function requireLock(path: string, held: string) {
   throw new Error(held)
 }
 
-/** Drafts of this file that were interrupted. For the one who holds its lock. */
+/**
+ * Drafts of this file that were interrupted. For the one who holds its lock. Throws for secrets without a backup, which nobody but
+ * the operator has kept: the new backup would take their name. An interrupted backup has left its draft beside its own.
+ */
 export function removeDrafts(path: string): void {
   const folder = dirname(path)
   const draft = `${basename(path)}.part`
-  for (const name of readdirSync(folder))
-    if (name === draft || name.startsWith(`${draft}-`)) rmSync(join(folder, name), { force: true })
+  const drafts = readdirSync(folder).filter((name) => name === draft || name.startsWith(`${draft}-`))
+  const secrets = secretsFile(path)
+  requireNoFile(path) // one that was written meanwhile has secrets of its own
+  if (drafts.length === 0 && existsSync(secrets))
+    throw new Error(
+      `${secrets} may be the only copy of a SECRET_KEY, and would be lost: move it away, or name another file`,
+    )
+  for (const name of drafts) rmSync(join(folder, name), { force: true })
 }

@@ -65,12 +65,12 @@ export function nextAt(names: readonly string[], every_ms: Millis, now: Millis):
   return newest_at === null ? 0 : newest_at + every_ms
 }
 
-/** The backup and what lies beside it. */
+/** The backup and what was written beside it. */
 export function besideOf(names: readonly string[], backup: string): string[] {
   return names.filter((name) => backupOf(name) === backup)
 }
 
-/** Those that are not kept, with what lies beside them, and what an interrupted one has left. */
+/** Those that are not kept, with what was written beside them, and what an interrupted one has left. */
 export function removable(names: readonly string[], keep: number, now: Millis): string[] {
   const old = new Set(newestFirst(names, now).slice(keep))
   return names.filter((name) => {
@@ -79,6 +79,7 @@ export function removable(names: readonly string[], keep: number, now: Millis): 
   })
 }
 
+/** Not of secrets, which only the operator puts there: they may be the only copy of a key. */
 function backupOf(name: string): string {
-  return name.replace(/\.(sha256|secrets|part.*)$/, '')
+  return name.replace(/\.(sha256|part.*)$/, '')
 }

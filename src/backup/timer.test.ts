@@ -7,7 +7,7 @@ import { TestClock } from '../../test/support/clock.ts'
 import { test_ms_max, until } from '../../test/support/patience.ts'
 import { startServer } from '../../test/support/server-process.ts'
 import { hour_ms, minute_ms } from '../base/clock.ts'
-import { nameOf, nextAt, removable, timeOf } from './kept.ts'
+import { besideOf, nameOf, nextAt, removable, timeOf } from './kept.ts'
 import { BackupTimer, writeInProcess } from './timer.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'waystation-backup-timer-'))
@@ -43,6 +43,16 @@ test('the newest are kept; older ones go with what lies beside them, and so does
     [names[0]!, `${names[0]}.sha256`, ...left].toSorted(),
   )
   expect(removable([...beside, ...others], 3, at + 2 * hour_ms)).toEqual([])
+})
+
+test('secrets that the operator has put beside a backup stay when it is removed', () => {
+  const [old, now] = [nameOf(at), nameOf(at + hour_ms)]
+  const secrets = `${old}.secrets`
+  expect(removable([old, secrets, now], 1, at + hour_ms)).toEqual([old])
+  expect(removable([secrets, `${old}.part-1234abcd.secrets`], 1, at)).toEqual([
+    `${old}.part-1234abcd.secrets`,
+  ])
+  expect(besideOf([old, `${old}.sha256`, secrets], old)).toEqual([old, `${old}.sha256`])
 })
 
 test('writes one when it is due, keeps the newest, and logs one that failed', async () => {

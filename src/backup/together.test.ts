@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Operator } from '../../test/support/admin.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { test_ms_max } from '../../test/support/patience.ts'
@@ -97,6 +97,23 @@ forEachDatabase('Backups to one name', (databases) => {
     await operator.does('backup', join(folder, 'a.db'))
     expect(readdirSync(folder).toSorted()).toEqual(['a.db', 'a.db.partly', 'a.db.sha256'])
     await operator.does('verify', join(folder, 'a.db'))
+  })
+
+  test('to the name of secrets whose backup was removed is refused, with its own secrets as well', async () => {
+    const operator = await operatorOf()
+    const file = join(newFolder(), 'a.db')
+    await operator.does('backup', file, '--secrets')
+    const kept = readFileSync(`${file}.secrets`)
+    for (const end of ['', '.sha256']) rmSync(file + end)
+    for (const words of [
+      ['backup', file],
+      ['backup', file, '--secrets'],
+    ])
+      expect(await operator.refusal(...words)).toBe(
+        `waystation admin: ${file}.secrets may be the only copy of a SECRET_KEY, and would be lost: move it away, or name another file`,
+      )
+    expect(readFileSync(`${file}.secrets`)).toEqual(kept)
+    expect(readdirSync(dirname(file))).toEqual(['a.db.secrets'])
   })
 })
 
