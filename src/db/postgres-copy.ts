@@ -6,6 +6,7 @@ import { see_all_rows } from './bound.ts'
 import { newer_session, postgres_session } from './connection-settings.ts'
 import { namingServer } from './errors.ts'
 import { pooled_session, type Session, settingsInstead } from './postgres-session.ts'
+import { addressOf } from './postgres-url.ts'
 import type { SqliteFile, Table } from './sqlite-file.ts'
 
 const rows_max = limit(
@@ -36,7 +37,7 @@ export async function connected<T>(
   session = of_login,
 ): Promise<T> {
   const settings = { ...session, application_name: 'waystation backup' }
-  const pool = new SQL({ url, max: 1, bigint: true, connection: settings })
+  const pool = new SQL({ ...addressOf(url), max: 1, bigint: true, connection: settings })
   let connection: ReservedSQL
   try {
     connection = await pool.reserve()

@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { inTime } from '../base/in-time.ts'
 import { limit } from '../base/limit.ts'
+import { addressOf } from './postgres-url.ts'
 
 /** Of NOTIFY; channels belong to a database. */
 export const channel = 'waystation'
@@ -106,7 +107,7 @@ export class PostgresListener {
   /** The connection that listens is the only one of this client. */
   #newClient(): SQL {
     const client: SQL = new SQL({
-      url: this.options.url,
+      ...addressOf(this.options.url),
       max: 1,
       connectionTimeout: connect_ms_max / 1_000,
       connection: {

@@ -5,6 +5,7 @@ import { inTime } from '../base/in-time.ts'
 import { answer_ms_max, type Settings } from './connection-settings.ts'
 import { abandoned } from './postgres-queries.ts'
 import { pooled_session, type Session } from './postgres-session.ts'
+import { addressOf } from './postgres-url.ts'
 
 const connect_timeout_seconds = 2
 
@@ -38,7 +39,13 @@ export class Pool {
   #open(role: string | undefined, max = this.settings.connections_max): SQL {
     const { url, session } = this.settings
     const connection = { ...session, ...this.#kept, ...(role === undefined ? {} : { role }) }
-    return new SQL({ url, max, bigint: true, connectionTimeout: connect_timeout_seconds, connection })
+    return new SQL({
+      ...addressOf(url),
+      max,
+      bigint: true,
+      connectionTimeout: connect_timeout_seconds,
+      connection,
+    })
   }
 
   get current(): SQL {

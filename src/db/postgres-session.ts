@@ -5,6 +5,7 @@ import { SQL } from 'bun'
 import { newer_session, postgres_session, type Settings, unsafePostgres } from './connection-settings.ts'
 import { namingServer, stateOf, Unready } from './errors.ts'
 import type { Runner } from './postgres-queries.ts'
+import { addressOf } from './postgres-url.ts'
 
 export type Session = Readonly<Record<string, string>>
 
@@ -109,7 +110,7 @@ const IS_PREPARED = `
  * row-level security binds once a service has prepared it; null takes that back. Returns what it ran.
  */
 export async function setForRole(url: string, bound_role: string | null): Promise<string[]> {
-  const connection = new SQL({ url, max: 1, prepare: false })
+  const connection = new SQL({ ...addressOf(url), max: 1, prepare: false })
   try {
     await connection.connect().catch((error) => {
       throw namingServer(url, error)
