@@ -5,11 +5,13 @@ import {
   chmodSync,
   existsSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -158,6 +160,19 @@ test.each([0o644, 0o400])(
     expect(statSync(sqlitePath(DATABASE_URL)!).mode & 0o777).toBe(0o600)
   },
 )
+
+test('of SQLite goes where a link leads whose file is lost, and into no folder that is not there', async () => {
+  const [folder, disk] = [newFolder(), newFolder()]
+  const [link, lost] = [join(folder, 'waystation.db'), join(disk, 'lost.db')]
+  symlinkSync(lost, link)
+  const there = operator.with({ DATABASE_URL: `sqlite:${link}` })
+  expect(await there.json('restore', file)).toMatchObject({ tenants: 1 })
+  expect(await there.json('stats')).toContainEqual({ name: 'tenants', value: 1, bytes: null })
+  expect([lstatSync(link).isSymbolicLink(), lstatSync(lost).isFile()]).toEqual([true, true])
+  rmSync(disk, { recursive: true })
+  expect(await there.refusal('restore', file)).toContain(`the file ${link} already exists`)
+  expect(existsSync(disk)).toBe(false)
+})
 
 test('of SQLite that was killed with its draft written is begun again', async () => {
   const DATABASE_URL = `sqlite:${join(newFolder(), 'waystation.db')}`

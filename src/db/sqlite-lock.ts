@@ -1,8 +1,8 @@
 // The lock of a SQLite file: one server at a time has it open.
 
 import { Database } from 'bun:sqlite'
-import { closeSync, constants, existsSync, openSync, realpathSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, constants, existsSync, openSync, readlinkSync, realpathSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { flushFolder } from '../base/folder.ts'
 import { type DiskOptions, releaseReserve } from './disk.ts'
 import { explained, isForLackOfRoom, sizeOf } from './space.ts'
@@ -24,9 +24,15 @@ export function fileAt(path: string): string {
   return file
 }
 
-/** Past links: of a file that is there. */
+/** Past links, also past one to a file that is not there yet. */
 export function ownName(path: string): string {
-  return existsSync(path) ? realpathSync(path) : path
+  if (existsSync(path)) return realpathSync(path)
+  try {
+    const target = resolve(realpathSync(dirname(path)), readlinkSync(path))
+    return join(realpathSync(dirname(target)), basename(target)) // its folder is not made: it may lie on a disk that is not mounted
+  } catch {
+    return path // no link, or one that leads nowhere
+  }
 }
 
 /** On a full disk the reserve makes the room that even the lock needs. A lock that is held needs none. */
