@@ -65,11 +65,21 @@ export async function writeBackup(
     if (secrets !== null) sealSecrets(draft, secrets.passphrase, secrets.service)
     publish(draft, path)
     return { file: path, bytes: sizeOf(path), taken_at }
+  } catch (error) {
+    throw withFolder(error, dirname(path))
   } finally {
     removeDraft(draft)
     rmSync(lockOf(path), { force: true })
     lock.close()
   }
+}
+
+/** The error of a write names where it failed: without that the disk of the database seems to be the one that is full or broken. */
+function withFolder(error: unknown, folder: string): unknown {
+  const { cause, code, message } = error as { cause?: { code?: unknown }; code?: unknown; message: string }
+  const failed_write = /^(SQLITE_FULL|SQLITE_IOERR_(WRITE|FSYNC|TRUNCATE)|ENOSPC|EDQUOT|EFBIG)$/
+  if (![code, cause?.code].some((one) => failed_write.test(String(one)))) return error
+  return new Error(`the backup could not be written to ${folder}: ${message}`, { cause: error })
 }
 
 async function fromSqlite(source: string, draft: string, room: RoomOptions): Promise<Millis> {

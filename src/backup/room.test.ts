@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { pastPooler } from '../../test/support/admin.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { hour_ms, systemClock } from '../base/clock.ts'
 import { sqlitePath } from '../db/open.ts'
@@ -74,6 +75,21 @@ forEachDatabase('Room for a backup', (databases) => {
     for (const end of ['', '.sha256']) rmSync(next + end)
     await refusedFor(writeBackup(url, next, { space: space(() => needed - 100 * kib), onRemoved }))
     expect([removed, existsSync(whole)]).toEqual([[oldest], true])
+  })
+
+  test('that ends while it is written is named by its folder, and nothing is left', async () => {
+    const { db, url } = await databases.open()
+    await db.close()
+    const folder = join(root, `ends-${engine}`)
+    const admin = [process.execPath, join(import.meta.dir, '../admin.ts'), 'backup', join(folder, 'a.db')]
+    const child = Bun.spawn(['bash', '-c', `trap '' XFSZ; ulimit -f 100; exec "$@"`, 'bash', ...admin], {
+      env: pastPooler({ PATH: process.env.PATH ?? '', DATABASE_URL: url, DATA_DIR: root }),
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    expect(await new Response(child.stderr).text()).toStartWith(
+      `waystation admin: the backup could not be written to ${folder}: `,
+    )
+    expect([await child.exited, readdirSync(folder)]).toEqual([1, []])
   })
 
   if (engine !== 'sqlite') return
