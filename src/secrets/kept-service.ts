@@ -1,6 +1,16 @@
 // The service's own secrets: from the environment, or made at first start and kept in DATA_DIR.
 
-import { existsSync, linkSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { flushFolder, flushFound, makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
@@ -56,6 +66,7 @@ function writeNew(
   const draft = `${file}.${newServiceSecret().slice(0, 8)}`
   try {
     writeFileSync(draft, `${value}\n`, { mode: 0o600, flag: 'wx', flush: true })
+    giveToOwner(draft, join(data_dir, secret_key_file))
     linkSync(draft, file)
   } catch (error) {
     if ((error as { code?: string }).code !== 'EEXIST') {
@@ -65,6 +76,13 @@ function writeNew(
   }
   rmSync(draft, { force: true })
   flush(data_dir)
+}
+
+/** The service runs as the owner of the key that is there, and must be able to read what root has made. */
+function giveToOwner(draft: string, key_file: string): void {
+  if (statSync(draft).uid !== 0 || !existsSync(key_file)) return
+  const { uid, gid } = statSync(key_file)
+  if (uid !== 0) chownSync(draft, uid, gid)
 }
 
 /** SECRET_KEY, and while it is rotated the one before, or the one that comes: what either sealed is opened. */

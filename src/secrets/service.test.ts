@@ -1,5 +1,14 @@
 import { afterEach, expect, test } from 'bun:test'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beginFileRotation, endFileRotation, foundKeys, keptSecret } from './service.ts'
@@ -27,6 +36,17 @@ test('the end of a rotation keeps the key that the next one needs', () => {
   expect([endFileRotation(folder, first), beginFileRotation(folder)]).toEqual([true, true])
   expect(endFileRotation(folder, first)).toBe(false) // by a second call of the command, which began before
   expect(foundKeys({ ...none, data_dir: folder }).previous).toBe(second)
+})
+
+test('a rotation that root begins leaves keys that the owner of the one before can read', () => {
+  keptSecret(null, folder, 'secret_key')
+  const owner = process.getuid?.() === 0 ? 65_534 : process.getuid!() // only the superuser may give a file away
+  if (owner === 65_534) chownSync(join(folder, 'secret_key'), owner, owner)
+  expect(beginFileRotation(folder)).toBe(true)
+  for (const name of ['secret_key', 'secret_key_previous']) {
+    const { uid, mode } = statSync(join(folder, name))
+    expect([name, uid, mode & 0o777]).toEqual([name, owner, 0o600])
+  }
 })
 
 test('a secret that the disk does not take leaves nothing behind', () => {
