@@ -338,6 +338,11 @@ forEachService(
         ['params', `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{${members(502)}}}`, values],
         ['arguments that another member replaces', calling(`{${members(502)}},"arguments":{}`), values],
         ['arguments', calling(`{${members(101)}}`), many],
+        [
+          'arguments under an escaped name, with spaces',
+          `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\\"}","\\u0061rguments" : {${members(101)}} }}`,
+          many,
+        ],
         ['a list of arguments', calling(`[1${',1'.repeat(500_000)}]`), values],
         ['objects within an argument', storing(objects(10_001)), parts],
         ['members within an argument', storing(`{${members(10_000)}}`), parts],

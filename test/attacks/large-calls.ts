@@ -19,9 +19,9 @@ export const largeCalls: Attack = {
       ['9,900 members', 'dlq_create', { error: 'e', payload: members(9_900) }, 200],
       ['49,900 texts', 'dlq_create', { error: 'e', payload: Array(49_900).fill('a') }, 200],
       [
-        '500,000 numbers, which are too many',
+        '100,000 numbers, which are too many',
         'dlq_create',
-        { error: 'e', payload: Array(500_000).fill(1) },
+        { error: 'e', payload: Array(100_000).fill(1) },
         400,
       ],
       ['60,000 objects, which are too many', 'dlq_create', { error: 'e', payload: objects(60_000) }, 400],
