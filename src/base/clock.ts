@@ -8,6 +8,8 @@ export interface Clock {
   now(): Millis
   /** Milliseconds that never run backwards, from an arbitrary start. For durations only. */
   monotonic(): number
+  /** How often it was compared with the clock of a server that others follow too; absent where there is none. */
+  readonly followed?: number | undefined
 }
 
 export const systemClock: Clock = {
@@ -29,6 +31,10 @@ export class MovedClock implements Clock {
 
   monotonic(): number {
     return this.base.monotonic()
+  }
+
+  get followed(): number | undefined {
+    return this.base.followed
   }
 
   /** `stands_at`: null for a clock that runs. */

@@ -28,7 +28,8 @@ test('a server whose clock was set, or a machine that stood still, is followed w
     await clock.begin()
     const [ask, every_ms] = timers.mock.calls[0] as unknown as [() => void, number]
     expect(every_ms).toBeLessThanOrEqual(1_000)
-    for (const by_ms of [3_600_000, -3_600_000, 2]) {
+    for (const [i, by_ms] of [3_600_000, -3_600_000, 2].entries()) {
+      expect(clock.followed).toBe(i + 1)
       server_ms += by_ms
       ask()
       await becomes(() => clock.now(), server_ms)

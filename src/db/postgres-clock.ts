@@ -16,6 +16,7 @@ type Connected = (question: (pool: SQL) => Promise<void>) => Promise<void>
 export class DatabaseClock implements Clock {
   /** How far the server's time is ahead of the local one; null before the first answer. */
   #ahead_ms: number | null = null
+  #followed = 0
   #is_asking = false
   #timer: Timer | undefined
 
@@ -30,6 +31,10 @@ export class DatabaseClock implements Clock {
 
   monotonic(): number {
     return this.local.monotonic()
+  }
+
+  get followed(): number {
+    return this.#followed
   }
 
   async begin(): Promise<void> {
@@ -56,6 +61,7 @@ export class DatabaseClock implements Clock {
       const server_ms = Number(row!.now) / 1_000
       const ahead_ms = this.#ahead_ms ?? server_ms - (before + after) / 2
       this.#ahead_ms = Math.min(Math.max(ahead_ms, server_ms - after), server_ms - before)
+      this.#followed += 1
     })
   }
 

@@ -8,10 +8,18 @@ import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as kv from '../kv/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { isClockBack } from './ahead-service.ts'
 import * as list_store from './list-store.ts'
 import { type Known, type Standing, standingOf } from './standing.ts'
 import * as store from './store.ts'
-import { type Check, type Decision, decideFixed, decideSliding, expiryOf } from './window.ts'
+import {
+  type Check,
+  type CountedSliding,
+  type Decision,
+  decideFixed,
+  decideSliding,
+  expiryOf,
+} from './window.ts'
 
 export interface Checked extends Decision {
   /** The time that decided. */
@@ -27,7 +35,8 @@ export function check(
 ): Promise<Checked> {
   const row = counterName(asked.key)
   const turn = { key: caller.tenant_id, row, batch: { line: caller.tenant_id } }
-  const write = () => db.write(turn, (tx) => checkIn(tx, caller, plans, asked))
+  const isBack = (expires_at: Millis) => isClockBack(db, `${caller.tenant_id} ${row}`, expires_at)
+  const write = () => db.write(turn, (tx) => checkIn(tx, caller, plans, asked, isBack))
   // On PostgreSQL the checks of a counter share transactions instead.
   return db.engine === 'postgres' ? write() : shared.semaphore.run(`${caller.tenant_id} ${row}`, write)
 }
@@ -37,13 +46,20 @@ function counterName(key: string): string {
   return `rate ${key}`
 }
 
-async function checkIn(tx: Tx, caller: TenantFacts, plans: Plans, asked: Check): Promise<Checked> {
+/** Of a window that begins later than now, and expires then: it may begin now. */
+type IsBack = (expires_at: Millis) => boolean
+
+async function checkIn(
+  tx: Tx,
+  caller: TenantFacts,
+  plans: Plans,
+  asked: Check,
+  isBack: IsBack,
+): Promise<Checked> {
   const row = store.rowOf(asked)
   for (;;) {
-    const hit =
-      asked.algorithm === 'fixed_window'
-        ? await hitFixed(tx, caller.tenant_id, row, asked)
-        : await hitSliding(tx, caller.tenant_id, row, asked)
+    const hitIn = asked.algorithm === 'fixed_window' ? hitFixed : hitSliding
+    const hit = await hitIn(tx, caller.tenant_id, row, asked, isBack)
     if (hit) return { ...hit, now: tx.now }
     const begun = await begin(tx, caller, plans, row, asked)
     if (begun) return { ...begun, now: tx.now }
@@ -53,25 +69,53 @@ async function checkIn(tx: Tx, caller: TenantFacts, plans: Plans, asked: Check):
 
 type Row = ReturnType<typeof store.rowOf>
 
-async function hitFixed(tx: Tx, tenant_id: string, row: Row, asked: Check): Promise<Decision | null> {
+async function hitFixed(
+  tx: Tx,
+  tenant_id: string,
+  row: Row,
+  asked: Check,
+  isBack: IsBack,
+): Promise<Decision | null> {
   const counted = await store.hitFixed(tx, tenant_id, row)
   if (!counted) return null
   const latest = expiryOf(asked.algorithm, asked.window_ms, tx.now)
   if (counted.expires_at <= latest) return decideFixed(asked, counted)
-  await store.beginNow(tx, tenant_id, row, latest)
+  if (isBack(counted.expires_at)) await store.beginNow(tx, tenant_id, row, latest)
   return decideFixed(asked, { ...counted, expires_at: latest })
 }
 
-async function hitSliding(tx: Tx, tenant_id: string, row: Row, asked: Check): Promise<Decision | null> {
+async function hitSliding(
+  tx: Tx,
+  tenant_id: string,
+  row: Row,
+  asked: Check,
+  isBack: IsBack,
+): Promise<Decision | null> {
   const counted =
     (await store.hitSliding(tx, tenant_id, row, asked)) ?? (await store.nextBucket(tx, tenant_id, row, asked))
   if (!counted) return null
   const latest = expiryOf(asked.algorithm, asked.window_ms, tx.now)
   if (counted.expires_at <= latest) return decideSliding(asked, counted, tx.now)
+  if (!isBack(counted.expires_at)) return hitAhead(tx, tenant_id, row, asked, counted)
   await store.beginNow(tx, tenant_id, row, latest)
   // A hit that a later bucket allows is allowed by this one as well: more of the bucket before has faded.
   if (counted.taken > 0) return decideSliding(asked, { ...counted, expires_at: latest }, tx.now)
-  return hitSliding(tx, tenant_id, row, asked)
+  return hitSliding(tx, tenant_id, row, asked, isBack)
+}
+
+/** A hit of a bucket that begins later than now is one at its beginning; the times of the answer are those from now. */
+async function hitAhead(
+  tx: Tx,
+  tenant_id: string,
+  row: Row,
+  asked: Check,
+  counted: CountedSliding,
+): Promise<Decision> {
+  const ahead_ms = counted.expires_at - expiryOf(asked.algorithm, asked.window_ms, tx.now)
+  const at = tx.now + ahead_ms
+  const hit = counted.taken > 0 ? counted : (await store.hitSliding(tx, tenant_id, row, asked, at))!
+  const decided = decideSliding(asked, hit, at)
+  return { ...decided, reset_at: decided.reset_at - ahead_ms }
 }
 
 /** The first check of a window is within every limit. Null when it was not the first after all. */

@@ -115,13 +115,13 @@ export function hitFixed(tx: Tx, tenant_id: string, { key, value, limit, cost }:
   return tx.one(HIT_FIXED, { tenant_id, key, value, limit, cost, now: tx.now })
 }
 
-/** Null when no bucket of this length is running. */
-export function hitSliding(tx: Tx, tenant_id: string, row: CheckRow, check: Check) {
+/** Null when no bucket of this length is running at `at`. */
+export function hitSliding(tx: Tx, tenant_id: string, row: CheckRow, check: Check, at = tx.now) {
   return tx.one(HIT_SLIDING, {
     tenant_id,
     ...row,
     ceiling: ceilingOf(check.limit),
-    ahead: tx.now + check.window_ms,
+    ahead: at + check.window_ms,
   })
 }
 
