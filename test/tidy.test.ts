@@ -308,6 +308,7 @@ describe('effects have their places', () => {
         'src/app/stop.ts': 'the end of the patience of a drain',
         'src/credentials/cache.ts': 'a setting holds once no node remembers how it was',
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
+        'src/db/recount.ts': 'nodes write what they have counted between two looks',
         'src/db/schema-lock.ts': 'others have a table between two tries to change it',
         'src/db/sqlite.ts': 'one commit per turn of the event loop',
         'src/db/sqlite-connection.ts': 'the reads of one turn of the event loop share a state',

@@ -4,7 +4,7 @@ import { limit } from '../base/limit.ts'
 import type { StoredCounter, Tx } from './db.ts'
 import { add, Changes, type Flight, type StoredBytes } from './stored.ts'
 
-const unwritten_bytes_max = limit(
+export const unwritten_bytes_max = limit(
   'storage.unwritten_bytes',
   262_144,
   'bytes',

@@ -1,7 +1,9 @@
 // Counts what a tenant stores from its rows: the tables and texts that features declare are what storage_bytes means.
 
 import { limit } from '../base/limit.ts'
+import { sleep } from '../base/sleep.ts'
 import { type Db, type Reader, type Statement, sql, type Turn } from './db.ts'
+import { unwritten_bytes_max } from './late-count.ts'
 import { add, row_bytes } from './stored.ts'
 
 /** A table whose rows count as stored bytes: the texts of each row, and row_bytes for the row itself. */
@@ -76,22 +78,67 @@ async function countAll(q: Reader, tables: Recounted, tenant_id: string): Promis
 /** No request waits for it, and a tenant of a million rows takes longer than one may. */
 const turn: Turn = { key: 'recount', ms_max: null }
 
-/**
- * Puts a tenant's counter right; writes may continue meanwhile. Counter and rows are read in one state of the database,
- * and the counter changes by the difference. On PostgreSQL it is wrong by what nodes have not written yet. Returns the
- * error of the counter.
- */
-export async function recount(db: Db, tables: Recounted, tenant_id: string): Promise<number> {
-  await db.write(turn, (tx) => tx.run(MAKE, { tenant_id }))
-  const missing = await db.read(turn, async (q) => {
-    const known = (await q.one(COUNTER, { tenant_id }))?.used ?? 0
-    return (await countAll(q, tables, tenant_id)) - known
+/** The counter and the bytes of all rows, in one state of the database. */
+interface Look {
+  counter: number
+  rows: number
+}
+
+/** On PostgreSQL every node has written what it had counted after this time. */
+const written_ms = 2_500
+
+/** Of a tenant whose bytes change all the time. */
+const looks_max = limit(
+  'storage.recount_looks',
+  4,
+  'attempts',
+  'How often a recount on PostgreSQL looks at a tenant that stores and removes all the time, for what nodes have not written yet.',
+)
+
+async function look(db: Db, tables: Recounted, tenant_id: string): Promise<Look> {
+  return db.read(turn, async (q) => {
+    const counter = (await q.one(COUNTER, { tenant_id }))?.used ?? 0
+    return { counter, rows: await countAll(q, tables, tenant_id) }
   })
+}
+
+/**
+ * One more look at a tenant, after those in `looks`. Returns by how much its counter was put right; null when it is to be looked
+ * at again. On PostgreSQL what nodes have not written yet is missing too, and would count twice: so a counter is
+ * put right when nothing has changed for long enough. Where that never happens, what nodes may hold is left.
+ */
+async function step(db: Db, tables: Recounted, tenant_id: string, looks: Look[]): Promise<number | null> {
+  if (looks.length === 0) await db.write(turn, (tx) => tx.run(MAKE, { tenant_id }))
+  const found = await look(db, tables, tenant_id)
+  const before = looks.at(-1)
+  looks.push(found)
+  const is_settled =
+    db.engine === 'sqlite' || (before?.counter === found.counter && before.rows === found.rows)
+  let missing = missingIn(found)
+  if (missing !== 0 && !is_settled) {
+    if (looks.length < looks_max) return null
+    missing = looks.map(missingIn).reduce((one, other) => (Math.abs(other) < Math.abs(one) ? other : one))
+    if (Math.abs(missing) <= unwritten_bytes_max) return 0
+  }
   if (missing !== 0) await db.write(turn, (tx) => add(tx, tenant_id, missing))
   return missing
 }
 
-/** One after the other; one that fails is reported, and the others are counted. Returns how many failed. */
+function missingIn({ counter, rows }: Look): number {
+  return rows - counter
+}
+
+/** Puts a tenant's counter right; writes may continue meanwhile. Returns the error of the counter. */
+export async function recount(db: Db, tables: Recounted, tenant_id: string): Promise<number> {
+  const looks: Look[] = []
+  for (;;) {
+    const missing = await step(db, tables, tenant_id, looks)
+    if (missing !== null) return missing
+    await sleep(written_ms)
+  }
+}
+
+/** The same for many; one that fails is reported, and the others are counted. Returns how many failed. */
 export async function recountEach<Tenant extends { tenant_id: string }>(
   db: Db,
   tables: Recounted,
@@ -99,10 +146,16 @@ export async function recountEach<Tenant extends { tenant_id: string }>(
   report: (tenant: Tenant, missing: number | Error) => void,
 ): Promise<number> {
   let failed = 0
-  for (const tenant of tenants) {
-    const missing = await recount(db, tables, tenant.tenant_id).catch((error: Error) => error)
-    if (missing instanceof Error) failed += 1
-    report(tenant, missing)
+  const waiting = new Map(tenants.map((tenant) => [tenant, [] as Look[]]))
+  for (;;) {
+    for (const [tenant, looks] of waiting) {
+      const missing = await step(db, tables, tenant.tenant_id, looks).catch((error: Error) => error)
+      if (missing === null) continue
+      waiting.delete(tenant)
+      if (missing instanceof Error) failed += 1
+      report(tenant, missing)
+    }
+    if (waiting.size === 0) return failed
+    await sleep(written_ms)
   }
-  return failed
 }
