@@ -44,17 +44,17 @@ async function lookUntilDone<T>(context: WaitContext, { key, wait_ms, look, isDo
   const { notifier } = shared
   const until = clock.monotonic() + wait_ms
   const signal = context.signal()
-  let is_over = false
+  let has_key_ended = false
   let stop = () => {}
-  const end = () => {
-    is_over = true
-    stop()
-  }
+  const end = () => stop()
   signal.addEventListener('abort', end)
-  const unheed = onKeyEnd(context, end)
+  const unheed = onKeyEnd(context, () => {
+    has_key_ended = true
+    stop()
+  })
   try {
     for (let has_waited = false; ; has_waited = true) {
-      is_over = false
+      has_key_ended = false
       if (has_waited) await context.requireStillAllowed()
       const left_ms = until - clock.monotonic()
       if (left_ms <= 0 || signal.aborted || notifier.draining) return await look()
@@ -64,7 +64,7 @@ async function lookUntilDone<T>(context: WaitContext, { key, wait_ms, look, isDo
       try {
         const seen = await look()
         if (isDone(seen)) return seen
-        if (!is_over) await context.pause(waiting.notified)
+        if (!has_key_ended) await context.pause(waiting.notified)
       } finally {
         waiting.stop()
       }
