@@ -932,7 +932,7 @@ export class Subscriptions extends Resource {
 
   /**
    * Read a subscription: its progress, and the outcome of its last attempt. `behind` is the number of
-   * events that have happened since the last one that was delivered or passed over. Throws
+   * events that have happened since the last one that was delivered or skipped. Throws
    * SUBSCRIPTION_NOT_FOUND.
    */
   get(id: string, options: CallOptions = {}): Promise<Subscription> {

@@ -1133,7 +1133,7 @@ export interface Subscription {
   to: string | null
   types: string[]
   workflow_id: string | null
-  /** The number of the last event that was delivered, or passed over. */
+  /** The number of the last event that was delivered, or skipped. */
   after: number
   /** Events that have happened since, of all types; 0 for an active one that has delivered all that it is for. */
   behind: number

@@ -91,7 +91,7 @@ const BY_TOKEN = sql<AddressRow>(
   `select ${columns} from subscription_addresses where tenant_id = :tenant_id and token_hash = :token_hash`,
 )
 
-// Even of one in that state already: it locks the row, and so waits for what another call is changing.
+// Runs even when the row has this state already: the update locks it, and so waits for a call that is changing it.
 const CHANGE = sql(
   'subscriptions.change_address',
   `update subscription_addresses set state = :state where ${here}`,
@@ -136,12 +136,12 @@ export function lockOf(tx: Tx, tenant_id: string, id: string) {
   return tx.one(LOCK_OF, { tenant_id, id })
 }
 
-/** With a new link, by another subscription. */
+/** Another subscription asks the address, with a new link. */
 export function askAgain(tx: Tx, tenant_id: string, address: NewAddress) {
   return tx.run(ASK_AGAIN, { tenant_id, ...address })
 }
 
-/** By another subscription, with the same link: an email with it may be under way. */
+/** Another subscription asks the address, with the same link: an email with it may be under way. */
 export function askFor(
   tx: Tx,
   tenant_id: string,

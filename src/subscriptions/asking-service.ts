@@ -1,4 +1,4 @@
-// The email that asks an address: of the subscriptions that wait for it, one sends it.
+// The email that asks an address to confirm: one of the subscriptions that wait for the confirmation sends it.
 
 import { day_ms } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
@@ -23,7 +23,7 @@ const confirmation_ms_max = limit(
   'How long an address may be confirmed by the email that asks. Past it the link answers 404.',
 )
 
-/** This subscription asks an address that is new, or whose time to confirm is over. */
+/** The first status of a subscription, which asks its address when that is new, or its time to confirm is over. */
 export async function firstStatus(
   tx: Tx,
   caller: AdminCaller,
@@ -56,7 +56,7 @@ export async function firstStatus(
   return 'unconfirmed'
 }
 
-/** For a locked address whose subscription that was to ask is gone: unless the email was sent, another one sends it. */
+/** Lets another subscription send the email that asks, unless it was sent: the one that should send it is gone. The address is locked. */
 export async function askByAnother(
   tx: Tx,
   dependencies: Dependencies,

@@ -71,7 +71,7 @@ export async function update(
   })
 }
 
-/** Besides its status; while the holder of the address has not confirmed, pausing it is a change like others. */
+/** True when more than the status changes. While the address is unconfirmed, a pause counts as well. */
 function isChanged({ status, paused_reason: _, paused_by_admin: __, ...others }: changes.Change): boolean {
   return status === 'unconfirmed' || Object.keys(others).length > 0
 }
@@ -132,9 +132,9 @@ async function emitChange(
 }
 
 /**
- * Its job is due now, under another lease, and its row is locked. The head is locked before: events that it takes are numbered
- * before this, and it finds them, or after it, and wake it. One that waits for a confirmation is only locked: it would ask again.
- * Throws SUBSCRIPTION_NOT_FOUND.
+ * Makes the job of a subscription due now, ends its lease, and locks its row. The caller has locked the head of the journal: an event
+ * is numbered before this, and the job finds it, or after it, and wakes the job. The job of an unconfirmed subscription is only
+ * locked, because it would ask the address a second time. Throws SUBSCRIPTION_NOT_FOUND.
  */
 async function tryAgain(
   tx: Tx,

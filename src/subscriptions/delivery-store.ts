@@ -87,7 +87,7 @@ export function selection(q: Reader, tenant_id: string, id: string) {
   return q.one(SELECTION, { tenant_id, id })
 }
 
-/** Passes over events that it does not take: what was tried, if anything, is behind it or no longer kept. */
+/** Moves past events that the subscription does not take. An event that was tried lies before the position, or is no longer kept. */
 export function advance(tx: Tx, tenant_id: string, id: string, position: number) {
   return tx.run(ADVANCE, { tenant_id, id, position })
 }

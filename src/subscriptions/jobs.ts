@@ -60,7 +60,7 @@ export const subscription_job: SendingKind = {
   },
   async idle(tx, dependencies, job, seen) {
     if (!(await jobs.repeat(tx, dependencies.jobs, job, jobs.idle_at))) return
-    // Events that were passed over are not read again.
+    // Events that were skipped are not read again.
     if (seen !== null) await deliveries.advance(tx, job.tenant_id, job.source_id, seen)
     await lookAgain(tx, dependencies, job)
   },
@@ -73,7 +73,7 @@ export const subscription_job: SendingKind = {
     const is_behind = delivery !== undefined && (delivery.more || taken < (delivery.events?.length ?? 0))
     const again_at = result.ok ? (is_behind ? tx.now : jobs.idle_at) : (next_at ?? jobs.idle_at)
     const waits = next_at !== null
-    // Even if the subscription is gone: its address was asked. Its row comes before a job's, as when its holder confirms.
+    // Even if the subscription is gone: the address got the email. Its row is locked before the job's, as in a confirmation.
     if (delivery && !delivery.events)
       await endAsking(tx, job.tenant_id, delivery.subscription.address_hash!, result.ok)
     const held = await jobs.repeat(tx, dependencies.jobs, job, again_at, waits ? tried : undefined)
@@ -89,8 +89,8 @@ export const subscription_job: SendingKind = {
 }
 
 /**
- * The number of this attempt to deliver the first event that waits. The job counts attempts that were refused in a row: they may have
- * begun with an event that is no longer kept.
+ * The number of this attempt to deliver the first event that waits. The job counts failed attempts in a row: the first
+ * of them may have been for an event that is no longer kept.
  */
 async function attemptOf(
   q: Reader,
@@ -107,8 +107,8 @@ async function attemptOf(
 }
 
 /**
- * For the event that was tried last. After others that were accepted it was its first attempt. A lease past the last attempt
- * only says that no node ended that one.
+ * The attempts of the event that was tried last: one, when the same lease delivered events before it. A lease past the last attempt
+ * only says that nobody wrote the outcome of that one.
  */
 function triesOf({ attempts, first_attempt_at }: LeasedJob, result: AttemptResult, taken: number) {
   if (taken > 0) return { attempts: 1, first_attempt_at: result.started_at }
@@ -116,8 +116,8 @@ function triesOf({ attempts, first_attempt_at }: LeasedJob, result: AttemptResul
 }
 
 /**
- * Null after the last one. One that was made late, because the service was stopped say, has those after it later: all would be due
- * at once otherwise, and none be left for the days that a receiver has.
+ * When the next attempt is due; null after the last one. A late attempt, for example after the service was stopped, delays those after
+ * it: otherwise all would be due at once, and the receiver would not have its three days.
  */
 function nextTryAt(
   { attempts, first_attempt_at }: { attempts: number; first_attempt_at: Millis },
@@ -163,7 +163,7 @@ async function settleRow(
   const events = delivery?.events ?? []
   const last = events[taken - 1]
   await deliveries.settle(tx, tenant_id, id, {
-    // After the last one nothing up to `reached` is wanted: it is not read again.
+    // After the last event none up to `reached` is wanted, so these are not read again.
     position: last && taken === events.length ? delivery!.reached : (last?.seq ?? null),
     attempts,
     last_error: errorText(result),
@@ -196,8 +196,8 @@ function entriesOf(
 }
 
 /**
- * Also under a lease that was lost. `held`: it was held until now. Otherwise the same settlement may have logged them before:
- * its answer from the database was lost, and it runs again.
+ * Logs attempts, also under a lost lease. `held`: the lease was held until now. Otherwise the same settlement may have logged them
+ * before: the answer of the database was lost, and the settlement runs again.
  */
 async function logAttempts(
   tx: Tx,

@@ -75,7 +75,7 @@ async function change(
     const address = await addresses.byToken(tx, tenant_id, token_hash)
     const is_over = state === 'confirmed' && address?.state === 'unconfirmed' && address.expires_at <= tx.now
     if (!address || is_over) throw new ApiError('LINK_NOT_FOUND')
-    // Before all other locks: events are numbered before this and passed over, or after it and wake the jobs.
+    // Before all other locks: events are numbered before this and skipped, or after it and wake the jobs.
     if (state === 'confirmed') await journal.lockHead(tx, tenant_id)
     // Then its row: a subscription to it that is created meanwhile is among those below, or finds the new state. And what its
     // holder says elsewhere at the same time holds for all of them, or none.

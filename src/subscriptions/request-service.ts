@@ -24,7 +24,7 @@ export interface Delivery extends Sequence {
   subscription: deliveries.Deliverable
   /** Null for the email that asks for a confirmation. */
   events: EventRow[] | null
-  /** There may be others behind them. */
+  /** There may be others after them. */
   more: boolean
   /** Up to this number there are no others; null for the email that asks for a confirmation. */
   reached: number | null
@@ -68,7 +68,7 @@ export async function nextRequest(
   return { ...request, headers: { ...request.headers, ...added } }
 }
 
-/** For an event about a message: an inbox that gets it under a name not known as ours ends the loop. */
+/** For an event about a message: an inbox that it reaches under a name that is not known as ours ends the loop. */
 async function hopsOfEvent(q: Reader, tenant_id: string, { type, subject_id, data }: EventRow) {
   if (!type.startsWith('message.')) return {}
   return inboxes.hopsHeader(q, tenant_id, subject_id, JSON.parse(data).message_seq)

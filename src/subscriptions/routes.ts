@@ -110,7 +110,7 @@ export const getSubscription = route({
   tag,
   summary: 'Read a subscription: its progress, and the outcome of its last attempt',
   description:
-    '`behind` is the number of events that have happened since the last one that was delivered or passed over.',
+    '`behind` is the number of events that have happened since the last one that was delivered or skipped.',
   sdk: { name: 'subscriptions.get' },
   cli: { usage: 'subscription get <id>' },
   auth: ['admin'],

@@ -1,5 +1,5 @@
-// A change of what a subscription takes. First the position passes over what the old selection does not take: otherwise how far
-// that was read would decide what the new one takes.
+// Changes which events a subscription takes. First the position moves past the events that the old selection skips: otherwise it
+// would depend on how far these had been read which of them the new selection takes.
 
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
@@ -20,8 +20,8 @@ const looks_max = limit(
 )
 
 /**
- * Passes over what it does not take, while others are served: it may be most of the journal. Throws SUBSCRIPTION_NOT_FOUND, and
- * UNAVAILABLE while there may be more of it; the next call continues there.
+ * Moves the position past events that the subscription skips, which may be most of the journal, while others are served. Throws
+ * SUBSCRIPTION_NOT_FOUND, and UNAVAILABLE while more may be left; the next call continues there.
  */
 export async function pass(
   db: Db,
@@ -44,7 +44,7 @@ export async function pass(
   if (more) throw thereIsMore()
 }
 
-/** The same of what has come since, or is left because it was changed or set back meanwhile. The head is locked. */
+/** The same for events that came since, or are left because the subscription was changed or replayed meanwhile. The head is locked. */
 export async function passRest(
   tx: Tx,
   { event_types }: Dependencies,

@@ -54,7 +54,7 @@ export const Subscription = Shape(
     ),
     types: Type.Array(Type.String()),
     workflow_id: Nullable(Type.String()),
-    after: Type.Integer({ description: 'The number of the last event that was delivered, or passed over.' }),
+    after: Type.Integer({ description: 'The number of the last event that was delivered, or skipped.' }),
     behind: Type.Integer({
       description:
         'Events that have happened since, of all types; 0 for an active one that has delivered all that it is for.',
@@ -72,12 +72,12 @@ export const Subscription = Shape(
   },
 )
 
-/** True when no event waits: it has passed over what it does not take. */
+/** True when no event waits: the subscription has skipped what it does not take. */
 export function isIdle({ status, next_at }: SubscriptionRow): boolean {
   return status === 'active' && next_at >= idle_at
 }
 
-/** `head`: the number of the tenant's last event, read before the row: of one that is idle all up to there were passed over. */
+/** `head`: the number of the tenant's last event, read before the row: an idle subscription has skipped all up to it. */
 export function subscriptionOf(row: SubscriptionRow, head: number) {
   const after = isIdle(row) ? Math.max(row.position, head) : row.position
   const is_mail = row.format === 'mail'

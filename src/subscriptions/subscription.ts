@@ -64,7 +64,7 @@ export function takes(types: readonly string[], type: string): boolean {
   return types.some((wanted) => wanted === type || wanted === `${noun}*`)
 }
 
-/** Those of the types that no event has. */
+/** The given types that no event has. */
 export function unknownAmong(types: readonly string[], known: readonly string[]): string[] {
   return types.filter((wanted) => !known.some((type) => takes([wanted], type)))
 }
@@ -91,7 +91,7 @@ export function isWanted({ id, types, workflow_id }: Selection, event: Considere
 }
 
 const shown_end_characters = 4
-/** Most of a shorter one would be shown. */
+/** A shorter URL would be shown almost whole. */
 const shown_from_characters = 12
 
 /** `https://hooks.slack.com/…aB3d`: without what makes the URL a secret. */
@@ -115,7 +115,7 @@ export function isAddress(text: string): boolean {
   )
 }
 
-/** The same for all ways to write one mailbox: no server that matters distinguishes case. */
+/** One text for all spellings of a mailbox: in practice no mail server distinguishes case. */
 export function sameAddress(address: string): string {
   return address.normalize('NFC').toLowerCase()
 }

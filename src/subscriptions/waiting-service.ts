@@ -63,7 +63,7 @@ export async function waitingEvents(
 /** So many are read at once to find the first: those about the subscription itself are not taken. */
 const read_for_first = 32
 
-/** Up to `position` this selection takes nothing: that is before the first event that it takes, or where one look ended. */
+/** The selection takes no event up to `position`, which is just before the first that it takes, or where one search ended. */
 export async function passedFrom(
   q: Reader,
   tenant_id: string,

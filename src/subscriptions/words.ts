@@ -16,17 +16,17 @@ export interface Told {
   about: string
   /** The checkpoint that it asks about; null for other events, and for one that is gone. */
   checkpoint: { id: string; title: string; status: string; agent_id: string; expires_at: Millis } | null
-  /** By which the time left is told: that of a freeze stands still. */
+  /** The time left is counted from it; during a freeze it stands still. */
   now: Millis
   public_url: string
 }
 
 export interface EventWords {
-  /** Of a checkpoint it holds the title. */
+  /** For a checkpoint it contains the title. */
   headline: string
   /** A title of an agent's choosing, and what the service says about it: `Waits for a decision`. Null for other events. */
   asked: { title: string; lead: string } | null
-  /** Of an agent's choosing, for the most part. */
+  /** Mostly chosen by agents. */
   details: string[]
   link: { label: string; url: string } | null
 }
@@ -49,7 +49,7 @@ export function checkpointWords({ checkpoint, event, now, public_url }: Told): E
   }
 }
 
-/** Nothing that a person sees. U+2800 is Braille without a dot. */
+/** Text in which a person sees nothing. U+2800 is Braille without a dot. */
 const blank = /^[\s\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]*$/u
 
 /** Receivers refuse a message whose headline is blank, and the events behind it would wait. */
@@ -97,7 +97,7 @@ export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
 }
 
-/** Characters that one of the receivers reads as markup, and what looks like them. */
+/** Characters that one of the receivers reads as markup, each with a lookalike. */
 const alike: Readonly<Record<string, string>> = {
   ...{ '&': '&amp;', '<': '&lt;', '>': '&gt;' },
   ...{ '[': '［', ']': '］', '(': '❨', ')': '❩', '*': '∗', _: 'ˍ', '~': '∼', '|': '∣', '`': 'ˋ' },
@@ -112,7 +112,7 @@ export function neutral(text: string): string {
   return text.replace(markup, (found) => alike[found] ?? found)
 }
 
-/** A colon before what an address begins with, a dot of a name or of an IPv4 address, and `@`: programs make links of those by themselves. */
+/** A colon before what an address begins with, a dot of a name or of an IPv4 address, and `@`: mail programs turn these into links. */
 const linked =
   /:(?=\p{Default_Ignorable_Code_Point}*[\p{L}/\\])|\.(?=\p{Default_Ignorable_Code_Point}*\p{L}|\d+\.\d+\.\d)|@/gu
 
@@ -134,7 +134,7 @@ const units: [ms: number, name: string][] = [
   [minute_ms, 'minute'],
 ]
 
-/** In the largest unit of which there are two, rounded down: `3 days`, `47 hours`, `1 minute`. */
+/** In the largest unit that fits at least twice, rounded down: `3 days`, `47 hours`, `1 minute`. */
 export function remaining(ms: number): string {
   const [unit_ms, name] = units.find(([unit_ms]) => ms >= 2 * unit_ms) ?? units.at(-1)!
   const count = Math.floor(ms / unit_ms)

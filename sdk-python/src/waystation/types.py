@@ -1659,7 +1659,7 @@ class Subscription(TypedDict):
     types: list[str]
     workflow_id: str | None
     after: int
-    """The number of the last event that was delivered, or passed over."""
+    """The number of the last event that was delivered, or skipped."""
     behind: int
     """Events that have happened since, of all types; 0 for an active one that has delivered all that it is for."""
     attempts: int

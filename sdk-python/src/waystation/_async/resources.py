@@ -1718,7 +1718,7 @@ class AsyncSubscriptions(AsyncResource):
 
     async def get(self, id: str, **options: Unpack[CallOptions]) -> Subscription:
         """Read a subscription: its progress, and the outcome of its last attempt. `behind` is the number of events
-        that have happened since the last one that was delivered or passed over. Raises SUBSCRIPTION_NOT_FOUND.
+        that have happened since the last one that was delivered or skipped. Raises SUBSCRIPTION_NOT_FOUND.
 
         id: The subscription, sub_….
         """
