@@ -22,11 +22,11 @@ export type Unsent =
   /** The lease is too old, or the tenant is paused. */
   | { unsent: 'stale_or_paused' }
   | { unsent: 'later'; not_before: Millis }
-  /** There was no permit to look its name up. */
+  /** There was no permit to resolve the host name of its receiver. */
   | { unsent: 'untried' }
   | Unread
 
-/** The database did not give the message. */
+/** The message could not be read from the database. */
 interface Unread {
   unsent: 'unread'
   error: unknown

@@ -1,4 +1,4 @@
-// Due jobs that were read and not started, by tenant and lane, so that a choice passes a full lane at one look.
+// Due jobs that were read and not started, by tenant and lane, so that a full lane is skipped in one step.
 
 import type { Candidate, ConcurrencyLimiter } from './concurrency.ts'
 

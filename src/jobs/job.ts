@@ -22,7 +22,7 @@ export const lease_ms = limit(
 )
 /** A job that has waited this long under its lease is not sent any more: the lease might end during the attempt. */
 export const stale_lease_ms = 15 * second_ms
-/** The same for an email, of which an attempt may take twice as long. */
+/** The same for an email, whose attempt may take twice as long. */
 export const stale_mail_ms = 5 * second_ms
 
 /** When an idle job is due: it stays, although it has nothing to do, until it is woken. */
@@ -86,7 +86,7 @@ export function nextAttemptAt(
   return job.first_attempt_at + offsets_ms[job.attempts]!
 }
 
-/** 1, 2 or 3. A lease past the last attempt only says that no node ended that one. */
+/** 1, 2 or 3. A lease past the last attempt only says that nobody wrote the outcome of that one. */
 export function attemptNumber({ attempts }: Pick<LeasedJob, 'attempts'>): number {
   return Math.min(attempts, attempts_max)
 }

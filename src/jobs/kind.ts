@@ -93,7 +93,7 @@ export function kindsOf(kinds: readonly JobKind[]): JobKinds {
   return by_name
 }
 
-/** True when no attempt follows the next one; so it is with every forward. */
+/** True when no attempt follows the next one, as for every forward. */
 export function isLast(kind: JobKind, attempts: number): boolean {
   return kind.message !== null && attempts + 1 >= kind.attempts_max
 }

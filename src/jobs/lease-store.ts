@@ -12,7 +12,7 @@ const LEASED_DUE = acrossTenants<LeasedRow>(
     where lease_until > :now`,
 )
 
-// Above 0, by which the next lease sees that this one was not settled.
+// The end stays above 0, which shows the next lease that this one was not settled.
 const END_LEASE = sql(
   'jobs.end_lease',
   `update jobs set lease_until = :now
@@ -23,7 +23,7 @@ export interface LeasedRow extends JobKey {
   fence: number
 }
 
-/** Those that are leased, of so many jobs that have been due for longest. */
+/** Of the `rows_max` jobs that have been due for longest, those that are leased. */
 export function leasedDue(q: Reader, now: Millis, rows_max: number) {
   return q.all(LEASED_DUE, { now, rows_max })
 }

@@ -23,7 +23,7 @@ export interface DueMove {
   by_ms: number
 }
 
-/** Jobs of a kind that are due after a time become due later by so much. */
+/** Delays the jobs of a kind that are due after `due_after` by `by_ms`. */
 export function moveDue(tx: Tx, { kind, ...move }: DueMove) {
   const { by_ms } = move
   return tx.run(MOVE_DUE, {

@@ -125,7 +125,7 @@ export class Outcomes {
     return counted
   }
 
-  /** By -1: it was not so after all. If it was reported meanwhile, the next report has one less. */
+  /** Adds to a counter. -1 withdraws a count; if that was reported meanwhile, the next report has one less. */
   count(counter: Counter, by: 1 | -1 = 1): void {
     if (counter !== null) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
   }

@@ -39,7 +39,7 @@ export async function reschedule(
 }
 
 /**
- * A job that is done in steps has its next one at `next_at`; `tried`: the attempts already made. False when the
+ * Sets the next step of a job that is done in steps, at `next_at`; `tried`: the attempts already made. False when the
  * lease was lost, or when this was done before: a transaction whose answer was lost may run again.
  */
 export async function repeat(
@@ -54,7 +54,7 @@ export async function repeat(
   return repeated
 }
 
-/** Another time for the next step of a job that `repeat` has given one in this transaction. */
+/** Changes the time of the next step that `repeat` has set in this transaction. */
 export async function setNext(tx: Tx, wakeable: Wakeable, job: LeasedJob, next_at: Millis): Promise<void> {
   await store.setNext(tx, job, next_at)
   wakeAfter(tx, wakeable, next_at, job.starts_at_once)
@@ -66,7 +66,7 @@ function wakeAfter(tx: Tx, wakeable: Wakeable, due_at: Millis, at_once: boolean 
 }
 
 /**
- * Those that are idle are due now. Their rows are locked in any case: a settlement that is about to make one idle comes first,
+ * Makes those that are idle due now. Their rows are locked in any case: a settlement that is about to make one idle comes first,
  * or looks for work after this transaction.
  */
 export async function wakeIdle(

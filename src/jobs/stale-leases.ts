@@ -13,8 +13,8 @@ const looked_max = limit(
 )
 
 /**
- * Ends a lease once it has been seen for as long as a lease lasts. It was given before that: so it never ends sooner than
- * with a clock that runs, nor while a live node works on the job.
+ * Ends a lease once it has been seen for as long as a lease lasts. It began before it was first seen, so it never ends sooner
+ * than under a running clock, nor while a live node works on the job.
  */
 export class StaleLeases {
   /** When each was first seen, on the monotonic clock. */

@@ -157,7 +157,7 @@ function goesOn({ goes_on = false }: JobKind): 0 | 1 {
 }
 
 /**
- * Another time: the attempts start again, under a new event, and during an attempt not before `again_at`. False when
+ * Moves a job to another time: its attempts start again, under a new event; during an attempt, not before `again_at`. False when
  * the job is gone.
  */
 export async function reschedule(tx: Tx, job: Rescheduled, again_at: Millis = job.next_at): Promise<boolean> {
@@ -193,7 +193,7 @@ export async function cancel(tx: Tx, key: JobKey): Promise<boolean> {
   return (await cancelTraced(tx, key)) !== null
 }
 
-/** The job is done. False when the lease was lost, and with it the right to say so. */
+/** The job is done. False when the lease was lost: then this node may not settle the job. */
 export async function complete(tx: Tx, { fence, ...key }: LeasedJob): Promise<boolean> {
   return (await tx.run(COMPLETE, { ...keyOf(key), fence })) === 1
 }
@@ -294,7 +294,7 @@ async function logInterrupted(
   if (logged && kind.message !== null) await kind.uncounted?.(tx, previous, interrupted)
 }
 
-/** The end of a lease that was cut short, where a test clock stands still, says too little: no attempt began before it was due. */
+/** Under a test clock a lease may be cut short, so its end alone does not tell the start; but no attempt begins before it is due. */
 function startOf({ attempts, first_attempt_at, due_at }: LeasedJob, leased_until: Millis): Millis {
   if (attempts === 1) return first_attempt_at
   return Math.max(leased_until - lease_ms, first_attempt_at, due_at ?? 0)

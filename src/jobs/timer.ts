@@ -53,7 +53,7 @@ export class JobTimer {
     this.#setTimer(this.options.clock.now())
   }
 
-  /** A job falls due then. `at_once`: it waits for no tick. */
+  /** A job falls due at `due_at`. `at_once`: it waits for no tick. */
   wake(due_at: Millis, at_once = false): void {
     if (this.#stopped) return
     const now = this.options.clock.now()

@@ -15,8 +15,8 @@ export const wake_rows_max = limit(
 )
 const woken_names = idNames(wake_rows_max)
 
-// It sees a row that it waited for as the other transaction left it, as a list of row positions would not. Until 17
-// PostgreSQL may read all rows of the range, and search the list for each: successive ranges read each row once.
+// The update sees a row that it waited for as the other transaction left it, which an update by row positions would not. PostgreSQL
+// before 17 may read all rows of the range, and search the list for each: successive ranges read each row once.
 const WAKE_IDLE = sql(
   'jobs.wake_idle',
   `update jobs set next_at = case when next_at >= :idle_at then :now else next_at end
@@ -29,7 +29,7 @@ const LOCK = sql<{ source_id: string }>(
   `select source_id from jobs where tenant_id = :tenant_id and kind = :kind and source_id = :source_id {locked}`,
 )
 
-/** Those that are due at `idle_at` or later are due now; the rows of all others are only locked. */
+/** Makes jobs that are due at `idle_at` or later due now; the rows of all others are only locked. */
 export async function wakeIdle(
   tx: Tx,
   tenant_id: string,

@@ -44,7 +44,7 @@ const no_progress_max = limit(
 )
 /** The delay before a dispatch without progress is repeated. */
 const dispatch_again_ms = 1_000
-/** The delay of a job whose name could not be looked up yet; less than `dispatch_again_ms`, which finds it then. */
+/** The delay of a job whose host name could not be resolved yet; less than `dispatch_again_ms`, which finds it then. */
 const untried_again_ms = 500
 /** A tick looks this often for the end of what other nodes leased. */
 const look_again_ms = 50
@@ -221,7 +221,7 @@ export class JobWorker {
     }
   }
 
-  /** This node leases the jobs again only afterwards: its new lease might have the token and the end of the one that is undone. */
+  /** This node leases the jobs again only afterwards: its new lease might have the same token and end as the one that is undone. */
   async #undoLease(running: Running[], lease_until: Millis): Promise<void> {
     const ids = running.map(({ job, kind }) => idOf({ ...job, kind }))
     for (const id of ids) this.#undoing.add(id)
@@ -332,7 +332,7 @@ export class JobWorker {
 
   /**
    * While the database was only unavailable, it was no attempt; otherwise the lease runs out and counts, so that the job ends.
-   * Also where making the message writes: when it is made again, it sees whether its commit held.
+   * So it is also when making the message writes: when it is made again, it sees whether that was committed.
    */
   #mayRelease(running: Running, error: unknown): boolean {
     return (isUnavailable(error) || isOutcomeUnknown(error)) && this.#unread.mayRelease(unreadId(running))
