@@ -27,7 +27,7 @@ export interface Asked {
   workflow_id: string | null
   /** The size of a checkpoint that was kept: the bundle shows that the tree goes on from it. */
   from: number | null
-  /** Only the events behind this one. */
+  /** Only the events after this one. */
   after: number
   /** How many events of the journal one part has; absent: as many as the limit says. */
   events_max?: number | undefined
@@ -74,7 +74,7 @@ export async function bundle(
   return joined(opening, pieces(db, tree, { tenant_id, workflow_id, after: begins, size, counts }))
 }
 
-/** Where it begins, and the counts of its workflow there. Both of one state: retention could pass between them. */
+/** Where the bundle begins, and the counts of its workflow there. One read finds both: retention could run between two. */
 function placeOf(
   db: Db,
   tenant_id: string,
@@ -114,8 +114,8 @@ async function* joined(opening: object, items: AsyncIterable<string>): AsyncGene
 }
 
 /**
- * Events as text, separated by commas, so many at a time. Throws where they do not go on from those before, as when retention
- * passes a reader that is slower: verifiers would take the bundle for one that somebody has changed.
+ * Events as text, separated by commas, `piece_rows` at a time. Throws when one is missing, for example because retention has
+ * overtaken a slow reader: verifiers would think that somebody has changed the bundle.
  */
 async function* pieces(db: Db, tree: TiledTree, span: Span): AsyncGenerator<string> {
   const { tenant_id, workflow_id, size, counts } = span

@@ -1,4 +1,4 @@
-// A look at the journal of a tenant, for the operator: numbers without gaps, and hashes that come to the root of the tree.
+// Checks the journal of a tenant, for the operator: its numbers have no gaps, and its hashes add up to the root of the tree.
 
 import { limit } from '../base/limit.ts'
 import { canonicalText } from '../contract/event.ts'
@@ -17,7 +17,7 @@ const rows_max = limit(
   'Events that one read of `admin check` compares with the seal, so that requests wait for no more than these.',
 )
 
-/** The first fault of the tenant's journal; null when it is whole. What is not sealed yet is not looked at. */
+/** The first fault of the tenant's journal; null when it is whole. Events that are not sealed yet are not checked. */
 export async function faultOf(db: Db, tenant_id: string): Promise<string | null> {
   const head = await store.head(db, tenant_id)
   if (!head || head.size === 0) return null

@@ -1,4 +1,4 @@
-// Checkpoints: signed notes about a tenant's tree, when they are asked for and by the hour.
+// Checkpoints: signed notes about a tenant's tree, made on request and every hour.
 
 import type { Dependencies } from '../contract/dependencies.ts'
 import { service_cause } from '../contract/event.ts'
@@ -18,7 +18,7 @@ export interface Checkpoint {
   size: number
   root: string
   note: string
-  /** The one that signs first. */
+  /** The one that signs comes first. */
   keys: string[]
 }
 
@@ -44,7 +44,7 @@ export async function checkpoint(
   return noted(db, dependencies, tenant_id, { size, root: rootOf(head) }, counted)
 }
 
-/** How many events a workflow has: all, and those up to `after`, behind which a bundle begins. Private ones apart. */
+/** How many events a workflow has: all, and those up to `after`, after which a bundle begins. Private ones apart. */
 export interface Counts {
   workflow_id: string
   all: number
@@ -52,7 +52,7 @@ export interface Counts {
   before: number
 }
 
-/** Signs what is known of the tree. */
+/** Signs a note about the tree. */
 export async function noted(
   db: Db,
   { keys: { secrets } }: Pick<Dependencies, 'keys'>,
@@ -75,7 +75,7 @@ function countLines({ workflow_id, all, before, after }: Counts): string[] {
   return after === 0 ? [line] : [line, workflowBeforeLine(workflow_id, before, after)]
 }
 
-/** Among the first `size` events, of which retention has removed none behind `after`. */
+/** Among the first `size` events, of which retention has removed none after `after`. */
 export async function countsOf(
   q: Reader,
   tenant_id: string,
@@ -90,7 +90,7 @@ const looked_rows = 500
 
 /** How many events the workflow has among the first `size`, private ones apart. */
 async function countOf(q: Reader, tenant_id: string, workflow_id: string, size: number): Promise<number> {
-  // Behind the tree there is only what has come since, so this is soon at the end.
+  // Only the events that came after those of the tree are read, so this ends soon.
   for (let after = size; ; ) {
     const rows = await journal.page(q, tenant_id, { workflow_id }, { after, rows_max: looked_rows })
     const next = rows.find(({ workflow_seq }) => workflow_seq !== null)

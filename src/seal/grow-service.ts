@@ -1,5 +1,5 @@
-// Sealing: the events that have got numbers become leaves of the tree, in steps beside requests, or at once when a seal is
-// asked for. What is read and hashed is outside of the transaction, which is short.
+// Sealing: numbered events become leaves of the tree, in steps in the background, or at once when a seal is requested. The
+// events are read and hashed outside the transaction, which is short.
 
 import './errors.ts'
 import { hour_ms } from '../base/clock.ts'

@@ -16,15 +16,15 @@ const keys_max = limit(
 
 export interface Keys {
   origin: string
-  /** It signs. */
+  /** The key that signs. */
   pair: KeyPair
-  /** As others know them, the one that signs first. */
+  /** As verifiers know them; the one that signs comes first. */
   verifier_keys: string[]
 }
 
 /**
  * The name under which the checkpoints of a tenant are signed: the origin of its journal. A journal that was restored from a
- * backup goes on in another way than the original may have, so that it is another journal, with the next epoch in its name.
+ * backup may continue differently from the original, so it is another journal, with the next epoch in its name.
  */
 function originOf(tenant_id: string, epoch: number): string {
   return epoch === 1 ? `waystation/${tenant_id}` : `waystation/${tenant_id}/${epoch}`
@@ -49,7 +49,7 @@ export async function rotate(db: Db, secrets: Secrets): Promise<number> {
   throw new Error('the key was rotated by somebody else at the same time')
 }
 
-/** The journals of all tenants go on under another origin, which a new key signs for. Returns its epoch. */
+/** From now on the journals of all tenants have another origin, and a new key signs for it. Returns its epoch. */
 export async function beginEpoch(tx: Tx, secrets: Secrets): Promise<number> {
   const [latest] = await store.keys(tx, 1)
   const epoch = (latest?.epoch ?? 1) + 1

@@ -51,12 +51,12 @@ export function subtreesOf({ begin, end }: Range): Subtree[] {
   return subtrees
 }
 
-/** The hash over neighbours, the largest first. There is one at least. */
+/** The hash over neighbours, the largest first. There must be at least one. */
 export function joined(hashes: readonly Hash[]): Hash {
   return hashes.reduceRight((right, left) => nodeHash(left, right))
 }
 
-/** PATH(index, D[size]): whose hashes prove that a leaf is in a tree, from the leaf's neighbour up. */
+/** PATH(index, D[size]): the ranges whose hashes prove that a leaf is in a tree, from the leaf's neighbour up. */
 export function inclusionRanges(index: number, size: number): Range[] {
   const ranges: Range[] = []
   let [begin, end] = [0, size]
@@ -73,7 +73,7 @@ export function inclusionRanges(index: number, size: number): Range[] {
   return ranges.reverse()
 }
 
-/** PROOF(from, D[to]): whose hashes prove that the tree of `to` leaves begins with that of `from`. `from` is above 0. */
+/** PROOF(from, D[to]): the ranges whose hashes prove that the tree of `to` leaves begins with that of `from`. `from` is above 0. */
 export function consistencyRanges(from: number, to: number): Range[] {
   const ranges: Range[] = []
   let [begin, end] = [0, to]

@@ -54,7 +54,7 @@ export function workflowLine(workflow_id: string, events: number): string {
   return `workflow ${JSON.stringify(workflow_id)} ${events}`
 }
 
-/** How many of them are among the first `after` leaves, behind which a bundle begins. */
+/** How many of them are among the first `after` leaves, after which a bundle begins. */
 export function workflowBeforeLine(workflow_id: string, events: number, after: number): string {
   return `workflow-before ${JSON.stringify(workflow_id)} ${events} ${after}`
 }

@@ -1,4 +1,4 @@
-// The seal: beside requests the tree grows, and on request it proves something about events.
+// The seal: the tree grows in the background, and on request it proves that an event is in it, or that it only grew.
 
 import './errors.ts'
 import { ApiError } from '../base/errors.ts'
@@ -21,8 +21,8 @@ export const rotateKey = rotate
 export { beginEpoch, faultOf, keyContext, markRestored }
 
 /**
- * Seals events that have got numbers, beside requests, and keeps the checkpoint of the hour when it is due. A journal that is
- * broken is left as it is: the next who asks for its seal gets SEAL_BROKEN.
+ * Seals numbered events in the background, and keeps the checkpoint of the hour when it is due. A journal that is broken is
+ * left as it is: the next request for its seal gets SEAL_BROKEN.
  */
 export async function step(
   db: Db,

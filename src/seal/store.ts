@@ -18,7 +18,7 @@ const FIND_HEAD = sql<HeadRow>(
   'select size, edge, checkpoint_at from seal_heads where tenant_id = :tenant_id',
 )
 
-// Takes the lock of the row also where something is pending: so a step that clears it sees what was numbered before.
+// Locks the row even when it is pending already, so that a step that clears it sees what was numbered before.
 const MARK_PENDING = sql(
   'seal.mark_pending',
   `insert into seal_heads (tenant_id, size, pending_at, checkpoint_at, edge)
@@ -26,7 +26,7 @@ const MARK_PENDING = sql(
    on conflict (tenant_id) do update set pending_at = excluded.pending_at where seal_heads.pending_at is null`,
 )
 
-// Of two nodes that seal the same events one finds another size.
+// When two nodes seal the same events, one of them finds another size.
 const GROW = sql(
   'seal.grow',
   `update seal_heads set size = :size, edge = :edge, pending_at = null,

@@ -1,4 +1,4 @@
-// Finds the journals that no node looks at by itself: those whose checkpoint of the hour is due, and those that a node has
+// Finds the journals that no node handles on its own: those whose checkpoint of the hour is due, and those that a node has
 // numbered and not sealed. Their next step does the rest.
 
 import { type Millis, second_ms } from '../base/clock.ts'

@@ -1,5 +1,5 @@
 // Hashes in tiles of 256 by the layout of c2sp.org/tlog-tiles: a tile of level n has the hashes of 256 complete subtrees of
-// height 8n. What lies in between is computed. As text a hash is 44 characters of base64, and a tile these one after the
+// height 8n. Hashes of the heights in between are computed. As text a hash is 44 characters of base64, and a tile these one after the
 // other.
 
 import {
@@ -17,7 +17,7 @@ import {
 const tile_height = 8
 export const tile_width = 2 ** tile_height
 const text_characters = 44
-/** Of a tree, for its next proof. */
+/** Tiles of a tree that are kept for its next proof. */
 const tiles_kept = 32
 
 export interface TileId {
@@ -33,7 +33,7 @@ export interface Hashes {
   hashes: string
 }
 
-/** Reads the hashes that there are of these tiles, as pieces in the order of their places. */
+/** Reads the stored hashes of these tiles, as pieces in their order. */
 export type ReadTiles = (ids: readonly TileId[]) => Promise<Hashes[]>
 
 export function hashText(hash: Hash): string {
@@ -71,7 +71,7 @@ export class MissingHash extends Error {
   override name = 'MissingHash'
 }
 
-/** The tree as the stored tiles have it. One question is asked at a time; a tile that was read lately is not read again. */
+/** The tree as the stored tiles have it. It answers one call at a time; a tile that was read lately is not read again. */
 export class TiledTree {
   readonly #tiles = new Map<string, { first: number; text: string }>()
 
