@@ -11,22 +11,22 @@ export function parseRanges(text: string): Range[] {
     const host = item.split('/', 1)[0]!
     // ipaddr.js also reads 10, 127.1 and 0x7f.1, which are not meant here.
     if (!ipaddr.IPv4.isValidFourPartDecimal(host) && !ipaddr.IPv6.isValid(host))
-      throw new Error(`no address: ${item}`)
+      throw new Error(`not an IP address: ${item}`)
     if (item !== host) return unmapped(ipaddr.parseCIDR(item) as Range)
     const address = ipaddr.parse(host)
     return unmapped([address, address.kind() === 'ipv4' ? 32 : 128])
   })
 }
 
-/** A range of IPv4 addresses that IPv6 carries, as those of IPv4, which peers are compared as. */
+/** A range of IPv4-mapped IPv6 addresses as its range of IPv4, because peers are compared as IPv4. */
 function unmapped([first, bits]: Range): Range {
   const is_mapped = first instanceof ipaddr.IPv6 && first.isIPv4MappedAddress() && bits >= 96
   return is_mapped ? [first.toIPv4Address(), bits - 96] : [first, bits]
 }
 
 /**
- * The peer itself, unless it is a trusted proxy: then the last address of X-Forwarded-For that is not one. A
- * header from any other peer is not trusted. In its normal spelling.
+ * The peer itself, unless it is a trusted proxy: then the last address of X-Forwarded-For that is not a trusted proxy. The
+ * header of any other peer is not trusted. The address is returned in its normal spelling.
  */
 export function clientAddress(peer: string, forwarded_for: string | null, trusted: readonly Range[]): string {
   let client = normalAddress(peer) ?? peer
@@ -65,7 +65,7 @@ const normal_ipv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 
 /** The networks that a client is counted by. */
 export interface Networks {
-  /** The client itself: the address, or the /64 of IPv6, which is what one line gets. */
+  /** The client itself: the address, or the /64 of IPv6, which one connection to the internet gets. */
   client: string
   /** The /48 of IPv6, all of which may belong to one customer; null for IPv4. */
   site: string | null

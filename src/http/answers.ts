@@ -77,7 +77,7 @@ const of_event_streams = { 'content-type': 'text/event-stream', 'x-accel-bufferi
 const of_every_answer = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 const common = { 'content-type': 'application/json', ...of_every_answer }
 
-/** By the names beside the common ones: those are written in code, so there are few. */
+/** By the names of the headers beside the common ones. Code alone chooses these names, so there are few. */
 const shared = new Map<string, Headers>()
 
 /** Copied into each response, 0.3 µs cheaper than an object each time. Each answer sets all values that are not common. */
@@ -122,7 +122,7 @@ export function failure(error: unknown, request_id: string, log: Log, route: Fai
   return new Response(text, { status, headers })
 }
 
-/** The same in parts: a body that breaks thousands of rules has a large answer. */
+/** The same before it is a response: a body that breaks thousands of rules has a large answer. */
 export function failed(error: unknown, request_id: string, log: Log, route: Failing | null) {
   const known = error instanceof ApiError ? error : databaseError(error)
   if (!known)

@@ -76,8 +76,8 @@ export class Chunks {
 }
 
 /**
- * Into one buffer that grows: a chunk each would cost a hundred times what it holds. `bytes_max`: the length that the request says,
- * or the limit of any body.
+ * Reads into one buffer that grows: to keep each chunk would cost a hundred times what it holds. `bytes_max`: the length that the
+ * request states, or the limit of any body.
  */
 export async function readWhole(chunks: Chunks, bytes_max: number, hold: Hold): Promise<Uint8Array> {
   let buffer = no_bytes

@@ -43,7 +43,7 @@ function isJsonType(type: string): boolean {
   )
 }
 
-/** The library would end at 8. */
+/** The default of the library is 8. */
 const errors_max = limit(
   'http.body_errors',
   64,

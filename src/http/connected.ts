@@ -27,8 +27,8 @@ const lasting = { signal: new AbortController().signal }
 
 /**
  * Bun closes a connection without an answer when another request comes before the answer, and when the last chunk of a
- * body is followed by something that may not follow it. It has seen that before the transaction begins if it came at
- * once with the request: then there is no effect either.
+ * body is followed by something that may not follow it. If that arrived together
+ * with the request, Bun has seen it before the transaction begins, and then nothing is written.
  */
 class ConnectedDb extends DelegatingDb {
   /** A transaction that has begun is completed, also when the client leaves. */

@@ -7,8 +7,8 @@ import { type Params, pathOf } from './params.ts'
 import type { Prepared } from './prepared.ts'
 
 /**
- * Handlers take from it what they need by name. Its functions are made then: most requests need none, and to make them
- * all would cost each a hundredth of its time.
+ * Handlers take from it what they need by name. A function is made only when a handler takes it: most requests need none, and
+ * making them all would cost each request a hundredth of its time.
  */
 export class RequestContext implements Context<never> {
   readonly db: Context<never>['db']

@@ -44,7 +44,7 @@ export async function create(prepared: Prepared, exchange: Exchange, asked: Aske
       claim ? (tx) => once(tx, claim, () => effectIn(tx), roomFor(route, exchange)) : effectIn,
     )
   try {
-    // A repeat gets the first answer: nothing has to be found out for it.
+    // A repeat gets the first answer, so nothing needs to be read for it.
     const is_repeat = route.prepare && claim ? await isAnswered(context.db, claim, exchange.now) : false
     let created = is_repeat ? await unlessExpired(write) : null
     if (!created) {

@@ -48,7 +48,7 @@ export class Delivery {
   #leave = nothing
   /** Null once there was room, or it has ended. */
   #enter: (() => boolean) | null = null
-  /** Null once it has ended: what waits for its turn keeps nothing of the answer for a client that is gone. */
+  /** Null once it has ended: a piece that waits for its turn keeps nothing of the answer for a client that is gone. */
   #body: LargeAnswer['body'] | null
   #pieces: AsyncGenerator<Uint8Array, void> | null
   readonly #is_live: boolean

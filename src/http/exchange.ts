@@ -116,9 +116,9 @@ export class Exchange {
   is_extended = false
   /** It takes long because it asks to, as may a call in process that is a part of it. */
   has_waited = false
-  /** The answer is sent in pieces: what takes none of them for long holds memory. */
+  /** The answer is sent in pieces: a client that reads none of them for long holds memory. */
   is_in_pieces = false
-  /** The answer is made while it is sent: what makes it may need the body until then. */
+  /** The answer is made while it is sent, and may need the body until then. */
   is_being_made = false
   /** On the monotonic clock, where requests are timed. */
   began = 0
@@ -142,7 +142,7 @@ export class Exchange {
     return this.server.outer?.request ?? this.request
   }
 
-  /** The client's, behind trusted proxies. Some requests need it several times, and each look is a system call. */
+  /** The client's, behind trusted proxies. Some requests need it several times, and each read of it is a system call. */
   get address(): string {
     this.#address ??= clientAddress(
       this.server.requestIP(this.request)?.address ?? 'unknown',
@@ -163,8 +163,8 @@ export class Exchange {
   }
 
   /**
-   * Throws UNAVAILABLE when too many requests are under way. Costs nothing while they are few. What is refused last has
-   * room of its own, also for a client that has filled its other.
+   * Throws UNAVAILABLE when too many requests are under way. Costs nothing while they are few. Routes that are refused last have
+   * extra room, even for a client that has filled its share.
    */
   requireRoom(shed?: Route['shed']): void {
     const { pendingRequests } = this.server
@@ -183,7 +183,7 @@ export class Exchange {
   }
 
   /**
-   * Waits for a turn of the event loop, in the line of its tenant, or of its client when no tenant is known. Throws
+   * Waits for a turn of the event loop, in the queue of its tenant, or of its client when no tenant is known. Throws
    * UNAVAILABLE when that takes too long, and REQUEST_TIMEOUT when the client has left: nothing is done for it.
    */
   async turn(shed?: Route['shed']): Promise<void> {
@@ -194,7 +194,7 @@ export class Exchange {
     if (this.request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
   }
 
-  /** The line in which it waits: of its tenant, or of its client when no tenant is known. */
+  /** The queue in which it waits: of its tenant, or of its client when no tenant is known. */
   get line(): string {
     return this.caller?.tenant_id ?? clientKey(this.address)
   }

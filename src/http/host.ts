@@ -8,8 +8,8 @@ import { untilTurnEnds } from './frame.ts'
 import { noteUnrouted } from './unrouted.ts'
 
 /**
- * While everything is loopback, a Host of any other name comes from a web page whose DNS leads here (DNS rebinding):
- * to the browser that page and this service are one site.
+ * While everything is loopback, a Host of any other name comes from a web page whose host name resolves to this machine (DNS
+ * rebinding): to the browser, that page and this service are one site.
  */
 export class KnownHosts {
   readonly #public_host: string

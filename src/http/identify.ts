@@ -29,7 +29,7 @@ export function identify(
   return admit(exchange, route, found)
 }
 
-/** Looks the key up ahead of other requests, unless it may be made up and too many such look-ups run. */
+/** Looks the key up ahead of other requests, unless the key may be invented and too many such look-ups run. */
 function urgentFind(exchange: Exchange): Find {
   const { look_ups } = exchange.options
   return async (db, key_cache, key, now) => {

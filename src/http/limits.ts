@@ -25,8 +25,8 @@ export type Counted = readonly Window[]
 
 /**
  * A number of requests in a window: of an IPv4 address, of a /64 of IPv6, and ten times as many of a /48. When more
- * clients come than are remembered, the known ones stay: new ones are counted together with their neighbours, so none
- * is forgotten because others are many. A refused client is not remembered.
+ * clients come than are remembered, the known ones stay, and new ones are counted together with their neighbours: however many
+ * come, no client is forgotten. A refused client is not remembered.
  */
 export class AddressLimit {
   readonly #clients: Windows
@@ -89,7 +89,7 @@ export class AddressLimit {
 /** A request that was counted; `release` counts one less. Or the whole seconds until the address may try again. */
 export type Admission = { release(): void } | { retry_after_seconds: number }
 
-/** A limit as requests ask it: of this process, or counted for several processes in one place. */
+/** A limit as requests use it: of this process, or counted in one place for several processes. */
 export type Limiter = (address: string) => Awaitable<Admission>
 
 export interface Limiters {

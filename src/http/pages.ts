@@ -12,7 +12,7 @@ export interface Page {
   methods: readonly Route['method'][]
   /** To OPTIONS and to other methods its path names nothing. */
   unlisted?: boolean
-  /** It calls `requireKey` first, and waits for a turn of the event loop then: in the line of the tenant, not of the address. */
+  /** It calls `requireKey` first, and then waits for a turn of the event loop in the queue of the tenant, not of the address. */
   takes_key?: boolean
   /** Headers that it sets win over those that every page has. */
   answer(request: BunRequest, visit: Visit): Outgoing | Promise<Outgoing>

@@ -8,7 +8,7 @@ export type Params = Record<string, string>
 
 export type ParamList = [name: string, param: Param][]
 
-/** Bun turns a bad escape into U+FFFD; where one shows, the raw segments distinguish it from a real one. */
+/** Bun turns a bad escape into U+FFFD; where U+FFFD appears, the raw segments show whether the client sent it. */
 export function readParams(
   list: ParamList,
   request: { params: object; url: string },

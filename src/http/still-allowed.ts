@@ -18,7 +18,7 @@ export class KeyChecks {
 
   constructor(private readonly options: Pick<ServerOptions, 'db' | 'dependencies' | 'clock'>) {}
 
-  /** The holder of the key as it is now. Throws what a new request with these headers would be answered, once that is refused. */
+  /** The holder of the key as it is now. Throws the error that a new request with these headers would get, once it would be refused. */
   requireAllowed(route: Asking, headers: Headers): Promise<KeyHolder> {
     const presented = ['authorization', 'x-agent-id', ...route.group.key_headers.map(({ name }) => name)]
     const sent = JSON.stringify([route.method, route.path, ...presented.map((name) => headers.get(name))])

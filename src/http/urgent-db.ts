@@ -1,5 +1,5 @@
-// The database of a request that is refused last. Its statements and transactions wait in a line of their own, not behind those
-// of its tenant: a tenant can be frozen while its own calls fill its share of the queue. On SQLite a commit begins with
+// The database of a request that is refused last. Its statements and transactions wait in their own queue, not behind those of
+// its tenant: a tenant can be frozen while its own calls fill its share of the queue. On SQLite a commit begins with
 // them. An approver's are apart from an admin's, so that neither keeps the other waiting.
 
 import type { CallerKind } from '../contract/caller.ts'
@@ -17,7 +17,7 @@ import {
 } from '../db/db.ts'
 import { DelegatingDb } from '../db/delegating.ts'
 
-/** The key of the line for callers of this kind, separate from that of this tenant. Null: the caller is not known. */
+/** The key of the queue for callers of this kind, separate from that of this tenant. Null: the caller is not known. */
 export function urgent(kind: CallerKind | null, key: string): string {
   return `urgent ${kind ?? 'anybody'} ${key}`
 }
