@@ -92,7 +92,7 @@ const looks_max = limit(
   'storage.recount_looks',
   4,
   'attempts',
-  'How often a recount on PostgreSQL looks at a tenant that stores and removes all the time, for what nodes have not written yet.',
+  'How often a recount on PostgreSQL looks at a tenant that never stops storing.',
 )
 
 async function look(db: Db, tables: Recounted, tenant_id: string): Promise<Look> {

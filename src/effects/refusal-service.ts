@@ -17,14 +17,9 @@ const over_rows_max = limit(
   'effects.over_rows',
   200,
   'rows',
-  'Effects whose permit is over that one claim at the limit of the quota ends, to make room.',
+  'Effects whose permit is over, of those that one claim at the limit of the quota ends.',
 )
-const over_bytes_max = limit(
-  'effects.over_bytes',
-  4 * 1_048_576,
-  'bytes',
-  'Bytes of effects that one claim at the limit of the quota ends.',
-)
+const over_bytes_max = limit('effects.over_bytes', 4 * 1_048_576, 'bytes', 'Bytes of these effects.')
 
 /**
  * Ends an effect whose permit is over, as unknown when its last lease was not reported; returns the refusal. Null when it

@@ -14,7 +14,7 @@ const windows_max = limit(
   'rate_limit.windows_ahead',
   10_000,
   'entries',
-  'Windows which a node remembers to begin later than now, after a clock was set. Past it they begin now a little later.',
+  'Windows that begin later than now, which a node remembers after a clock was set.',
 )
 
 interface Seen {
